@@ -10,7 +10,7 @@ from ..errors import OutputError
 from ..scoring.plan import Plan
 from ..storage import Receipt, SeenOutput
 from ..storage.finished import PLAN
-from ..storage.holders import LockHolder, holders
+from ..storage.lease import LockHolder, holders
 from ..storage.objects.uri import Location
 from ..system.codec import OpenRecord
 

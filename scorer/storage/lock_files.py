@@ -1,26 +1,25 @@
-"""Lock files: the line about the holder, its heartbeat, and whether an flock is held. See :mod:`.lease`."""
+"""What a lock says of its holder, and the flock that a folder adds to it. See :mod:`.lease`."""
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Self
 
-import msgspec
+from msgspec.structs import replace
 
-from ..errors import OutputError
-from ..system.codec import OpenRecord, encode
+from ..errors import DamagedFileError
+from ..system.codec import OpenRecord, decode, encode
 from ..system.process_marks import own_mark
 from .durable import discard, output_errors, temporary_name
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-LINE_BYTES = 4096
+_LINE_BYTES = 4096
 """A line is written as one block of this size, so that no reader sees a half of it."""
 _MOST = 8
 
@@ -54,112 +53,90 @@ class Activity(OpenRecord, frozen=True, kw_only=True):
         )
 
 
-def block(holder: Mapping[str, object], activity: Activity) -> bytes:
-    """A line as it is written: the holder, and what it does if that fits."""
-    content = encode({**holder, "activity": activity})
-    if len(content) > LINE_BYTES:
-        content = encode(dict(holder))
-    return content.ljust(LINE_BYTES)
+class Line(OpenRecord, frozen=True, kw_only=True):
+    """The content of a lock. ``started``: ISO 8601. ``boot``: of the kernel; host names may not be unique. ``process``:
+    a mark, see :mod:`.process_marks`. ``token``: no other holder has it. ``beat``: another one in each heartbeat."""
+
+    pid: int
+    host: str
+    started: str
+    boot: str
+    process: str = ""
+    token: str
+    beat: str = ""
+    activity: Activity = Activity()
+
+    @classmethod
+    def own(cls) -> Self:
+        """Of this process, with a new token."""
+        return cls(
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            boot=boot(),
+            process=own_mark(),
+            token=secrets.token_hex(8),
+        )
+
+    @classmethod
+    def parse(cls, content: bytes) -> Self | None:
+        """What a lock says; ``None`` where it says nothing that can be read."""
+        try:
+            return decode(content, cls, "the lock")
+        except DamagedFileError:
+            return None
+
+    def block(self) -> bytes:
+        """The line as it is written: with what the holder does if that fits."""
+        content = encode(self)
+        return (content if len(content) <= _LINE_BYTES else encode(replace(self, activity=Activity()))).ljust(
+            _LINE_BYTES
+        )
 
 
-def new_holder() -> dict[str, object]:
-    """Who this process is, as its locks say, with a token that no other holder has."""
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "boot": boot(),
-        "process": own_mark(),
-        "token": secrets.token_hex(8),
-    }
+class FileLock:
+    """An flock on a lock file. The kernel releases it when the process ends in any way.
 
+    Child processes do not inherit the descriptor, so that no child keeps the lock after its parent has ended.
+    """
 
-def held_by(place: object, line: dict[str, Any], what: str) -> OutputError:
-    """Somebody else holds an output. ``line``: of the lock; ``what``: the holder where it says nothing."""
-    return OutputError(f"{place} is held by {described(line, what)}; wait for it to end, or choose another --out")
+    def __init__(self, descriptor: int) -> None:
+        self._file = descriptor
 
+    @classmethod
+    def take(cls, path: Path) -> Self | None:
+        """Create the file and lock it; ``None`` if another process has it.
 
-def boot() -> str:
-    """An identifier of the running kernel; host names may not be unique."""
-    try:
-        return _BOOT.read_text().strip()
-    except OSError:
-        return socket.gethostname()
+        Raises:
+            OutputError: it cannot be locked.
+        """
+        with output_errors("lock", path):
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                return None
+            except OSError:
+                os.close(file)
+                raise
+        return cls(file)
 
+    def write(self, block: bytes) -> None:
+        """Replace what the file says, in place: another file of this name would not have the flock."""
+        os.pwrite(self._file, block, 0)
+        os.ftruncate(self._file, len(block))
+        os.utime(self._file)  # network file systems then write it at once
 
-def read_line(path: Path) -> bytes:
-    """The line in a lock file; empty if there is none."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LINE_BYTES).rstrip()
-    except OSError:
-        return b""
-
-
-def parsed(line: bytes) -> dict[str, Any]:
-    """The fields of a line; empty if it is none."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def activity_of(line: dict[str, Any]) -> Activity:
-    """What a line says that its holder does."""
-    try:
-        return msgspec.convert(line.get("activity", {}), Activity)
-    except msgspec.ValidationError:
-        return Activity()
-
-
-def described(line: dict[str, Any], what: str = "another run") -> str:
-    """A holder for a message, by process and host."""
-    try:
-        return f"{what} (pid {line['pid']} on {line['host']} since {line['started']})"
-    except KeyError:
-        return what
-
-
-def beaten(path: Path) -> int:
-    """When a file was last touched, in ns on the file system's clock; 0 if it does not exist."""
-    # Opened each time: network file systems then ask the server instead of using their cache.
-    try:
-        with path.open("rb") as file:
-            return os.fstat(file.fileno()).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def store_time(folder: Path) -> float:
-    """The present time in seconds on the clock of a file system, from the time of a file written now; 0 on errors."""
-    probe = folder / temporary_name()
-    try:
-        with probe.open("xb") as file:
-            file.write(b"?")
-        return probe.stat().st_mtime
-    except OSError:
-        return 0.0
-    finally:
-        discard(probe)
-
-
-def age(path: Path) -> float:
-    """Seconds since a file was last touched, on the clock of its file system; 0 on errors."""
-    now = store_time(path.parent)
-    try:
-        return now - path.stat().st_mtime if now else 0.0
-    except OSError:
-        return 0.0
+    def close(self) -> None:
+        """Release the flock. The file is kept: if it were removed, two processes could lock two files of one name."""
+        os.close(self._file)
 
 
 def is_flocked(path: Path) -> bool:
     """Whether a process of this machine, or on a file system with real locks of any machine, has locked a file."""
     with output_errors("lock", path):
-        try:
-            lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:  # a worker removes its file at its end
-            return False
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -167,3 +144,25 @@ def is_flocked(path: Path) -> bool:
         finally:
             os.close(lock)
     return False
+
+
+def age(path: Path) -> float:
+    """Seconds since a file was last touched, on the clock of its file system, which the time of a new file tells; 0
+    where none can be written."""
+    probe = path.with_name(temporary_name())
+    try:
+        with probe.open("xb") as file:
+            file.write(b"?")
+        return probe.stat().st_mtime - path.stat().st_mtime
+    except OSError:
+        return 0.0
+    finally:
+        discard(probe)
+
+
+def boot() -> str:
+    """An identifier of the running kernel."""
+    try:
+        return _BOOT.read_text().strip()
+    except OSError:
+        return socket.gethostname()

@@ -1,6 +1,6 @@
 """One run's output: whose it is, who holds it, what it is meant to become, when it is finished.
 
-``_lock`` carries the lease (:mod:`.lease`, :mod:`.objects.lease`), ``_plan.json`` makes the place ours, ``_run.json``
+``_lock`` carries the lease (:mod:`.lease`), ``_plan.json`` makes the place ours, ``_run.json``
 tells how the last run went, and ``_SUCCESS`` is there only while every planned shard is done. All of it is written over
 a :class:`.store.Store`; what only a folder has (links, temporary files, empty folders) is in :mod:`.folder_care`.
 """
@@ -22,7 +22,6 @@ from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
 from .folder import FolderStore
 from .folder_care import Found, inspect_folder, is_output
 from .lock_files import Activity, Worker
-from .objects import lease as store_lease
 from .objects.bucket import BucketStore
 from .objects.uri import Location, StoreUri
 from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
@@ -193,7 +192,7 @@ class RunOutput(SeenOutput, Closing):
     written before they are uploaded.
     """
 
-    def __init__(self, out: Location, store: Store, held: lease.Lease | store_lease.StoreLease) -> None:
+    def __init__(self, out: Location, store: Store, held: lease.Lease) -> None:
         super().__init__(out, store)
         self._lease = held
         self.token = held.token
@@ -226,19 +225,20 @@ class RunOutput(SeenOutput, Closing):
         if isinstance(out, StoreUri):
             store = BucketStore(out)
             store.require_conditions()
-            return cls(out, store, store_lease.take(store, part, say))
+            return cls(out, store, lease.take(store, part, say))
         if found == "absent":
             if not create:
                 raise OutputError(f"{out} does not exist; create it with `scorer run`")
             with output_errors("make", out):
                 make_folders(out)
-        held = lease.take(out, part, say=say)
+        folder = FolderStore(out)
+        held = lease.take(folder, part, say)
         try:
             inspect_output(out)  # somebody else may have had it until a moment ago
         except OutputError:
             held.release()
             raise
-        return cls(out, FolderStore(out), held)
+        return cls(out, folder, held)
 
     def close(self) -> None:
         """Let go of the output."""
@@ -260,9 +260,7 @@ class RunOutput(SeenOutput, Closing):
 
     def others(self) -> dict[str, str]:
         """The other parts that run now: names of their locks, and their tokens."""
-        if isinstance(self._lease, store_lease.StoreLease):
-            return self._lease.others()
-        return lease.others(self._lease.path.parent, self._lease.path.name)
+        return self._lease.others()
 
     def write_plan(self, plan: bytes) -> None:
         """Take ``_SUCCESS`` and ``_run.json`` away, then replace the plan."""

@@ -13,7 +13,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import RunOutput, lease
 from tests.faults import harness
-from tests.storage.test_lease import SECOND, Clock, beat, foreign
+from tests.storage.test_lease import Clock, foreign
 
 Reference = tuple[Path, Path]
 SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
@@ -35,8 +35,8 @@ def test_a_jump_of_the_file_system_s_clock_costs_no_living_run_its_folder(
     """The last beat seems long past, or yet to come, but the next one arrives."""
     clock = Clock()
     monkeypatch.setattr(lease, "time", clock)
-    path = foreign(tmp_path, age=jump_s)
-    clock.meanwhile = lambda: beat(path) if clock.monotonic() >= lease.BEAT_S else None
+    foreign(tmp_path, age=jump_s)
+    clock.meanwhile = lambda: foreign(tmp_path, beat="b") if clock.monotonic() >= lease.BEAT_S else None
     with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
         RunOutput.open(tmp_path)
 
@@ -45,14 +45,8 @@ def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: p
     """What was waited for is counted on a clock that nobody sets, and any other stamp is a sign of life."""
     clock = Clock()
     monkeypatch.setattr(lease, "time", clock)
-    path = foreign(tmp_path)
-
-    def set_back() -> None:
-        if clock.monotonic() == lease.EXPIRY_S - 1:
-            then = path.stat().st_mtime_ns - 7200 * SECOND
-            os.utime(path, ns=(then, then))
-
-    clock.meanwhile = set_back
+    foreign(tmp_path)
+    clock.meanwhile = lambda: foreign(tmp_path, age=7200) if clock.monotonic() == lease.EXPIRY_S - 1 else None
     with pytest.raises(OutputError, match="is held by another run"):
         RunOutput.open(tmp_path)
 
@@ -64,7 +58,8 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
 ) -> None:
     """The holder is of another kernel, so that its heartbeat is all there is to see."""
     out = Path(shutil.copytree(reference[1], tmp_path / "out"))
-    path = foreign(out)
+    foreign(out)
+    path = out / "_lock"
     line, ended = path.read_bytes(), threading.Event()
 
     def live() -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import lease
-from scorer.storage.lock_files import parsed, read_line
+from scorer.storage.lock_files import Line
 from tests.faults import harness
 from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
 from tests.pausing import ended, go_on, launch_pausing, wait_stopped
@@ -82,7 +82,9 @@ def kill_at_random(data: Path, out: Path, bundle: Path, rng: random.Random, long
     process = launch(data, out, bundle)
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
-        if parsed(read_line(out / lease.LOCK)).get("pid") == process.pid:
+        lock = out / lease.LOCK
+        line = Line.parse(lock.read_bytes()) if lock.exists() else None
+        if line is not None and line.pid == process.pid:
             break
         time.sleep(0.002)
     time.sleep(rng.uniform(0, longest))

@@ -127,5 +127,5 @@ def test_a_writer_that_was_stopped_does_not_overwrite_a_newer_receipt(
 
     monkeypatch.setattr("scorer.storage.durable.crash_point", taken_over)
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
-    assert "another run took over this output folder" in result.stderr
+    assert "another run took over this output" in result.stderr
     assert receipt.read_bytes() == newer

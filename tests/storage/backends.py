@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from scorer.storage import lease
-from scorer.storage.objects import lease as store_lease
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.uri import Location, StoreUri
 from scorer.storage.output import open_store
@@ -55,6 +54,5 @@ def remove(out: Location, *names: str) -> None:
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let leases beat often, and end soon."""
-    for module in (lease, store_lease):
-        monkeypatch.setattr(module, "BEAT_S", 0.05)
-        monkeypatch.setattr(module, "EXPIRY_S", 0.4)
+    monkeypatch.setattr(lease, "BEAT_S", 0.05)
+    monkeypatch.setattr(lease, "EXPIRY_S", 0.4)

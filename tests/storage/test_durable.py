@@ -101,7 +101,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
             folder.write_success,
         ]
         for attempt in attempts:
-            with pytest.raises(OutputError, match="took over this output folder"):
+            with pytest.raises(OutputError, match="took over this output"):
                 attempt()
     assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
     found = Receipts(tmp_path).read("b.parquet")

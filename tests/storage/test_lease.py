@@ -18,15 +18,15 @@ import pytest
 from scorer.errors import OutputError
 from scorer.run.status import status_of
 from scorer.storage import RunOutput, lease
-from scorer.storage.lock_files import Worker
+from scorer.storage.lock_files import Worker, boot
 from scorer.storage.objects.uri import Location
 from scorer.storage.output import open_store
+from scorer.system.process_marks import own_mark
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, wait_until
-from tests.storage.backends import put, quick
+from tests.storage.backends import put
 
 LINE = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "boot": "another kernel", "token": "t"}
-SECOND = 1_000_000_000
 
 
 class Clock:
@@ -51,46 +51,59 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def foreign(out: Path, name: str = "_lock", age: int = 0) -> Path:
-    """The lock of another machine, beaten so many seconds ago on the file system's clock."""
-    path = out / name
-    path.write_text(json.dumps(LINE))
-    then = path.stat().st_mtime_ns - age * SECOND
-    os.utime(path, ns=(then, then))
-    return path
+def say(out: Location, content: bytes, name: str = "_lock") -> None:
+    """Write a lock as another machine does: a file in place, so that an flock of this machine stays."""
+    if isinstance(out, Path):
+        out.mkdir(exist_ok=True)
+        (out / name).write_bytes(content)
+    else:
+        put(out, name, content)
 
 
-def beat(path: Path) -> None:
-    then = path.stat().st_mtime_ns + SECOND
-    os.utime(path, ns=(then, then))
+def said(out: Location, name: str = "_lock") -> bytes | None:
+    found = open_store(out).read(name)
+    return found[0] if found is not None else None
+
+
+def foreign(out: Location, name: str = "_lock", age: int = 0, **changes: object) -> None:
+    """The lock of another machine, in a folder beaten so many seconds ago on the file system's clock."""
+    say(out, json.dumps({**LINE, **changes}).encode(), name)
+    if isinstance(out, Path):
+        then = (out / name).stat().st_mtime - age
+        os.utime(out / name, (then, then))
+
+
+def living(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a holder of this process beat while another one waits, which it does where there is no flock."""
+    monkeypatch.setattr(lease, "BEAT_S", 0.01)
+    clock.meanwhile = lambda: time.sleep(0.05)
 
 
 @pytest.mark.parametrize("name", ["_lock", "_lock.1-of-2"])
-def test_a_machine_that_lives_keeps_its_lease(tmp_path: Path, clock: Clock, name: str) -> None:
-    path = foreign(tmp_path, name)
-    clock.meanwhile = lambda: beat(path) if clock.monotonic() > lease.BEAT_S else None
+def test_a_machine_that_lives_keeps_its_lease(target: Location, clock: Clock, name: str) -> None:
+    foreign(target, name)
+    clock.meanwhile = lambda: foreign(target, name, beat="b") if clock.monotonic() > lease.BEAT_S else None
     with pytest.raises(OutputError, match=r"(another run|part 1/2) \(pid 7 on elsewhere since"):
-        RunOutput.open(tmp_path)
+        RunOutput.open(target)
     assert lease.BEAT_S < clock.monotonic() < lease.EXPIRY_S
-    assert json.loads(path.read_text()) == LINE
+    assert json.loads(said(target, name) or b"") == {**LINE, "beat": "b"}
 
 
-def test_a_lost_machine_is_waited_for_and_said(tmp_path: Path, clock: Clock) -> None:
-    foreign(tmp_path)
-    said: list[str] = []
-    with RunOutput.open(tmp_path, say=said.append):
+def test_a_lost_machine_is_waited_for_and_said(target: Location, clock: Clock) -> None:
+    foreign(target)
+    told: list[str] = []
+    with RunOutput.open(target, say=told.append):
         # The whole of its time, and a moment more: another machine may have waited for it as well.
         assert clock.slept == [1.0] * 61
-    assert "waiting up to 60 s" in said[0] and "pid 7 on elsewhere" in said[0]
+    assert "waiting up to 60 s" in told[0] and "pid 7 on elsewhere" in told[0]
 
 
-def test_of_two_that_waited_the_last_line_counts(tmp_path: Path, clock: Clock) -> None:
-    path = foreign(tmp_path)
-    other = json.dumps({**LINE, "pid": 8, "token": "u"})
-    clock.meanwhile = lambda: path.write_text(other) and None if clock.monotonic() > lease.EXPIRY_S else None
+def test_of_two_that_waited_the_last_line_counts(target: Location, clock: Clock) -> None:
+    foreign(target)
+    clock.meanwhile = lambda: foreign(target, pid=8, token="u") if clock.monotonic() > lease.EXPIRY_S else None
     with pytest.raises(OutputError, match=r"another run \(pid 8 on elsewhere since"):
-        RunOutput.open(tmp_path)
-    assert path.read_text() == other
+        RunOutput.open(target)
+    assert json.loads(said(target) or b"")["token"] == "u"
 
 
 @pytest.mark.parametrize(("age", "waits"), [(3600, 21), (-3600, 60)])
@@ -102,68 +115,63 @@ def test_a_heartbeat_long_past_is_waited_for_two_beats_and_one_of_the_future_lon
         assert clock.slept == [1.0] * (waits + 1)
 
 
-def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "_lock").write_text(json.dumps({**LINE, "boot": lease._boot()}))
-    with RunOutput.open(tmp_path):
+def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(target: Location, clock: Clock) -> None:
+    foreign(target, boot=boot(), process=f"{own_mark().rpartition(':')[0]}:0")
+    with RunOutput.open(target):
         assert clock.slept == []
 
 
-def test_the_heartbeat_moves_while_held_and_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_heartbeat_moves_while_held_and_ends_with_it(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "BEAT_S", 0.01)
-    lock = tmp_path / "_lock"
-    with RunOutput.open(tmp_path):
-        os.utime(lock, ns=(SECOND, SECOND))
-        wait_until(lambda: lock.stat().st_mtime_ns > SECOND, "the heart does not beat")
-    assert lock.read_bytes() == b""
+    with RunOutput.open(target, create=True) as held:
+        first = said(target)
+        wait_until(lambda: said(target) not in (None, first), "the heart does not beat")
+    assert not said(target)
     assert not [thread for thread in threading.enumerate() if thread.name == "lease"]
+    with pytest.raises(OutputError):
+        held.check()
 
 
-def test_who_lost_the_lease_writes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The heart looks at the lock before each beat; here only when it is let.
+def test_who_was_taken_over_writes_no_more(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "BEAT_S", 0.01)
-    real, let, looked = lease._read, threading.Semaphore(0), threading.Semaphore(0)
-
-    def read(path: Path) -> bytes:
-        if threading.current_thread().name == "lease":
-            looked.release()
-            assert let.acquire(timeout=LIMIT_S)
-        return real(path)
-
-    monkeypatch.setattr(lease, "_read", read)
-    with RunOutput.open(tmp_path) as folder:
-        folder.check()
-        path = foreign(tmp_path, age=10)
-        then = path.stat().st_mtime_ns
-        with pytest.raises(OutputError, match="took over this output folder"):
-            folder.check()
-        for _ in range(3):  # by the third look the first two beats, had there been any, are past
-            assert looked.acquire(timeout=LIMIT_S)
-            let.release()
-        assert path.stat().st_mtime_ns == then, "a heartbeat in the other's name"
-        let.release(10_000)
-    assert json.loads(path.read_text()) == LINE
+    with RunOutput.open(target, create=True) as held:
+        held.check()
+        foreign(target)
+        held._lease._thread.join(LIMIT_S)
+        with pytest.raises(OutputError, match="another run took over this output"):
+            held.check()
+    assert json.loads(said(target) or b"") == LINE, "a heartbeat in the other's name"
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"boot": "x"}'])
-def test_odd_lines_in_a_lock_do_no_harm(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "_lock").write_bytes(content)
-    with RunOutput.open(tmp_path), pytest.raises(OutputError, match="another run"):
-        RunOutput.open(tmp_path)
+def test_odd_lines_in_a_lock_do_no_harm(
+    target: Location, clock: Clock, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    say(target, content)
+    living(clock, monkeypatch)
+    with RunOutput.open(target), pytest.raises(OutputError, match="another run"):
+        RunOutput.open(target)
 
 
-def test_a_look_at_the_lease_reads_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked before each rename and each receipt, so it must cost next to nothing."""
-    with RunOutput.open(tmp_path) as folder:
-        looked: list[Path] = []
-        real = lease._read
-        monkeypatch.setattr(lease, "_read", lambda path: (looked.append(path), real(path))[1])
-        folder.check()
-        assert looked == [tmp_path / "_lock"]
+def test_a_look_at_the_lease_costs_a_small_file_or_nothing(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked before each rename and each receipt. A store is asked if the last heartbeat is old, as after a
+    suspension of the machine, which the clock of the lease counts."""
+    with RunOutput.open(target, create=True) as held:
+        looked: list[str] = []
+        kind, real = type(held.store), type(held.store).read
+        monkeypatch.setattr(kind, "read", lambda self, name: (looked.append(name), real(self, name))[1])
+        held.check()
+        assert looked == (["_lock"] if isinstance(target, Path) else [])
+        monkeypatch.setattr(lease, "_now", lambda: 1e12)
+        held.check()
+        foreign(target)
+        with pytest.raises(OutputError, match="took over"):
+            held.check()
 
 
-def test_parts_run_together_and_know_each_other(tmp_path: Path) -> None:
+def test_a_part_that_was_lost_is_not_among_the_others(tmp_path: Path) -> None:
     foreign(tmp_path, "_lock.1-of-4")
-    foreign(tmp_path, "_lock.2-of-4", age=60)  # lost
+    foreign(tmp_path, "_lock.2-of-4", age=60)
     with RunOutput.open(tmp_path, part=(3, 4)) as one, RunOutput.open(tmp_path, part=(4, 4)) as other:
         assert other.others() == {"_lock.1-of-4": "t", "_lock.3-of-4": one.token}
 
@@ -171,47 +179,28 @@ def test_parts_run_together_and_know_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("held", [None, (1, 2), (1, 3)])
 @pytest.mark.parametrize("wanted", [None, (1, 2), (2, 2)])
 def test_a_whole_run_and_parts_of_another_number_keep_each_other_out(
-    tmp_path: Path, held: tuple[int, int] | None, wanted: tuple[int, int] | None
+    target: Location,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    held: tuple[int, int] | None,
+    wanted: tuple[int, int] | None,
 ) -> None:
-    together = held == (1, 2) and wanted == (2, 2)
-    with RunOutput.open(tmp_path, part=held):
-        if together:
-            RunOutput.open(tmp_path, part=wanted).close()
+    living(clock, monkeypatch)
+    with RunOutput.open(target, create=True, part=held) as one:
+        if held == (1, 2) and wanted == (2, 2):
+            with RunOutput.open(target, part=wanted) as other:
+                assert other.others() == {"_lock.1-of-2": one.token}
         else:
             with pytest.raises(OutputError, match=rf"is held by (another run|part 1/.) \(pid {os.getpid()} "):
-                RunOutput.open(tmp_path, part=wanted)
-    with RunOutput.open(tmp_path, part=wanted):
-        pass
-
-
-def test_parts_go_together_and_keep_a_whole_run_out(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick(monkeypatch)
-    with RunOutput.open(target, create=True, part=(1, 2)), RunOutput.open(target, part=(2, 2)) as other:
-        assert list(other.others()) == ["_lock.1-of-2"]
-        for part in (None, (1, 3)):
-            with pytest.raises(OutputError, match=r"is held by part [12]/2 \(pid "):
-                RunOutput.open(target, part=part)
-    with RunOutput.open(target) as held:
-        assert held.others() == {}
-
-
-def test_who_was_taken_over_writes_no_more_anywhere(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick(monkeypatch)
-    with RunOutput.open(target, create=True) as held:
-        held.check()
-        put(target, "_lock", b'{"token": "other"}')
-        deadline = time.monotonic() + LIMIT_S
-        with pytest.raises(OutputError, match="another run took over this output"):
-            while time.monotonic() < deadline:
-                held.check()
-    found = open_store(target).read("_lock")
-    assert found is not None and found[0] == b'{"token": "other"}'
+                RunOutput.open(target, part=wanted)
+    with RunOutput.open(target, part=wanted) as again:
+        assert again.others() == {}
 
 
 def test_the_status_names_workers_their_shards_and_why_some_died(
     target: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick(monkeypatch)
+    monkeypatch.setattr(lease, "BEAT_S", 0.01)
     with RunOutput.open(target, create=True) as held:
         held.write_plan(made_plan(inputs=["a", "b", "c"]).content)
         held.show([Worker("cuda:0", "cuda L4", ("a", "b")), Worker("cuda:1", "cuda L4")], ["cuda:1: SIGKILL"])

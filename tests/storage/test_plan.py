@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scorer.errors import OutputError, SchemaError
-from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output, lease
+from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output
 from scorer.storage.durable import open_temporary, temporary_name, token_of
 from scorer.storage.finished import planned_inputs
 from scorer.storage.objects.uri import Location
@@ -152,21 +152,6 @@ def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
     end.touch()
     for racer in racers:
         assert racer.communicate(timeout=LIMIT_S) == ("", "")
-
-
-def test_a_lock_that_is_replaced_meanwhile_is_not_a_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = lease.fcntl.flock, []
-
-    def replaced(lock: int, how: int) -> None:
-        if not calls:
-            (tmp_path / "_lock").unlink()
-        calls.append(lock)
-        real(lock, how)
-
-    monkeypatch.setattr(lease.fcntl, "flock", replaced)
-    with RunOutput.open(tmp_path) as folder:
-        assert len(calls) == 2
-        assert os.path.samestat(os.fstat(folder._lease._lock), (tmp_path / "_lock").stat())
 
 
 def test_plans_come_back_and_take_success_away(target: Location) -> None:

@@ -15,7 +15,6 @@ from scorer.errors import OutputError, UsageError
 from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
 from scorer.storage import RunOutput
-from scorer.storage.objects import lease as store_lease
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.bucket import BucketStore
 from scorer.storage.objects.copy import local_copy
@@ -63,16 +62,6 @@ def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memo
         pass
     with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
         pass
-
-
-def test_a_lease_that_was_not_renewed_is_looked_at_before_a_write(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a suspension of the machine, which the clock of the lease counts."""
-    with RunOutput.open(OUT) as output:
-        monkeypatch.setattr(store_lease, "_now", lambda: 1e12)
-        output.check()
-        obstore.put(memory, OUT.key("_lock"), b'{"token": "other"}')
-        with pytest.raises(OutputError, match="took over"):
-            output.check()
 
 
 def test_an_output_that_another_program_replaced_is_not_overwritten(data: Path, memory: Any) -> None:
