@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..errors import DeviceError, InputError, OutputError, ScorerError
+from ..errors import DeviceError, OutputError, ScorerError
 from ..metric.choices import Worse
 from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from ..run.options import RunOptions
@@ -62,8 +62,8 @@ class Job:
         return metric_scoring(self.settings) if self.rank is None else rank_scoring(self.settings, *self.rank)
 
 
-class _Reporter:
-    """Passes everything on to the driver, which knows what is done."""
+class _Listener:
+    """Passes everything on to the driver."""
 
     def __init__(self, send: Any) -> None:
         self._send = send
@@ -73,15 +73,6 @@ class _Reporter:
 
     def say(self, message: str) -> None:
         self._send(Said(message))
-
-    def started(self, shards: int, rows: int, skipped: int) -> None:
-        """The driver tells it."""
-
-    def shard_done(self, shard: str, rows: int) -> None:
-        """The driver tells it."""
-
-    def shard_failed(self, shard: str, reason: str) -> None:
-        """The driver tells it."""
 
 
 class _Worker:
@@ -104,7 +95,6 @@ class _Worker:
     def work(self) -> None:
         """Answer the request, then score what is given."""
         from ..run.shard_worker import OpenScorer, ShardWorker
-        from ..run.survey import Survey
         from ..scoring.reuse.earlier import check_earlier
         from ..storage import ShardReader
         from ..storage.durable import Holder
@@ -117,20 +107,19 @@ class _Worker:
         if request.cpus and hasattr(os, "sched_setaffinity"):
             with suppress(OSError):
                 os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
-        options, reporter = request.job.options, _Reporter(self.send)
+        options = request.job.options
         scoring = request.job.scoring(request.device, self._folder)
         with ExitStack() as stack:
             stack.enter_context(sigterm_raises())
             reader = stack.enter_context(
                 ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
             )
-            starts = _opened(request.starts, reader, scoring)
             opened = OpenScorer.open(
                 stack.enter_context,
                 scoring,
                 request.budgets,
                 request.earlier,
-                Survey(starts, {}),
+                _opened(request.starts, reader, scoring),
                 reader,
                 check_earlier(options.reuse, options.out),
             )
@@ -153,9 +142,8 @@ class _Worker:
                 open_store(out),
                 Holder(root, begin.token, lambda: None),
                 self.send,
-                reporter,
+                _Listener(self.send),
                 options.max_error_rate,
-                loaded=self.send,
                 talks=request.talks,
             )
             worker.score(self._shards(reader, scoring))
@@ -176,8 +164,7 @@ class _Worker:
             try:
                 yield shard_of_task(task, reader, scoring), task.expect
             except ScorerError as error:
-                kind = getattr(error, "kind", "columns")
-                self.send(Unseen(Failed(task.relative, kind, str(error), task.identity)))
+                self.send(Unseen(Failed.of(task.relative, error, task.identity)))
 
     def _listen(self) -> None:
         frames = Frames()
@@ -217,7 +204,7 @@ def main(parent: int, folder: str = "") -> int:
     try:
         worker.work()
     except ScorerError as error:
-        worker.send(Stopped(type(error).__name__, str(error), ends_run=isinstance(error, InputError)))
+        worker.send(Stopped(type(error), str(error)))
         return error.exit_code
     except Terminated:
         return 143

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from .settings import takes_settings
 from .sharded import takes_run_options
 
 if TYPE_CHECKING:
-    from ..run.estimate_result import Estimate
+    from ..run.estimate import Estimate
 
 
 @takes_settings()
@@ -39,10 +40,13 @@ def plan_command(
     are estimated from a sample.
     """
     from ..run.estimate import estimate_run
+    from ..run.options import RunOptions
     from .show.plan import print_plan
+
+    options = RunOptions(tuple(inputs), out or Path(), **asked)
 
     def estimate(chosen: Settings) -> Estimate:
         with open_scorer(chosen) as scorer:
-            return estimate_run(inputs, scorer, out, **asked, say=say)
+            return estimate_run(options, scorer, out, say)
 
     present(with_documents(settings, estimate), as_json, print_plan)

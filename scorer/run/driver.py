@@ -6,7 +6,6 @@ receipts. Nobody else writes receipts, so that only what this process saw comple
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,40 +13,22 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
-from ..errors import OutputError, ScorerError, ShardError, UsageError
+from ..errors import OutputError, UsageError
 from ..scoring.plan import Budgets, Plan
-from ..scoring.reuse.earlier import check_earlier
 from ..scoring.row_scorer import RowScoring
-from ..scoring.summary import RunSummary
-from ..scoring.windows import FIRST_ROWS
-from ..storage import (
-    Fingerprint,
-    Identity,
-    InputFile,
-    Maker,
-    Receipt,
-    RunOutput,
-    SeenOutput,
-    ShardReader,
-    check_apart,
-    inspect_output,
-    resolve_inputs,
-    table_notes,
-)
+from ..storage import Fingerprint, RunOutput
 from ..storage.counts import RecheckCounts
 from ..storage.store import ABSENT
 from ..system.signals import sigterm_raises
-from .early_check import refuse_unscorable
-from .executors import Executor, Handled, Inline
-from .messages import Facts, Failed, Loaded, Made
+from .executors import Executor, Inline
+from .messages import Facts, Failed, Loaded, Made, Result
 from .options import Outcome, Reporter, RunOptions
-from .plan_file import OtherBudgetsError, plan_of, refuse_another_plan, refuse_other_hardware
-from .preview import again_by_reason, losses_of, refuse_rescore, removals, told
-from .survey import Shard, Survey, large_units, part_of, survey
-from .totals import Totals, add_up, outcome_of, summary_of
+from .plan_file import OtherBudgetsError, common_plan, plan_of, refuse_other_hardware
+from .preview import Outlook, again_by_reason, look, losses_of, refuse_rescore, removals, told
+from .survey import Shard, large_units, part_of
+from .totals import Work, add_up, outcome_of, summary_of
 from .verified import VerifiedOutputs
 
 
@@ -56,7 +37,7 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
 
     Args:
         scoring: finds columns, and for the *inline* executor opens what scores the rows.
-        executor: where shards are scored; in this process by default.
+        executor: where shards are scored; in this process by default. It is closed at the end.
 
     Raises:
         ScorerError: nothing can be scored, or the output cannot be used; nothing has been written then.
@@ -66,39 +47,29 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
     _refuse_options(options)
     with ExitStack() as stack:
         stack.enter_context(sigterm_raises())
-        files = resolve_inputs(list(options.inputs), options.form)
-        check_apart(list(options.inputs), options.out, options.form)
-        for line in table_notes(files):
-            reporter.say(line)
-        present = inspect_output(options.out) == "ours"
-        reused = check_earlier(options.reuse, options.out)
-        reader = stack.enter_context(
-            ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
-        )
-        seen = SeenOutput(options.out)
-        before = Plan.usable(seen, reporter.say) if present else None
-        found = survey(files, reader, scoring.find_columns, options.limit, before.inputs if before is not None else {})
-        refuse_unscorable(found, reader, options.max_error_rate, reporter.say)
-        chosen = executor or Inline(scoring, options.max_error_rate)
-        stack.enter_context(chosen)
-        earlier = before.budgets if before is not None else Budgets()
-        binding = before if not options.rescore and present and seen.receipts.all() else None
-        facts = chosen.prepare(earlier, binding, found, reader, tuple(reused), reporter)
+        chosen = stack.enter_context(executor or Inline(scoring, options.max_error_rate))
+        ahead = stack.enter_context(look(options, options.out, scoring.find_columns, reporter.say))
+        earlier = ahead.plan.budgets if ahead.plan is not None else Budgets()
+        is_kept = ahead.output is not None and ahead.output.receipts.all() and not options.rescore
+        facts = chosen.prepare(ahead, earlier, ahead.plan if is_kept else None, reporter)
         opened = RunOutput.open(options.out, create=True, part=options.part, say=reporter.say)
         output = stack.enter_context(opened)
         try:
-            return _Run(options, scoring, reporter, chosen, output, found, facts, earlier).execute(started)
+            return _Run(options, scoring, reporter, chosen, ahead, output, facts, earlier).execute(started)
         except OtherBudgetsError as other:  # of parts that started a moment before this one
-            facts = chosen.prepare(other.budgets, Plan.usable(output), found, reader, (), reporter)
-            return _Run(options, scoring, reporter, chosen, output, found, facts, other.budgets).execute(started)
+            earlier = other.budgets
+            facts = chosen.prepare(ahead, earlier, Plan.usable(output), reporter)
+            return _Run(options, scoring, reporter, chosen, ahead, output, facts, earlier).execute(started)
 
 
 def _refuse_options(options: RunOptions) -> None:
-    for name, given in (("--prune", options.prune), ("--rescore", options.rescore)):
-        if given and (options.limit is not None or options.part is not None):
-            other = "--limit" if options.limit is not None else "--part"
-            if name == "--rescore" and options.part is None:
-                continue
+    limited, is_part = options.limit is not None, options.part is not None
+    for name, other, given in (
+        ("--prune", "--limit", options.prune and limited),
+        ("--prune", "--part", options.prune and is_part),
+        ("--rescore", "--part", options.rescore and is_part),
+    ):
+        if given:
             raise UsageError(
                 f"{name} with {other} would remove or replace what this run does not look at; give one of the two"
             )
@@ -113,44 +84,29 @@ class _Run:
         scoring: RowScoring,
         reporter: Reporter,
         executor: Executor,
+        ahead: Outlook,
         output: RunOutput,
-        found: Survey,
         facts: Facts,
         earlier: Budgets,
     ) -> None:
         self.options, self.reporter, self.executor, self.output = options, reporter, executor, output
-        self.survey, self.facts, self.receipts = found, facts, output.receipts
-        self.id = secrets.token_hex(8)
+        self.ahead, self.facts, self.receipts = ahead, facts, output.receipts
         self.verified = VerifiedOutputs(output)
-        self.failures: dict[str, str] = {}
-        self.made: dict[str, Made] = {}
-        self.aside = RecheckCounts()
-        self.reuse = facts.reuse.summary if facts.reuse is not None else ()
-        self.receipt_seconds = 0.0
+        self.work = Work(facts.reuse.summary if facts.reuse is not None else ())
         self.guard = threading.Lock()
-        self.plan = plan_of(
-            facts,
-            found,
-            window_rows=earlier.window_rows or options.window_rows,
-            window_bytes=earlier.window_bytes or options.window_bytes,
-            first_rows=FIRST_ROWS if earlier.first_rows is None else earlier.first_rows,
-            limit=options.limit,
-            parts=options.part[1] if options.part is not None else None,
-            settings=scoring.to_plan(),
-            split_rows=options.split_rows,
-        )
+        self.plan = plan_of(facts, ahead.found, options, earlier, scoring.to_plan())
 
     def execute(self, started: float) -> Outcome:
-        options, output = self.options, self.output
+        options, output, found = self.options, self.output, self.ahead.found
         output.refuse_links(self.plan.inputs.keys())
-        shards = [shard for shard in self.survey.usable if self._mine(shard.file.relative)]
+        shards = [shard for shard in found.usable if self._mine(shard.file.relative)]
         reasons = self._why_not_done(shards)
         todo = [shard for shard in shards if shard.file.relative in reasons]
-        stored = output.stored(shard.file.relative for shard in todo)
+        stored = output.stored(reasons)
         present = Plan.usable(output)
         if not options.rescore:
             refuse_rescore(output, todo, self.facts.signature)
-            if todo and reasons.keys() != {shard.file.relative for shard in shards} and present is not None:
+            if 0 < len(todo) < len(shards) and present is not None:
                 refuse_other_hardware(present, self.facts, options.out)
         if not todo and present is not None:  # nothing is scored here, so the plan says where it was
             self.plan = replace(
@@ -163,41 +119,40 @@ class _Run:
         self._enter(todo, stored)
         for shard in shards:
             if shard.file.relative not in reasons:
-                self.verified.renew(shard.file.relative, shard.info.identity)
-        for line in told(again_by_reason(reasons, stored.__contains__)):
+                self.verified.renew(shard)
+        for line in told(again_by_reason(reasons, stored)):
             self.reporter.say(line)
         if note := large_units(todo):
             self.reporter.say(note)
-        failed = [(file, error) for name, (file, error) in self.survey.failed.items() if self._mine(name)]
+        failed = [one for name, one in found.failed.items() if self._mine(name)]
         output.require_space(sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         if todo or failed:
             output.reopen()
-        self.receipts.remove_all(shard.file.relative for shard in todo)  # neither this run nor totals may count them
-        for file, error in failed:
-            self._quarantine(file, error)
-        self.reporter.started(len(shards), sum(shard.rows for shard in todo), len(shards) - len(todo))
+        self.receipts.remove_all(reasons)  # neither this run nor totals may count them
+        for one in failed:
+            self._handle(Failed.of(one.file.relative, one.error, None))
+        self.work.skipped = len(shards) - len(todo)
+        self.reporter.started(len(shards), sum(shard.rows for shard in todo), self.work.skipped)
         began = time.perf_counter()
         if todo:
             self._score(todo, stored)
-        scoring = time.perf_counter() - began
+        self.work.scoring = time.perf_counter() - began
         output.check()
         self._confirm_plan()
-        return self._conclude(started, scoring, len(shards) - len(todo))
+        return self._conclude(started)
 
     def _score(self, todo: Sequence[Shard], stored: Mapping[str, str]) -> None:
         listed = self.receipts.listed if self.output.store.is_remote else {}
         expected = {name: listed[name].version for name in stored if name in listed}
         work = [(shard, expected.get(shard.file.relative, ABSENT)) for shard in todo]
-        self.executor.score(work, self.plan, self.output, self._handle, self.reporter)
+        self.executor.score(work, self.plan, self.output, self._handle)
         self.output.sweep_temporary()  # of workers that died while they wrote
 
-    def _handle(self, result: Handled) -> None:
+    def _handle(self, result: Result | Loaded) -> None:
         if isinstance(result, Loaded):
-            self.reuse = result.summary
+            self.work.reuse = result.summary
         elif isinstance(result, Failed):
-            with self.guard:
-                self.aside = RecheckCounts.total([self.aside, result.recheck])
-                self._note(result.relative, result.kind, result.message, result.identity)
+            self._set_aside(result)
         else:
             self._publish(result)
 
@@ -205,43 +160,26 @@ class _Run:
         """Give the output of a shard its name, then write its receipt. Several threads call this at the same time."""
         began, relative = time.perf_counter(), made.relative
         if made.temporary:
-            self.output.store.upload(relative, Path(made.temporary), made.written.sha256)
+            self.output.store.upload(relative, Path(made.temporary), made.receipt.output.sha256)
         else:
             self.output.check()
-        self.verified.write(
-            Receipt(
-                relative=relative,
-                input=made.record,
-                fingerprint=made.fingerprint,
-                output=made.written,
-                counts=made.counts,
-                plan=self.plan.digest,
-                maker=Maker(
-                    run=self.id,
-                    worker=made.origin.device.words,
-                    origin=msgspec.to_builtins(made.origin),
-                    seconds={stage: round(value, 3) for stage, value in made.seconds.items()},
-                    computed=made.computed,
-                ),
-            )
-        )
+        receipt = replace(made.receipt, created=datetime.now(UTC).isoformat(timespec="seconds"))
+        self.verified.write(receipt)
         self.receipts.clear_failed(relative)
         with self.guard:
-            self.made[relative] = made
-            self.receipt_seconds += time.perf_counter() - began
-            self.reporter.shard_done(relative, made.written.rows)
+            self.work.receipts.append(receipt)
+            self.work.publishing += time.perf_counter() - began
+            self.reporter.shard_done(relative, receipt.output.rows)
 
-    def _quarantine(self, file: InputFile, error: ScorerError) -> None:
-        kind = error.kind if isinstance(error, ShardError) else "columns"
-        self._note(file.relative, kind, str(error), None)
-
-    def _note(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
+    def _set_aside(self, failed: Failed) -> None:
         """Note why a shard was not scored; an earlier output stays, and is not believed any more."""
-        self.output.check()
-        self.failures[relative] = message
-        self.output.set_aside(relative)
-        self.receipts.write_failed(relative, kind, message, identity)
-        self.reporter.shard_failed(relative, message)
+        with self.guard:
+            self.work.aside = RecheckCounts.total([self.work.aside, failed.recheck])
+            self.output.check()
+            self.work.failures[failed.relative] = failed.message
+            self.output.set_aside(failed.relative)
+            self.receipts.write_failed(failed.relative, failed.kind, failed.message, failed.identity)
+            self.reporter.shard_failed(failed.relative, failed.message)
 
     def _enter(self, todo: list[Shard], stored: Mapping[str, str]) -> None:
         """Make the plan that of the output, or find that it is.
@@ -249,30 +187,24 @@ class _Run:
         Raises:
             OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
         """
-        options, inputs, output = self.options, self.plan.inputs.keys(), self.output
-        others = output.others()
-        present = Plan.usable(output)
-        if others and present is None and output.create_plan(self.plan.content):
-            present = self.plan
+        options, inputs, output = self.options, self.plan.inputs, self.output
+        others, present = sorted(output.others()), Plan.usable(output)
         if others:
-            present = present or Plan.usable(output)
-            refuse_another_plan(present, self.plan, sorted(others), options.out)
-            self.plan = present or self.plan
-        before = present.inputs if present is not None else {}
+            if present is None and output.create_plan(self.plan.content):
+                present = self.plan
+            present = self.plan = common_plan(present or Plan.usable(output), self.plan, others, options.out)
         if not options.prune:
-            outside = output.outside_of(inputs)
-            losses = losses_of(outside, self.plan.inputs, before, stored, self.receipts, todo, self.executor.reader)
+            losses = losses_of(output, present, inputs, todo, stored, self.ahead.reader)
             losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
         output.sweep_temporary()
         if others:
             return
-        for line in removals(output.remove_stale(inputs), self.plan.inputs, before):
+        for line in removals(output.remove_stale(inputs.keys()), inputs, present):
             self.reporter.say(line)
         if present is None and not output.create_plan(self.plan.content):
             again = Plan.usable(output)  # of a part that began at the same moment, or damaged
             if again is not None and options.part is not None:
-                refuse_another_plan(again, self.plan, sorted(output.others()), options.out)
-                self.plan = again
+                self.plan = common_plan(again, self.plan, sorted(output.others()), options.out)
                 return
             output.write_plan(self.plan.content)
         elif present is not None and present != self.plan:
@@ -296,14 +228,10 @@ class _Run:
 
     def _why_not_done(self, shards: list[Shard]) -> dict[str, str]:
         """By relative path, why a shard is to be scored; the others are done, and their outputs as they were."""
-        reasons = {}
-        for shard in shards:
-            relative = shard.file.relative
-            found = self.verified.check(relative, shard.info.identity, self._fingerprint(shard), shard.file.uri)
-            if found is None and self.options.rescore:
-                found = self._made_elsewhere(relative)
-            if found is not None:
-                reasons[relative] = found
+        reasons = self.verified.why_not_done(shards, self._fingerprint)
+        if self.options.rescore:
+            elsewhere = {shard.file.relative: self._made_elsewhere(shard.file.relative) for shard in shards}
+            reasons |= {name: why for name, why in elsewhere.items() if why is not None and name not in reasons}
         return reasons
 
     def _made_elsewhere(self, relative: str) -> str | None:
@@ -312,8 +240,7 @@ class _Run:
         if receipt is None:
             return None
         maker = receipt.maker
-        here = self.facts.device, self.facts.origin.runtime
-        there = maker.worker, maker.origin.get("runtime")
+        here, there = (self.facts.device, self.facts.runtime), (maker.worker, maker.origin.get("runtime"))
         return None if here == there else f"it was scored elsewhere ({maker.worker})"
 
     def _mine(self, relative: str) -> bool:
@@ -324,13 +251,14 @@ class _Run:
     def _fingerprint(self, shard: Shard) -> Fingerprint:
         return shard.fingerprint(self.facts.signature, self.facts.reuse.digest if self.facts.reuse is not None else "")
 
-    def _conclude(self, started: float, scoring: float, skipped: int) -> Outcome:
+    def _conclude(self, started: float) -> Outcome:
         """Write the totals and, where all is done, the marker. Parts that end at the same time do this again until
         nothing was added in between, so that the last totals are of all receipts."""
         while True:
             self.receipts.forget()
-            totals = add_up(self.survey, self.receipts, self._fingerprint, self.verified)
-            summary = self._summary(totals, started, scoring, skipped)
+            totals = add_up(self.ahead.found, self.receipts, self._fingerprint, self.verified)
+            seconds = time.perf_counter() - started
+            summary = summary_of(totals, self.facts, self.plan, self.work, self.executor.report, seconds)
             if totals.failed or totals.missing:
                 self.output.reopen()  # a marker of an earlier run no longer holds
             self.output.write_run(summary.content)
@@ -341,20 +269,4 @@ class _Run:
             self.receipts.forget()
             if self.options.part is None or names == set(self.receipts.all()):
                 break
-        return outcome_of(summary, totals, self.failures, self.options, self._mine, self.reporter)
-
-    def _summary(self, totals: Totals, started: float, scoring: float, skipped: int) -> RunSummary:
-        return summary_of(
-            totals,
-            self.facts,
-            self.plan,
-            [self.made[name] for name in self.made],
-            report=self.executor.report,
-            reuse=self.reuse,
-            aside=self.aside,
-            scoring=scoring,
-            publishing=self.receipt_seconds,
-            total_seconds=time.perf_counter() - started,
-            skipped=skipped,
-            now=datetime.now(UTC),
-        )
+        return outcome_of(summary, totals, self.work.failures, self.options, self._mine, self.reporter)

@@ -1,11 +1,11 @@
-"""Estimate what a run would do and cost: count its rows and checks, or a sample of them, and time the model."""
+"""``scorer plan``: what a run would do and cost. Rows and checks are counted, or those of a sample; a model is timed."""
 
 from __future__ import annotations
 
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,28 +20,115 @@ from ..metric.inputs import find_columns
 from ..metric.verdict import decide
 from ..scoring.counts import total
 from ..scoring.pipeline import Prepared
-from ..scoring.plan import Plan
 from ..scoring.reuse import Reuse, open_sources
-from ..scoring.reuse.earlier import check_earlier
 from ..scoring.scorer import Scorer
+from ..scoring.summary import ReusedOutput
 from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
-from ..storage import Counts, SeenOutput, ShardReader, resolve_inputs
+from ..storage import Counts, ShardReader
 from ..storage.counts import FactCounts, PredicateCounts
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
-from ..system.input_formats import Format
-from .early_check import refuse_unscorable
-from .estimate_result import DiskSpace, Estimate, LengthBin, PlannedChecks, PlannedDevice, PlannedRows, PlannedShards
-from .preview import Losses, again_by_reason, losses_of
-from .survey import Shard, large_units, survey
+from ..system.codec import OpenRecord
+from .options import RunOptions
+from .preview import Losses, again_by_reason, look, losses_of
+from .survey import Shard, large_units
+from .verified import VerifiedOutputs
 
 SAMPLE_ROWS = 200_000
 """Above this many rows, counts are estimated from a sample of about so many."""
 PROBE_SECONDS = 3.0
 SHOWN_FACTS = 10
 _BINS = (0, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+class PlannedShards(OpenRecord, frozen=True, kw_only=True):
+    """Shards that can be scored (``usable``), and those of them that are done (``skipped``).
+
+    ``again``: relative paths of outputs that are scored again, by reason. ``outside``, ``shorter``, ``divided``: what a
+    run without ``--prune`` refuses to remove or shorten, as in :class:`.preview.Losses`. ``failed``: why a shard cannot
+    be scored, by relative path. ``pieces``: how many of the usable ones are pieces of a shard, by its relative path.
+    ``note``: on those of very many rows.
+    """
+
+    usable: int
+    skipped: int
+    again: dict[str, list[str]]
+    outside: list[str]
+    shorter: dict[str, tuple[int, int]]
+    divided: list[str]
+    failed: dict[str, str]
+    pieces: dict[str, int]
+    note: str | None = None
+
+
+class PlannedRows(OpenRecord, frozen=True, omit_defaults=True):
+    """Rows of all usable shards, of those that are not done, and those that were read for the estimate.
+
+    ``reused``: rows that earlier outputs would provide; ``None`` where none is named.
+    """
+
+    all: int
+    to_score: int
+    sampled: int
+    reused: int | None = None
+
+
+class PlannedChecks(OpenRecord, frozen=True):
+    """Checks that would be asked, and distinct pairs among them."""
+
+    all: int
+    unique: int
+
+
+class LengthBin(OpenRecord, frozen=True):
+    """Distinct pairs that have at most ``up_to`` tokens, and more than the bin before."""
+
+    up_to: int
+    pairs: int
+
+
+class DiskSpace(OpenRecord, frozen=True):
+    """Bytes that the output needs, and bytes that are free where it goes; ``None`` for an object store."""
+
+    needed: int
+    free: int | None
+
+
+class PlannedDevice(OpenRecord, frozen=True):
+    """Where the model would run."""
+
+    kind: str
+    name: str
+
+
+class Estimate(OpenRecord, frozen=True, kw_only=True):
+    """What a run would do and cost.
+
+    ``estimated``: the counts come from a sample and are scaled up by rows. ``errors``, ``notes``: rows by kind.
+    ``too_long``: pairs longer than the model's maximum. ``seconds``: of the model alone, from a probe on this device.
+    ``rows_in_five_minutes``: rows that the model scores in about that time, ``None`` where nothing is to be scored.
+    ``first_facts``: of the first row that has facts, as sentences.
+    """
+
+    signature: str
+    shards: PlannedShards
+    rows: PlannedRows
+    estimated: bool
+    reuse: tuple[ReusedOutput, ...]
+    errors: dict[str, int]
+    notes: dict[str, int]
+    checks: PlannedChecks
+    facts: FactCounts
+    token_lengths: tuple[LengthBin, ...]
+    too_long: int
+    disk: DiskSpace
+    seconds: float
+    device: PlannedDevice
+    precision: str
+    rows_in_five_minutes: int | None = None
+    first_facts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -58,51 +145,40 @@ class _Sample:
 
 
 def estimate_run(
-    inputs: list[str],
-    scorer: Scorer,
-    out: Location | None = None,
-    reuse: Sequence[Location] = (),
-    limit: int | None = None,
-    form: Format = "auto",
-    split_rows: int | None = None,
-    delimiter: str | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    options: RunOptions, scorer: Scorer, out: Location | None, say: Callable[[str], None] = lambda line: None
 ) -> Estimate:
     """Count what a run over ``inputs`` would do, and time the model on a sample of it. No row is scored.
 
     Args:
-        out: where the run would write.
-        reuse: earlier outputs, whose rows the run would take over.
-        limit: score only the first rows.
-        form: the format of the inputs.
-        split_rows: the run would divide shards of more rows.
-        delimiter: of CSV and TSV.
+        options: of the run; those that only matter to its writing are not looked at.
+        out: where the run would write, if it is known.
         say: is told what a run would say of its first rows.
 
     Raises:
-        InputError, ColumnError: as a run would, also where not one of the first rows can be scored.
+        ScorerError: as a run would, also where not one of the first rows can be scored.
     """
-    earlier, names = check_earlier(reuse, out), scorer.settings.columns
-    with ShardReader(form=form, delimiter=delimiter, split_rows=split_rows) as reader, ExitStack() as stack:
-        output = SeenOutput(out) if out is not None and _is_there(out) else None
-        plan = Plan.usable(output) if output is not None else None
-        before = plan.inputs if plan is not None else {}
-        found = survey(resolve_inputs(inputs, form), reader, partial(find_columns, names=names), limit, before)
-        refuse_unscorable(found, reader, 0.0, say)
-        sources = open_sources(earlier, scorer.full_signature, names, scorer.origin)
-        reasons = _why_not_done(found.usable, scorer, output, sources.digest)
-        stored = output.stored(reasons) if output is not None else {}
+    names = scorer.settings.columns
+    with look(options, out, partial(find_columns, names=names), say) as ahead, ExitStack() as stack:
+        found, output = ahead.found, ahead.output
+        sources = open_sources(ahead.reused, scorer.full_signature, names, scorer.origin)
         reused: Reuse | None = None
-        if earlier:
+        if ahead.reused:
             reused = stack.enter_context(Reuse(sources))
             reused.load()
-        todo = [shard for shard in found.usable if shard.file.relative in reasons]
+        reasons = dict.fromkeys((shard.file.relative for shard in found.usable), NO_RECEIPT)
+        stored: Mapping[str, str] = {}
         losses = Losses()
+        todo = found.usable
         if output is not None:
-            outside = output.outside_of(found.planned.keys())
-            losses = losses_of(outside, found.planned, before, stored, output.receipts, todo, reader)
+            verified = VerifiedOutputs(output)
+            reasons = verified.why_not_done(
+                found.usable, lambda shard: shard.fingerprint(scorer.full_signature, sources.digest)
+            )
+            stored = output.stored(reasons)
+            todo = [shard for shard in found.usable if shard.file.relative in reasons]
+            losses = losses_of(output, ahead.plan, found.planned, todo, stored, ahead.reader)
         rows = sum(shard.rows for shard in todo)
-        sample = _sample(todo, rows, reader, scorer, reused)
+        sample = _sample(todo, rows, ahead.reader, scorer, reused)
     counts = total(list(sample.counts))
     scale = rows / sample.rows if sample.rows else 0.0
     padded = counts.tokens.padded * scale
@@ -112,11 +188,11 @@ def estimate_run(
         shards=PlannedShards(
             usable=len(found.usable),
             skipped=len(found.usable) - len(todo),
-            again=again_by_reason(reasons, stored.__contains__),
+            again=again_by_reason(reasons, stored),
             outside=losses.outside,
             shorter=losses.shorter,
             divided=losses.divided,
-            failed={name: str(error) for name, (_, error) in found.failed.items()},
+            failed={name: str(one.error) for name, one in found.failed.items()},
             pieces=Counter(shard_of(shard.file.relative) for shard in found.usable if shard.piece is not None),
             note=large_units(todo),
         ),
@@ -124,7 +200,7 @@ def estimate_run(
             all=sum(shard.rows for shard in found.usable),
             to_score=rows,
             sampled=sample.rows,
-            reused=round(counts.rows.reused * scale) if earlier else None,
+            reused=round(counts.rows.reused * scale) if reused is not None else None,
         ),
         estimated=sample.rows < rows,
         reuse=reused.summary() if reused is not None else sources.summary(),
@@ -141,24 +217,6 @@ def estimate_run(
         first_facts=sample.first_facts,
         rows_in_five_minutes=_rounded(300 * rows / seconds) if seconds else None,
     )
-
-
-def _is_there(out: Location) -> bool:
-    """Whether there can be an output at a place."""
-    return not isinstance(out, Path) or out.is_dir()
-
-
-def _why_not_done(shards: list[Shard], scorer: Scorer, output: SeenOutput | None, reuse: str) -> dict[str, str]:
-    """By relative path, why a run into an output would score a shard; the others it would skip."""
-    if output is None:
-        return {shard.file.relative: NO_RECEIPT for shard in shards}
-    found = {
-        s.file.relative: output.receipts.check(
-            s.file.relative, s.info.identity, s.fingerprint(scorer.full_signature, reuse), s.file.uri
-        )
-        for s in shards
-    }
-    return {relative: reason for relative, reason in found.items() if isinstance(reason, str)}
 
 
 def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer, reuse: Reuse | None) -> _Sample:

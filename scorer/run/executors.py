@@ -11,57 +11,39 @@ from contextlib import ExitStack
 
 from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import Known, Report, RowScoring
-from ..storage import Counts, RunOutput, ShardReader
+from ..storage import Counts, RunOutput
 from ..storage.lock_files import Worker
-from ..storage.objects.uri import Location
 from ..system.closing import Closing
-from .messages import Facts, Loaded
+from .messages import Facts, Loaded, Result
 from .options import Reporter
-from .shard_worker import OpenScorer, Result, ShardWorker
-from .survey import Shard, Survey
+from .preview import Outlook
+from .shard_worker import OpenScorer, ShardWorker
+from .survey import Shard
 
-Handled = Result | Loaded
+Handle = Callable[[Result | Loaded], None]
 
 
 class Executor(Closing):
-    """Scores shards. ``reader``: the driver's, once :meth:`prepare` was called."""
-
-    reader: ShardReader
+    """Scores shards."""
 
     @abstractmethod
-    def prepare(
-        self,
-        budgets: Budgets,
-        earlier: Plan | None,
-        found: Survey,
-        reader: ShardReader,
-        reused: tuple[Location, ...],
-        reporter: Reporter,
-    ) -> Facts:
+    def prepare(self, ahead: Outlook, budgets: Budgets, earlier: Plan | None, reporter: Reporter) -> Facts:
         """Open what scores the rows, and find out what must be known before the plan is made.
 
         Args:
-            budgets: of an earlier plan, if there is one. earlier: that plan.
-            reused: the outputs of ``--reuse``.
+            budgets: of an earlier plan, if there is one. earlier: that plan, if its shards are kept.
 
         Raises:
             ScorerError: it cannot be opened here.
         """
 
     @abstractmethod
-    def score(
-        self,
-        todo: Sequence[tuple[Shard, str]],
-        plan: Plan,
-        output: RunOutput,
-        handle: Callable[[Handled], None],
-        reporter: Reporter,
-    ) -> None:
+    def score(self, todo: Sequence[tuple[Shard, str]], plan: Plan, output: RunOutput, handle: Handle) -> None:
         """Score shards, in any order.
 
         Args:
             todo: each with the version of its output that is there, empty where there is none.
-            handle: called in this thread with what became of each.
+            handle: called with what became of each, in several threads.
 
         Raises:
             ScorerError: nothing is left that could score them.
@@ -83,39 +65,24 @@ class Inline(Executor):
     def __init__(self, scoring: RowScoring, max_error_rate: float, first_use: Executor | None = None) -> None:
         self._scoring, self._max_error_rate, self._first_use = scoring, max_error_rate, first_use
         self._stack = ExitStack()
-        self._opened: OpenScorer | None = None
-        self._reused: tuple[Location, ...] = ()
+        self._opened: OpenScorer
+        self._ahead: Outlook
+        self._reporter: Reporter
 
-    def prepare(
-        self,
-        budgets: Budgets,
-        earlier: Plan | None,
-        found: Survey,
-        reader: ShardReader,
-        reused: tuple[Location, ...],
-        reporter: Reporter,
-    ) -> Facts:
+    def prepare(self, ahead: Outlook, budgets: Budgets, earlier: Plan | None, reporter: Reporter) -> Facts:
         self.close()
-        self.reader, self._reused = reader, reused or self._reused
+        self._ahead, self._reporter = ahead, reporter
         known: Known | None = earlier
         if self._first_use is not None and (earlier is None or earlier.budgets.exact is None):
             with self._first_use as worker:
-                known = worker.prepare(budgets, earlier, found, reader, (), reporter)
+                known = worker.prepare(ahead, budgets, earlier, reporter)
                 budgets = known.budgets
         self._opened = OpenScorer.open(
-            self._stack.enter_context, self._scoring, budgets, known, found, reader, self._reused
+            self._stack.enter_context, self._scoring, budgets, known, ahead.found.usable, ahead.reader, ahead.reused
         )
         return self._opened.facts
 
-    def score(
-        self,
-        todo: Sequence[tuple[Shard, str]],
-        plan: Plan,
-        output: RunOutput,
-        handle: Callable[[Handled], None],
-        reporter: Reporter,
-    ) -> None:
-        assert self._opened is not None
+    def score(self, todo: Sequence[tuple[Shard, str]], plan: Plan, output: RunOutput, handle: Handle) -> None:
         device, held = self._opened.facts.device, dict[str, None]()
 
         def show() -> None:
@@ -127,7 +94,7 @@ class Inline(Executor):
                 show()
                 yield shard, expect
 
-        def handled(result: Handled) -> None:
+        def handled(result: Result | Loaded) -> None:
             handle(result)
             if not isinstance(result, Loaded):
                 held.pop(result.relative, None)
@@ -135,19 +102,17 @@ class Inline(Executor):
 
         worker = ShardWorker(
             self._opened,
-            self.reader,
+            self._ahead.reader,
             plan,
             output.store,
             output.holder,
             handled,
-            reporter,
+            self._reporter,
             self._max_error_rate,
-            loaded=handle,
         )
         worker.score(taken())
 
     def report(self, counts: Counts, seconds: float) -> Report:
-        assert self._opened is not None
         return self._opened.scorer.report(counts, seconds)
 
     def close(self) -> None:

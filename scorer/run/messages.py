@@ -9,14 +9,15 @@ import pickle
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from ..errors import ScorerError, ShardError
 from ..scoring.origin import Origin
 from ..scoring.plan import Budgets, Plan, PlannedReuse
 from ..scoring.row_scorer import Caveats
 from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
-from ..storage import Counts, Fingerprint, Identity, InputRecord, WrittenFile
+from ..storage import Identity, Receipt
 from ..storage.counts import RecheckCounts
 from ..storage.pieces import Piece
 
@@ -63,6 +64,11 @@ class Facts:
     def device(self) -> str:
         """What all workers have in common, in words."""
         return self.origin.device.words
+
+    @property
+    def runtime(self) -> str:
+        """The version of ONNX Runtime."""
+        return self.origin.runtime
 
 
 @dataclass(frozen=True)
@@ -125,17 +131,16 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Made:
-    """A shard was scored. ``temporary``: the file to be renamed, empty where it was uploaded. ``seconds``: by stage."""
+    """A shard was scored. ``receipt``: to be written if the driver believes it. ``temporary``: the file to be renamed,
+    empty where it was uploaded."""
 
-    relative: str
+    receipt: Receipt
     temporary: str
-    written: WrittenFile
-    record: InputRecord
-    fingerprint: Fingerprint
-    counts: Counts
-    seconds: Mapping[str, float]
-    computed: int
-    origin: Origin
+
+    @property
+    def relative(self) -> str:
+        """The output's path below OUT."""
+        return self.receipt.relative
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,15 @@ class Failed:
     identity: Identity | None
     recheck: RecheckCounts = field(default_factory=RecheckCounts)
 
+    @classmethod
+    def of(cls, relative: str, error: ScorerError, identity: Identity | None, *recheck: RecheckCounts) -> Self:
+        """Why a shard cannot be scored, as an error."""
+        kind = error.kind if isinstance(error, ShardError) else "columns"
+        return cls(relative, kind, str(error), identity, *recheck)
+
+
+Result = Made | Failed
+
 
 @dataclass(frozen=True)
 class Unseen:
@@ -158,11 +172,10 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A worker cannot go on. ``error``: the class in :mod:`scorer.errors`; ``ends_run``: no other worker could."""
+    """A worker cannot go on. ``error``: the class of what it says; :class:`.InputError` where no other worker could."""
 
-    error: str
+    error: type[ScorerError]
     message: str
-    ends_run: bool
 
 
 def frame(message: object) -> bytes:

@@ -40,21 +40,25 @@ class RunOptions:
     split_rows: int | None = None
 
 
-class Reporter(Protocol):
-    """Told what happens; shows it or not."""
-
-    def started(self, shards: int, rows: int, skipped: int) -> None: ...
+class Listener(Protocol):
+    """Told of the work; shows it or not."""
 
     def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
         """``rows``: of a window that was scored, 0 while one is computed. ``pairs``: computed so far. ``partial``: how
         many rows of the window that is computed now its work so far amounts to."""
         ...
 
+    def say(self, message: str) -> None: ...
+
+
+class Reporter(Listener, Protocol):
+    """Told of the run too."""
+
+    def started(self, shards: int, rows: int, skipped: int) -> None: ...
+
     def shard_done(self, shard: str, rows: int) -> None: ...
 
     def shard_failed(self, shard: str, reason: str) -> None: ...
-
-    def say(self, message: str) -> None: ...
 
 
 @dataclass(frozen=True)

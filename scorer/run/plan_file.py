@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from ..errors import DeviceError, OutputError
 from ..scoring.plan import Budgets, Plan
+from ..scoring.windows import FIRST_ROWS
 from ..storage.canonical import normal
 from ..storage.lease import part_named
 from ..storage.objects.uri import Location
 from .messages import Facts
+from .options import RunOptions
 from .survey import Survey
 
 
@@ -23,45 +26,50 @@ class OtherBudgetsError(Exception):
         self.budgets = budgets
 
 
-def plan_of(
-    facts: Facts,
-    found: Survey,
-    *,
-    window_rows: int,
-    window_bytes: int,
-    first_rows: tuple[int, ...],
-    limit: int | None,
-    parts: int | None,
-    settings: Mapping[str, object],
-    split_rows: int | None,
-) -> Plan:
-    """The plan of a run."""
+def plan_of(facts: Facts, found: Survey, options: RunOptions, earlier: Budgets, settings: Mapping[str, object]) -> Plan:
+    """The plan of a run. ``earlier``: budgets of an earlier one."""
     return Plan(
         signature_line=facts.signature.line,
         signature_parts=facts.signature.parts,
         inputs=found.planned,
-        budgets=replace(facts.budgets, window_rows=window_rows, window_bytes=window_bytes, first_rows=first_rows),
+        budgets=replace(
+            facts.budgets,
+            window_rows=earlier.window_rows or options.window_rows,
+            window_bytes=earlier.window_bytes or options.window_bytes,
+            first_rows=FIRST_ROWS if earlier.first_rows is None else earlier.first_rows,
+        ),
         device=facts.device,
         provider=facts.provider,
-        runtime=facts.origin.runtime,
+        runtime=facts.runtime,
         versions=dict(facts.versions),
-        limit=limit,
-        parts=parts,
+        limit=options.limit,
+        parts=options.part[1] if options.part is not None else None,
         settings=normal(dict(settings)),  # so that it can be compared with one that was read
         reuse=facts.reuse.planned if facts.reuse is not None else (),
-        split_rows=split_rows,
+        split_rows=options.split_rows,
     )
 
 
-def other_hardware(plan: Plan, facts: Facts) -> str:
-    """In what a worker differs from the plan's that numbers depend on, in words; empty if they agree."""
-    pairs = {
-        "device": (plan.device, facts.device),
-        "provider": (plan.provider, facts.provider),
-        "runtime": (plan.runtime, facts.origin.runtime),
-        "versions": (dict(plan.versions), dict(facts.versions)),
-    }
-    return "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two)
+class Hardware(Protocol):
+    """What numbers depend on besides the signature: of a plan, or of a worker."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def runtime(self) -> str: ...
+
+    @property
+    def versions(self) -> Mapping[str, str]: ...
+
+
+def other_hardware(one: Hardware, other: Hardware) -> str:
+    """In what two of them differ, in words; empty if they agree."""
+    pairs = {name: (getattr(one, name), getattr(other, name)) for name in ("device", "provider", "runtime", "versions")}
+    return "; ".join(f"{name}: {first} → {second}" for name, (first, second) in pairs.items() if first != second)
 
 
 def refuse_other_hardware(plan: Plan, facts: Facts, out: Location) -> None:
@@ -77,8 +85,9 @@ def refuse_other_hardware(plan: Plan, facts: Facts, out: Location) -> None:
         )
 
 
-def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out: Location) -> None:
-    """Parts that run together must mean the same; where a bundle or a template file lies may differ.
+def common_plan(present: Plan | None, plan: Plan, others: list[str], out: Location) -> Plan:
+    """The plan that is there. Parts that run together must mean the same; where a bundle or a template file lies may
+    differ.
 
     Raises:
         OutputError: they differ, in what is said.
@@ -86,15 +95,11 @@ def refuse_another_plan(present: Plan | None, plan: Plan, others: list[str], out
     """
     names = sorted({"signature", *Plan.__struct_fields__} - {"schema", "settings", "signature_line", "signature_parts"})
     differing = [name for name in names if present is None or getattr(present, name) != getattr(plan, name)]
+    if present is not None and not differing:
+        return present
     if present is not None and differing == ["budgets"]:
         raise OtherBudgetsError(present.budgets)
-    if differing:
-        raise OutputError(
-            f"{out} is being filled by {named_others(others)} under another plan (it differs in "
-            f"{', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
-        )
-
-
-def named_others(others: list[str]) -> str:
-    """The parts that run now, by the names of their locks, for a message."""
-    return " and ".join(map(part_named, others)) or "another part"
+    raise OutputError(
+        f"{out} is being filled by {' and '.join(map(part_named, others)) or 'another part'} under another plan (it "
+        f"differs in {', '.join(differing)}); give this part the same inputs and options, or wait for the others to end"
+    )

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from .. import errors
-from ..errors import DeviceError, ScorerError
+from ..errors import DeviceError, InputError, ScorerError
 from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import Report
 from ..scoring.summary import Speed
-from ..storage import Counts, RunOutput, ShardReader
+from ..storage import Counts, RunOutput
 from ..storage.lock_files import Worker
-from ..storage.objects.uri import Location
-from .executors import Executor, Handled
+from .executors import Executor, Handle
 from .messages import (
     Begin,
     Facts,
@@ -33,6 +31,7 @@ from .messages import (
     Progress,
     Ready,
     Request,
+    Result,
     Said,
     Stopped,
     Task,
@@ -41,16 +40,16 @@ from .messages import (
 )
 from .options import Reporter
 from .plan_file import other_hardware
+from .preview import Outlook
 from .publisher import Publisher
-from .shard_worker import Result, task_of
-from .survey import Shard, Survey
+from .shard_worker import task_of
+from .survey import Shard, spread
 
 SILENCE_S = 600.0
 """A worker without progress for so long is replaced; the run ends if that is the first one, before it is ready."""
 LOST_S = 300.0
 """How long a run waits for a place when all have left."""
 _IN_FLIGHT = 2
-_STARTS = 8
 _MOST_DEATHS = 2
 """Deaths of a worker, without a shard in between, after which its place is given up."""
 
@@ -153,20 +152,11 @@ class Pool(Executor):
         self._lost: float | None = None
         self._reporter: Reporter
 
-    def prepare(
-        self,
-        budgets: Budgets,
-        earlier: Plan | None,
-        found: Survey,
-        reader: ShardReader,
-        reused: tuple[Location, ...],
-        reporter: Reporter,
-    ) -> Facts:
+    def prepare(self, ahead: Outlook, budgets: Budgets, earlier: Plan | None, reporter: Reporter) -> Facts:
         """See :class:`.executors.Executor`. One worker finds out; the others take what it found."""
-        self.reader, self._reporter = reader, reporter
+        self._reader, self._reporter = ahead.reader, reporter
         self._budgets, self._earlier = budgets, earlier
-        step = max(1, len(found.usable) // _STARTS)
-        self._starts = tuple(task_of(shard, "") for shard in found.usable[::step][:_STARTS])
+        self._starts = tuple(task_of(shard, "") for shard in spread(ahead.found.usable))
         for place in list(self._workers):
             self._crew.kill(place)
         while True:
@@ -183,14 +173,7 @@ class Pool(Executor):
                 )
             self._refuse_end(f"the device or {self._job} cannot be used")
 
-    def score(
-        self,
-        todo: Sequence[tuple[Shard, str]],
-        plan: Plan,
-        output: RunOutput,
-        handle: Callable[[Handled], None],
-        reporter: Reporter,
-    ) -> None:
+    def score(self, todo: Sequence[tuple[Shard, str]], plan: Plan, output: RunOutput, handle: Handle) -> None:
         self._budgets, self._earlier = plan.budgets, plan
         self._begin = Begin(plan, output.token)
         self._waiting = deque(task_of(shard, expect) for shard, expect in todo)
@@ -259,7 +242,7 @@ class Pool(Executor):
             worker.tasks[task.relative] = task
             self._crew.send(worker.place, frame(task))
 
-    def _listen(self, handle: Callable[[Handled], None]) -> list[_Worker]:
+    def _listen(self, handle: Handle) -> list[_Worker]:
         """Take in what workers say; the workers that are left."""
         for message in self._crew.listen(1.0):
             worker = self._workers.get(message.place)
@@ -274,7 +257,7 @@ class Pool(Executor):
                 self._take(worker, said, handle)
         return list(self._workers.values())
 
-    def _take(self, worker: _Worker, said: Any, handle: Callable[[Handled], None]) -> None:
+    def _take(self, worker: _Worker, said: Any, handle: Handle) -> None:
         name = worker.place.name
         if isinstance(said, Moved):
             return
@@ -289,8 +272,8 @@ class Pool(Executor):
             self._welcome(worker, said.facts)
         elif isinstance(said, Stopped):
             worker.stopped = said
-            if said.ends_run:
-                raise _error(said.error)(f"{name}: {said.message}")
+            if issubclass(said.error, InputError):  # no other worker could go on either
+                raise said.error(f"{name}: {said.message}")
         elif isinstance(said, Loaded):
             handle(said)
         elif isinstance(said, Unseen):
@@ -304,7 +287,7 @@ class Pool(Executor):
         else:
             self._done(worker, said, handle)
 
-    def _done(self, worker: _Worker, result: Result, handle: Callable[[Handled], None]) -> None:
+    def _done(self, worker: _Worker, result: Result, handle: Handle) -> None:
         worker.tasks.pop(result.relative, None)
         worker.is_suspect = worker.is_suspect and bool(worker.tasks)
         self._deaths.pop(worker.place, None)
@@ -315,7 +298,7 @@ class Pool(Executor):
     def _is_seen(self, task: Task) -> bool:
         """Whether the driver still sees a shard as it was planned."""
         try:
-            return self.reader.probe(task.uri).identity == task.identity
+            return self._reader.probe(task.uri).identity == task.identity
         except ScorerError:
             return False
 
@@ -327,15 +310,17 @@ class Pool(Executor):
 
     def _welcome(self, worker: _Worker, facts: Facts) -> None:
         """Let a worker begin if it computes as the first one does; otherwise it is named and left out."""
-        differ = _differences(self._facts, facts) if self._facts is not None else ""
-        if self._facts is None and self._earlier is not None and self._earlier.signature == facts.signature:
-            differ = other_hardware(self._earlier, facts)
-        if not differ:
+        first, plan, differ = self._facts, self._earlier, ""
+        if first is not None:
+            differ = _differences(first, facts)
+        elif plan is not None and plan.signature == facts.signature:
+            differ = other_hardware(plan, facts)
+        if differ:
+            self._leave_out(worker, f"differs from the plan in {differ}")
+        else:
             worker.facts = facts
-            return
-        self._leave_out(worker, f"differs from the plan in {differ}")
 
-    def _end(self, worker: _Worker, ended: Ended, handle: Callable[[Handled], None]) -> None:
+    def _end(self, worker: _Worker, ended: Ended, handle: Handle) -> None:
         """A worker ended: its shards go to others, and it is replaced unless it cannot work there."""
         place, name = worker.place, worker.place.name
         del self._workers[place]
@@ -387,22 +372,12 @@ def _shown(worker: _Worker) -> Worker:
 
 def _differences(first: Facts, other: Facts) -> str:
     """In what two workers differ that must be equal, in words; empty if they agree."""
-    pairs = {
-        "signature": (first.signature.line, other.signature.line),
-        "device": (first.device, other.device),
-        "provider": (first.provider, other.provider),
-        "runtime": (first.origin.runtime, other.origin.runtime),
-        "versions": (dict(first.versions), dict(other.versions)),
-        "reused outputs": (
-            first.reuse.digest if first.reuse is not None else "",
-            other.reuse.digest if other.reuse is not None else "",
-        ),
-    }
-    if first.signature != other.signature and first.signature.line == other.signature.line:
-        return "signature"
-    return "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two)
+    if first.signature != other.signature:
+        return f"signature: {first.signature.line} → {other.signature.line}"
+    if hardware := other_hardware(first, other):
+        return hardware
+    return "" if _reused(first) == _reused(other) else "reused outputs"
 
 
-def _error(name: str) -> type[ScorerError]:
-    found = getattr(errors, name, ScorerError)
-    return found if isinstance(found, type) and issubclass(found, ScorerError) else ScorerError
+def _reused(facts: Facts) -> str:
+    return facts.reuse.digest if facts.reuse is not None else ""

@@ -1,25 +1,85 @@
-"""What a run would do to the outputs that are already there: keep, score again (and why), remove, or shorten.
+"""What a run finds before it writes anything, as ``scorer plan`` does: its inputs, and the outputs that are there.
 
 A run never removes an output, nor replaces one by fewer rows, unless it was told to prune. So both are found before
-anything is written, by the run itself and by ``scorer plan --out``.
+anything is written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from ..errors import OutputError, ShardError
 from ..inference.shipped import SHIPPED
+from ..scoring.plan import Plan
+from ..scoring.reuse.earlier import check_earlier
 from ..scoring.signature import Signature
-from ..storage import InputRecord, Receipts, SeenOutput, ShardReader
+from ..scoring.windows import ShardColumns
+from ..storage import (
+    InputRecord,
+    Receipts,
+    SeenOutput,
+    ShardReader,
+    check_apart,
+    inspect_output,
+    resolve_inputs,
+    table_notes,
+)
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts import NO_RECEIPT
-from .survey import Shard
+from .early_check import refuse_unscorable
+from .options import RunOptions
+from .survey import Shard, Survey, inputs_of, survey
 
 _NAMED = 3
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is there before a run. ``reader``: of the inputs that were ``found``. ``output``: what is at OUT, with the
+    ``plan`` of it; ``None`` where there is none. ``reused``: the outputs of ``--reuse``."""
+
+    found: Survey
+    reader: ShardReader
+    output: SeenOutput | None
+    plan: Plan | None
+    reused: Sequence[Location]
+
+
+@contextmanager
+def look(
+    options: RunOptions,
+    out: Location | None,
+    find_columns: Callable[[pa.Schema], ShardColumns],
+    say: Callable[[str], None],
+) -> Iterator[Outlook]:
+    """Look at inputs and output. The reader is open until the context ends.
+
+    Args:
+        out: the output, if there is to be one.
+        say: is told what people should know of them.
+
+    Raises:
+        ScorerError: they cannot be used, or not one of the first rows can be scored.
+    """
+    files = resolve_inputs(options.inputs, options.form)
+    output = None
+    if out is not None:
+        check_apart(options.inputs, out, options.form)
+        output = SeenOutput(out) if inspect_output(out) == "ours" else None
+    for line in table_notes(files):
+        say(line)
+    reused = check_earlier(options.reuse, out)
+    plan = Plan.usable(output, say) if output is not None else None
+    with ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows) as reader:
+        found = survey(files, reader, find_columns, options.limit, plan)
+        refuse_unscorable(found, reader, options.max_error_rate, say)
+        yield Outlook(found, reader, output, plan, reused)
 
 
 @dataclass(frozen=True)
@@ -87,52 +147,46 @@ def refuse_rescore(output: SeenOutput, todo: Iterable[Shard], signature: Signatu
 
 
 def losses_of(
-    outside: list[str],
+    output: SeenOutput,
+    present: Plan | None,
     planned: Mapping[str, InputRecord],
-    before: Mapping[str, InputRecord],
-    stored: Mapping[str, str],
-    receipts: Receipts,
     todo: Iterable[Shard],
+    stored: Mapping[str, str],
     reader: ShardReader,
 ) -> Losses:
     """Look at the outputs that shards would replace.
 
     Args:
-        outside: outputs that are not planned.
+        present: the plan that is there.
         planned: all inputs by the relative path of their output, those included that cannot be read.
-        before: the inputs of the plan that is there.
         stored: by relative path, the outputs that are there, with the path or URI of each.
-        receipts: of the output.
     """
     there: Counter[str] = Counter()
     then: Counter[str] = Counter()
     for shard in todo:
         name, uri = _shard_name(shard.file.relative, planned), stored.get(shard.file.relative)
-        there[name] += _rows_there(uri, shard.file.relative, receipts, reader) if uri is not None else 0
+        there[name] += _rows_there(uri, shard.file.relative, output.receipts, reader) if uri is not None else 0
         then[name] += shard.rows
-    divided = _divided(outside, planned, before)
+    outside = output.outside_of(planned.keys())
+    divided = _divided(outside, planned, present)
     shorter = {name: (rows, then[name]) for name, rows in there.items() if rows > then[name]}
     return Losses(sorted(set(outside).difference(divided)), shorter, divided)
 
 
-def removals(
-    removed: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
-) -> list[str]:
-    """What to say of outputs that were removed, a line for each."""
-    divided = set(_divided(removed, planned, before))
+def removals(removed: Sequence[str], planned: Mapping[str, InputRecord], present: Plan | None) -> list[str]:
+    """What to say of outputs that were removed, a line for each. ``present``: the plan that was there."""
+    divided = _divided(removed, planned, present)
     return [
         f"removed {name}: its input is {'divided in another way now' if name in divided else 'gone'}"
         for name in removed
     ]
 
 
-def _divided(
-    outputs: Sequence[str], planned: Mapping[str, InputRecord], before: Mapping[str, InputRecord]
-) -> list[str]:
+def _divided(outputs: Sequence[str], planned: Mapping[str, InputRecord], present: Plan | None) -> list[str]:
     """Those of some outputs that are not planned whose shard is planned, in other pieces or as a whole."""
     if not outputs:
         return []
-    shards = {_shard_name(name, planned) for name in planned}
+    shards, before = {_shard_name(name, planned) for name in planned}, inputs_of(present)
     return [name for name in outputs if name in before and _shard_name(name, before) in shards]
 
 
@@ -152,16 +206,16 @@ def _rows_there(uri: str, relative: str, receipts: Receipts, reader: ShardReader
         return 0
 
 
-def again_by_reason(reasons: Mapping[str, str], is_there: Callable[[str], bool]) -> dict[str, list[str]]:
+def again_by_reason(reasons: Mapping[str, str], stored: Collection[str]) -> dict[str, list[str]]:
     """Relative paths of the shards that have an output already and are scored again, by reason.
 
     Args:
         reasons: by relative path, why a shard is not done; see :meth:`scorer.storage.Receipts.check`.
-        is_there: whether a shard has an output.
+        stored: those that have an output.
     """
     found: dict[str, list[str]] = {}
     for relative, reason in reasons.items():
-        if reason != NO_RECEIPT or is_there(relative):
+        if reason != NO_RECEIPT or relative in stored:
             found.setdefault(reason, []).append(relative)
     return found
 

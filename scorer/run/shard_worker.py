@@ -8,11 +8,12 @@ windows, so that the device does not wait where one ends and the next begins.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 from msgspec.structs import replace
 
 from ..errors import ScorerError, ShardError
@@ -30,19 +31,17 @@ from ..scoring.windows import (
     ShardColumns,
     Window,
 )
-from ..storage import Counts, InputFile, ShardReader, ShardWriter, require_space
+from ..storage import Counts, InputFile, Maker, Receipt, ShardReader, ShardWriter, require_space
 from ..storage.counts import RecheckCounts
 from ..storage.durable import Holder
 from ..storage.objects.uri import Location
 from ..storage.store import Store
 from ..system.signals import check_terminated
 from .early_check import EarlyCheck
-from .messages import Facts, Failed, Loaded, Made, ReuseFacts, Task
-from .options import Reporter
+from .messages import Facts, Failed, Loaded, Made, Result, ReuseFacts, Task
+from .options import Listener
 from .publisher import Publisher
-from .survey import Shard, Survey, starts_of
-
-Result = Made | Failed
+from .survey import Shard, ShardStart, spread
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class OpenScorer:
         scoring: RowScoring,
         budgets: Budgets,
         earlier: Known | None,
-        found: Survey,
+        shards: Sequence[Shard],
         reader: ShardReader,
         reused: Sequence[Location],
     ) -> OpenScorer:
@@ -76,10 +75,11 @@ class OpenScorer:
         Args:
             enter: keeps what is opened until the end.
             budgets: of an earlier plan, if there is one. earlier: that plan, or what another process found out.
+            shards: the first rows of a few of them are looked at where something must be measured.
             reused: the outputs of ``--reuse``.
         """
         scorer: RowScorer = enter(scoring.open(budgets))  # type: ignore[assignment]  # what its context gives
-        scorer = scorer.warm_up(earlier, starts_of(found, reader) if found.usable else [])
+        scorer = scorer.warm_up(earlier, [ShardStart(shard, reader) for shard in spread(shards)])
         reuse: Reuse | None = enter(scorer.open_reuse(reused)) if reused else None  # type: ignore[assignment]
         return cls(scorer, reuse)
 
@@ -109,6 +109,8 @@ class ShardWorker:
         store: of the output; a folder is not written by this, but its temporary files are.
         holder: of the folder in which outputs are written.
         give: takes what became of each shard, in several threads.
+        max_error_rate: see :class:`.options.RunOptions`.
+        talks: say what is reused.
     """
 
     def __init__(
@@ -118,18 +120,17 @@ class ShardWorker:
         plan: Plan,
         store: Store,
         holder: Holder,
-        give: Callable[[Result], None],
-        reporter: Reporter,
+        give: Callable[[Result | Loaded], None],
+        reporter: Listener,
         max_error_rate: float,
-        loaded: Callable[[Loaded], None] = lambda loaded: None,
         talks: bool = True,
     ) -> None:
         self._opened, self._store, self._give, self._reporter = opened, store, give, reporter
-        self._loaded, self._talks, self._holder = loaded, talks, holder
+        self._talks, self._holder = talks, holder
         self._scorer, self._reuse = opened.scorer, opened.reuse
         self._digest = opened.reuse.sources.digest if opened.reuse is not None else ""
         self._recheck = RecheckLog(opened.reuse.sources if opened.reuse is not None else None)
-        self._reader, self._budgets = reader, plan.budgets
+        self._reader, self._plan = reader, plan
         self._early = EarlyCheck(self._scorer.warnings, max_error_rate, reporter.say)
         self._writing = 0.0
         self._expected: dict[str, str] = {}
@@ -143,7 +144,7 @@ class ShardWorker:
             if self._talks:
                 self._reuse.sources.say(self._reporter.say)
             self._reuse.load()
-            self._loaded(Loaded(self._reuse.summary()))
+            self._give(Loaded(self._reuse.summary()))
         with Publisher() as self._publisher:
             self._stream(todo)
             self._publisher.finish()
@@ -199,6 +200,7 @@ class ShardWorker:
 
     def _windows(self, todo: Iterable[tuple[Shard, str] | Mark]) -> Iterator[Window[Shard, ShardColumns] | Mark]:
         """Windows of all shards in order, with the end of each."""
+        budgets = self._plan.budgets
         for one in todo:
             if isinstance(one, Mark):
                 yield one
@@ -210,9 +212,9 @@ class ShardWorker:
             try:
                 for table in shard.windows(
                     self._reader,
-                    max_rows=self._budgets.window_rows or WINDOW_ROWS,
-                    max_bytes=self._budgets.window_bytes or WINDOW_BYTES,
-                    first_rows=FIRST_ROWS if self._budgets.first_rows is None else self._budgets.first_rows,
+                    max_rows=budgets.window_rows or WINDOW_ROWS,
+                    max_bytes=budgets.window_bytes or WINDOW_BYTES,
+                    first_rows=FIRST_ROWS if budgets.first_rows is None else budgets.first_rows,
                 ):
                     seen += len(table)
                     yield Window(shard, table, shard.columns)
@@ -223,24 +225,13 @@ class ShardWorker:
             yield _ShardEnd(shard, error)
 
     def _commit(self, shard: Shard, writer: ShardWriter, counts: list[Counts]) -> None:
-        """Complete the file of a shard; in an object store, upload it."""
-        seconds, computed = self._taken()
-        made = partial(
-            Made,
-            relative=shard.file.relative,
-            fingerprint=shard.fingerprint(self._scorer.signature, self._digest),
-            counts=total(counts),
-            seconds=seconds,
-            computed=computed,
-            origin=self._scorer.origin,
-        )
-        self._publisher.put(partial(self._complete, shard, writer, made))
+        """Complete the file of a shard, in another thread; in an object store, upload it."""
+        self._publisher.put(partial(self._complete, shard, writer, total(counts), self._maker()))
 
-    def _complete(self, shard: Shard, writer: ShardWriter, made: Callable[..., Made]) -> None:
-        record = shard.record()
+    def _complete(self, shard: Shard, writer: ShardWriter, counts: Counts, maker: Maker) -> None:
+        relative, record = shard.file.relative, shard.record()
         written, temporary = writer.finish()
         if self._store.is_remote:
-            relative = shard.file.relative
             version = self._store.upload(relative, temporary, written.sha256, self._expected.pop(relative, ""))
             if version is None:
                 temporary.unlink(missing_ok=True)
@@ -248,24 +239,37 @@ class ShardWorker:
                 self._give(Failed(relative, "replaced", message, shard.info.identity))
                 return
             written = replace(written, e_tag=version)
-        self._give(made(temporary="" if self._store.is_remote else str(temporary), written=written, record=record))
+        receipt = Receipt(
+            relative=relative,
+            input=record,
+            fingerprint=shard.fingerprint(self._scorer.signature, self._digest),
+            output=written,
+            counts=counts,
+            plan=self._plan.digest,
+            maker=maker,
+        )
+        self._give(Made(receipt, "" if self._store.is_remote else str(temporary)))
 
     def _set_aside(self, shard: Shard, error: ScorerError) -> None:
         """Tell why a shard was not scored."""
-        kind = error.kind if isinstance(error, ShardError) else "columns"
         aside = self._recheck.aside
-        rows, wrong = aside.rows - self._aside.rows, aside.disagreed - self._aside.disagreed
+        recheck = RecheckCounts(aside.rows - self._aside.rows, aside.disagreed - self._aside.disagreed)
         self._aside = aside
-        identity = shard.info.identity
-        self._give(Failed(shard.file.relative, kind, str(error), identity, RecheckCounts(rows, wrong)))
+        self._give(Failed.of(shard.file.relative, error, shard.info.identity, recheck))
 
-    def _taken(self) -> tuple[Mapping[str, float], int]:
-        """Seconds by stage, and pairs, since the shard before."""
+    def _maker(self) -> Maker:
+        """What made a shard, with the seconds and the pairs since the shard before."""
+        origin, computed = self._scorer.origin, self._scorer.computed
         seconds = dict(self._scorer.seconds, write=self._writing)
-        found = {stage: value - self._before.get(stage, 0.0) for stage, value in seconds.items()}
-        computed = self._scorer.computed - self._computed
-        self._before, self._computed = seconds, self._scorer.computed
-        return found, computed
+        maker = Maker(
+            run=self._holder.token,
+            worker=origin.device.words,
+            origin=msgspec.to_builtins(origin),
+            seconds={stage: round(value - self._before.get(stage, 0.0), 3) for stage, value in seconds.items()},
+            computed=computed - self._computed,
+        )
+        self._before, self._computed = seconds, computed
+        return maker
 
 
 def shard_of_task(task: Task, reader: ShardReader, scoring: RowScoring) -> Shard:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import ColumnError, InputError, ScorerError, ShardError
+from ..scoring.plan import Plan
 from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns, Window
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
@@ -111,23 +111,33 @@ def part_of(relative: str, parts: int) -> int:
     return int.from_bytes(digest, "little") % parts + 1
 
 
+@dataclass(frozen=True)
+class Unusable:
+    """A shard that cannot be scored, and why; or a piece of one, with the rows that it had when it could be opened."""
+
+    file: InputFile
+    error: ScorerError
+    piece: Piece | None
+
+    @property
+    def planned(self) -> InputRecord:
+        """The input, for the plan."""
+        return InputRecord(self.file.uri, None, piece=self.piece)
+
+
 @dataclass
 class Survey:
-    """``usable`` in the order of their relative paths; ``failed``: by relative path, and why. Of shards in pieces, each
-    piece is one of these; ``failed_pieces``: which rows the failed ones had when their shard could be opened."""
+    """``usable`` in the order of their relative paths; ``failed``: by relative path. Of shards in pieces, each piece is
+    one of these."""
 
-    usable: list[Shard]
-    failed: dict[str, tuple[InputFile, ScorerError]]
-    failed_pieces: dict[str, Piece | None] = field(default_factory=dict)
+    usable: list[Shard] = field(default_factory=list)
+    failed: dict[str, Unusable] = field(default_factory=dict)
 
     @property
     def planned(self) -> dict[str, InputRecord]:
         """What the plan records of all inputs, by the relative path of the output."""
-        pieces = self.failed_pieces
-        return {
-            **{shard.file.relative: shard.planned for shard in self.usable},
-            **{name: InputRecord(file.uri, None, piece=pieces.get(name)) for name, (file, _) in self.failed.items()},
-        }
+        usable = {shard.file.relative: shard.planned for shard in self.usable}
+        return usable | {name: one.planned for name, one in self.failed.items()}
 
 
 def survey(
@@ -135,24 +145,24 @@ def survey(
     reader: ShardReader,
     find_columns: Callable[[pa.Schema], ShardColumns],
     limit: int | None = None,
-    earlier: Mapping[str, InputRecord] | None = None,
+    before: Plan | None = None,
 ) -> Survey:
     """Open every shard's footer, find its columns, and divide it into the pieces that the reader found.
 
     Args:
         find_columns: finds the columns of a schema; raises ``ColumnError`` where that cannot be scored.
         limit: rows to take, over all shards in order; shards behind them are left out.
-        earlier: inputs of the earlier plan. A shard that cannot be opened now keeps the pieces that it had.
+        before: the earlier plan. A shard that cannot be opened now keeps the pieces that it had.
 
     Raises:
         InputError: not one shard can be used; says why for the first.
         UsageError: the folder of a shard's pieces would stand where another output or receipt is a file.
     """
-    found = Survey([], {})
-    before: dict[str, dict[str, Piece | None]] = {}
-    for relative, record in (earlier or {}).items():
+    found = Survey()
+    pieces: dict[str, dict[str, Piece | None]] = {}
+    for relative, record in inputs_of(before).items():
         if record.piece is not None:
-            before.setdefault(shard_of(relative), {})[relative] = record.piece
+            pieces.setdefault(shard_of(relative), {})[relative] = record.piece
     left = limit
     following = [file.uri for file in files[1:]]
     for file, then in zip(files, [*following, None], strict=True):
@@ -162,9 +172,8 @@ def survey(
             info = reader.probe(file.uri, then)
             shard = Shard(file, info, find_columns(info.schema))
         except (ShardError, ColumnError) as error:
-            for relative, piece in before.get(file.relative, {file.relative: None}).items():
-                found.failed[relative] = (InputFile(file.uri, relative), error)
-                found.failed_pieces[relative] = piece
+            for relative, piece in pieces.get(file.relative, {file.relative: None}).items():
+                found.failed[relative] = Unusable(InputFile(file.uri, relative), error, piece)
             continue
         for one in _divided(shard):
             if left is not None:
@@ -175,12 +184,17 @@ def survey(
                 left -= one.rows
             found.usable.append(one)
     if not found.usable:
-        file, first = next(iter(found.failed.values()))
+        first = next(iter(found.failed.values()))
         many = f" (and {len(found.failed) - 1} more inputs cannot be used)" if len(found.failed) > 1 else ""
-        raise InputError(f"{file.name}: {first}{many}") from first
+        raise InputError(f"{first.file.name}: {first.error}{many}") from first.error
     if any(shard.piece is not None for shard in found.usable):
         refuse_overlap(found.planned)
     return found
+
+
+def inputs_of(plan: Plan | None) -> Mapping[str, InputRecord]:
+    """The inputs of a plan, none where there is none."""
+    return plan.inputs if plan is not None else {}
 
 
 def _divided(shard: Shard) -> list[Shard]:
@@ -232,8 +246,6 @@ class ShardStart:
             return  # the run will set it aside, and say why
 
 
-def starts_of(found: Survey, reader: ShardReader) -> list[ShardStart]:
-    """The beginnings of shards spread evenly over a run."""
-    count = min(_STARTS, len(found.usable))
-    positions = np.linspace(0, len(found.usable) - 1, count).astype(int)
-    return [ShardStart(found.usable[position], reader) for position in positions]
+def spread(shards: Sequence[Shard]) -> Sequence[Shard]:
+    """A few shards, spread evenly over a run, whose first rows are looked at where something must be measured."""
+    return shards[:: max(1, len(shards) // _STARTS)][:_STARTS]

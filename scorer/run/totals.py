@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import metadata
 
 import msgspec
@@ -20,7 +20,7 @@ from ..stats.percentages import percent
 from ..storage import Counts, Fingerprint, Receipt, Receipts
 from ..storage.canonical import canonical
 from ..storage.counts import RecheckCounts
-from .messages import Facts, Made
+from .messages import Facts
 from .options import Outcome, Reporter, RunOptions
 from .preview import named
 from .survey import Shard, Survey
@@ -34,6 +34,22 @@ class Totals:
     receipts: list[Receipt] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Work:
+    """What this run did. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
+    scored. ``failures``: why it quarantined others, by relative path; ``aside``: reused rows of these that were scored
+    again, and how many disagreed. ``skipped``: shards that were done before. ``scoring``: seconds from the first shard
+    to the last receipt; ``publishing``: seconds of giving outputs their names and receipts."""
+
+    reuse: tuple[ReusedOutput, ...]
+    receipts: list[Receipt] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    aside: RecheckCounts = field(default_factory=RecheckCounts)
+    skipped: int = 0
+    scoring: float = 0.0
+    publishing: float = 0.0
 
 
 def add_up(
@@ -66,7 +82,7 @@ def add_up(
         (totals.failed if relative in notes else totals.missing).append(relative)
     if not totals.missing:
         for shard in unseen:
-            if not receipts.agrees(shard.file.relative, shard.info.identity, fingerprint(shard)):
+            if verified.check(shard, fingerprint(shard)) is not None:
                 totals.missing.append(shard.file.relative)
         missing = set(totals.missing)
         totals.receipts = [r for r in totals.receipts if r.relative not in missing]
@@ -74,41 +90,25 @@ def add_up(
 
 
 def summary_of(
-    totals: Totals,
-    facts: Facts,
-    plan: Plan,
-    made: Sequence[Made],
-    *,
-    report: Callable[[Counts, float], Report],
-    reuse: tuple[ReusedOutput, ...],
-    aside: RecheckCounts,
-    scoring: float,
-    publishing: float,
-    total_seconds: float,
-    skipped: int,
-    now: datetime,
+    totals: Totals, facts: Facts, plan: Plan, work: Work, report: Callable[[Counts, float], Report], seconds: float
 ) -> RunSummary:
     """The content of ``_run.json``.
 
     Args:
-        made: shards scored by this run.
-        report: what the executor says of its speed, from their counts and the seconds of scoring.
-        aside: reused rows of quarantined shards that were scored again, and how many disagreed.
-        scoring, publishing, total_seconds: seconds from the first shard to the last receipt; of giving outputs their
-            names and receipts; of the whole run.
-        skipped: shards that were done before.
+        report: what the executor says of its speed, from the counts of shards and the seconds of scoring.
+        seconds: of the whole run.
     """
     counts = total(receipt.counts for receipt in totals.receipts)
     done = {receipt.relative for receipt in totals.receipts}
-    found = report(total(one.counts for one in made if one.relative in done), scoring)
-    stages = {"write": publishing}
-    for one in made:
-        for stage, value in one.seconds.items():
+    found = report(total(one.counts for one in work.receipts if one.relative in done), work.scoring)
+    stages = {"write": work.publishing}
+    for one in work.receipts:
+        for stage, value in one.maker.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + value
-    seconds = {stage: round(value, 3) for stage, value in stages.items()}
+    stages["total"] = seconds
     origins = _origins(totals.receipts, facts.origin)
     origins += [one for one in (facts.reuse.origins if facts.reuse is not None else ()) if one not in origins]
-    again = RecheckCounts.total([counts.recheck or RecheckCounts(), aside])
+    again = RecheckCounts.total([counts.recheck or RecheckCounts(), work.aside])
     return RunSummary(
         signature_line=facts.signature.line,
         signature_parts=facts.signature.parts,
@@ -117,22 +117,22 @@ def summary_of(
         facts=counts.facts,
         checks=counts.checks,
         tokens=counts.tokens,
-        shards=ShardCounts(len(totals.receipts), skipped, len(totals.failed), len(totals.missing)),
-        seconds={**seconds, "total": round(total_seconds, 3)},
-        computed_now=sum(one.computed for one in made),
+        shards=ShardCounts(len(totals.receipts), work.skipped, len(totals.failed), len(totals.missing)),
+        seconds={stage: round(value, 3) for stage, value in stages.items()},
+        computed_now=sum(one.maker.computed for one in work.receipts),
         speed=found.speed,
         exact=found.exact or plan.budgets.exact,
         device=facts.origin.device,
         bound=found.bound,
         invariance_error=found.invariance_error,
         origins=tuple(origins),
-        reuse=reuse,
+        reuse=work.reuse,
         recheck=Recheck(again.rows, again.disagreed, facts.reuse.bound if facts.reuse is not None else None),
         random_weights=facts.caveats.random_weights,
         forced=facts.caveats.forced,
         versions=versions(facts.versions),
         # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
-        finished=now.isoformat(timespec="microseconds"),
+        finished=datetime.now(UTC).isoformat(timespec="microseconds"),
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..storage import Fingerprint, Identity, Receipt, SeenOutput
+from collections.abc import Callable, Iterable
+
+from ..storage import Fingerprint, Receipt, SeenOutput
 from ..storage.receipts import receipt_name
+from .survey import Shard
 
 Versions = tuple[str, str]
 
@@ -18,21 +21,28 @@ class VerifiedOutputs:
         self._output = output
         self._known: dict[str, tuple[Receipt, Versions]] = {}
 
-    def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> str | None:
+    def check(self, shard: Shard, fingerprint: Fingerprint) -> str | None:
         """Why a shard is not done; ``None`` when it is, and is remembered. See :meth:`.Receipts.check`."""
+        relative = shard.file.relative
         before = self._versions(relative)
-        found = self._output.receipts.check(relative, identity, fingerprint, uri)
+        found = self._output.receipts.check(relative, shard.info.identity, fingerprint, shard.file.uri)
         if isinstance(found, str):
             return found
         self._known[relative] = found, before
         return None
 
-    def renew(self, relative: str, identity: Identity) -> None:
+    def why_not_done(self, shards: Iterable[Shard], fingerprint: Callable[[Shard], Fingerprint]) -> dict[str, str]:
+        """By relative path, why shards are not done; see :meth:`check`."""
+        checked = {shard.file.relative: self.check(shard, fingerprint(shard)) for shard in shards}
+        return {relative: reason for relative, reason in checked.items() if reason is not None}
+
+    def renew(self, shard: Shard) -> None:
         """Let the receipt of a shard that is done have the identity of its input now; see :meth:`.Receipts.renew`.
 
         Raises:
             OutputError: the receipt cannot be written.
         """
+        relative, identity = shard.file.relative, shard.info.identity
         receipt, _ = self._known[relative]
         if receipt.input.identity != identity:
             renewed = self._output.receipts.renew(relative, identity)

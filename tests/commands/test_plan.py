@@ -43,6 +43,8 @@ def test_a_plan_counts_what_the_run_then_does(data: Path, tmp_path: Path, bundle
     CliRunner().invoke(app, ["run", str(data), "--out", str(out), "--bundle", str(bundle), "--max-error-rate", "1"])
     done = json.loads((out / "_run.json").read_text())
     assert planned["signature"] == done["signature"]
+    assert {"reuse", "disk", "seconds", "device", "precision", "rows_in_five_minutes", "first_facts"} < planned.keys()
+    assert planned["shards"].keys() >= {"usable", "again", "outside", "shorter", "divided", "failed", "pieces", "note"}
     assert not planned["estimated"]
     assert planned["rows"] == {"all": 300, "to_score": 300, "sampled": 300}
     assert planned["errors"] == done["rows"]["errors"] == {"null_text": 60, "too_long": 60}

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import scorer.run.driver
+import scorer.run.preview
 from scorer.run.survey import Survey
 from tests.bundles import make_bundle
 from tests.faults import harness
@@ -48,7 +48,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     run(data, out, bundle)
     shutil.rmtree(out / "_receipts")  # so that all is scored again
     before = bytes_of(out)
-    real = scorer.run.driver.survey
+    real = scorer.run.preview.survey
 
     def surveyed(*args: Any) -> Survey:
         found = real(*args)
@@ -56,7 +56,7 @@ def test_inputs_that_change_after_they_were_first_looked_at(
             change(data / name)
         return found
 
-    monkeypatch.setattr(scorer.run.driver, "survey", surveyed)
+    monkeypatch.setattr(scorer.run.preview, "survey", surveyed)
     said = run(data, out, bundle, code=3)
     monkeypatch.undo()
     assert_nothing_half(out)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import OutputError
-from scorer.run.plan_file import OtherBudgetsError, refuse_another_plan
+from scorer.run.plan_file import OtherBudgetsError, common_plan
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
 from tests.plans import made_plan
@@ -24,12 +24,13 @@ PLAN = made_plan(
 
 
 def test_plans_that_differ_in_where_a_bundle_lies_are_one() -> None:
-    refuse_another_plan(replace(PLAN, settings={"bundle": "/there"}), PLAN, ["_lock.1-of-2"], Path("out"))
+    there = replace(PLAN, settings={"bundle": "/there"})
+    assert common_plan(there, PLAN, ["_lock.1-of-2"], Path("out")) == there
 
 
 def test_budgets_alone_can_be_taken_over() -> None:
     with pytest.raises(OtherBudgetsError) as caught:
-        refuse_another_plan(replace(PLAN, budgets=Budgets(batch_tokens=1024)), PLAN, ["_lock.1-of-2"], Path("out"))
+        common_plan(replace(PLAN, budgets=Budgets(batch_tokens=1024)), PLAN, ["_lock.1-of-2"], Path("out"))
     assert caught.value.budgets == Budgets(batch_tokens=1024)
 
 
@@ -45,7 +46,7 @@ def test_budgets_alone_can_be_taken_over() -> None:
 )
 def test_whatever_else_differs_is_named(other: Plan | None, named: str) -> None:
     with pytest.raises(OutputError, match=rf"under another plan \(it differs in {named}\)"):
-        refuse_another_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
+        common_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
 
 
 @pytest.mark.parametrize("content", [None, b"{", b'{"schema": 1}', b"[]", PLAN.content[:-2]])

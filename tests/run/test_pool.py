@@ -184,14 +184,14 @@ def test_a_device_whose_worker_always_dies_is_given_up(data: Path, tmp_path: Pat
     """It is not the shards that are to blame: the other worker scores all of them."""
     lengths(data, tmp_path / "whole")
     told = Told()
-    crew = Scripted(tmp_path / "out", facts={SLOTS[1]: Stopped("DeviceError", "no memory", ends_run=False)})
+    crew = Scripted(tmp_path / "out", facts={SLOTS[1]: Stopped(DeviceError, "no memory")})
     assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
     assert "two: no memory; the run continues without it" in told.messages
     assert outputs(tmp_path / "out") == outputs(tmp_path / "whole")
 
 
 def test_without_a_worker_the_device_is_to_blame(data: Path, tmp_path: Path) -> None:
-    stopped = Stopped("DeviceError", "no memory", ends_run=False)
+    stopped = Stopped(DeviceError, "no memory")
     crew = Scripted(tmp_path / "out", facts=dict.fromkeys(SLOTS, stopped))
     with pytest.raises(DeviceError, match=r"no worker is left: .*no memory; the device or the bundle B cannot"):
         pooled(data, tmp_path / "out", crew)
@@ -199,7 +199,7 @@ def test_without_a_worker_the_device_is_to_blame(data: Path, tmp_path: Path) -> 
 
 
 def test_an_error_that_no_other_worker_could_avoid_ends_the_run(data: Path, tmp_path: Path) -> None:
-    stopped = Stopped("InputError", "nearly all rows have errors", ends_run=True)
+    stopped = Stopped(InputError, "nearly all rows have errors")
     with pytest.raises(InputError, match="one: nearly all rows have errors"):
         pooled(data, tmp_path / "out", Scripted(tmp_path / "out", facts={SLOTS[0]: stopped}))
 

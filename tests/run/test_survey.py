@@ -35,7 +35,7 @@ def test_usable_shards_come_in_order_and_the_others_with_the_reason(data: Path) 
         ("b.parquet", 0),
         ("d.parquet", 5),
     ]
-    assert {name: type(error) for name, (_, error) in found.failed.items()} == {
+    assert {name: type(one.error) for name, one in found.failed.items()} == {
         "c.parquet": ColumnError,
         "e.parquet": ShardError,
     }

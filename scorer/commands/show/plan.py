@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 
-from ...run.estimate_result import Estimate, LengthBin, PlannedShards
 from ...run.preview import named, told
 from ...system.display import all_visible
 from .console import make_console
 from .figures import duration, kinds
 from .summary import print_backoff, print_source
+
+if TYPE_CHECKING:
+    from ...run.estimate import Estimate, LengthBin, PlannedShards
 
 
 def print_plan(found: Estimate, console: Console | None = None) -> None:
