@@ -1,4 +1,4 @@
-"""``scorer plan``: what a run would do and cost. Rows and checks are counted, or those of a sample; a model is timed."""
+"""``scorer plan``: what a run would do and cost. Rows and checks are counted, or those of a sample; the model timed."""
 
 from __future__ import annotations
 
