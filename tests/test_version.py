@@ -13,19 +13,15 @@ from scorer.scoring.metric_rows import metric_versions
 REAL = metadata.version
 
 
-def _not_installed(name: str) -> str:
-    if name == "d2t-scorer":
-        raise metadata.PackageNotFoundError(name)
-    return REAL(name)
-
-
 def test_a_source_tree_has_no_version_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "version", _not_installed)
+    def version(name: str) -> str:
+        if name == "d2t-scorer":
+            raise metadata.PackageNotFoundError(name)
+        return REAL(name)
+
+    assert scorer.__version__ == REAL("d2t-scorer")
+    monkeypatch.setattr(metadata, "version", version)
     assert scorer.__version__ == "not installed"
     found = versions(metric_versions())
     assert set(found) == {"d2t-scorer", "onnxruntime", "numpy", "pyarrow", "tokenizers"}
     assert found["numpy"] == REAL("numpy")
-
-
-def test_an_installed_package_says_its_own() -> None:
-    assert scorer.__version__ == REAL("d2t-scorer")

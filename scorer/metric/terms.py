@@ -19,8 +19,11 @@ _BELOW_TWENTY = (
     "eighteen nineteen"
 )
 _FROM_TWENTY = "twenty thirty forty fifty sixty seventy eighty ninety"
-_SMALL = {word: value for value, word in enumerate(_BELOW_TWENTY.split())}
-_TENS = {word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)}
+NUMBER_WORDS = {word: value for value, word in enumerate(_BELOW_TWENTY.split())} | {
+    word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)
+}
+"""The numbers of one word, without those that multiply what stands before them."""
+SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 # Function words. "will", "may" and "can" are also names, but hardly ever the only word of a name.
 _FUNCTION_WORDS = (
     "a about after also although an and any are as at be been before both but by can could did do does during each for "
@@ -64,18 +67,18 @@ def terms_of(text: str) -> Terms:
             tens = 0
             continue
         word = fold(token)
-        if tens and 0 < _SMALL.get(word, 0) < 10:
-            numbers.discard(str(tens))
-            numbers.add(str(tens + _SMALL[word]))
+        value = NUMBER_WORDS.get(word)
+        if value is None:
             tens = 0
-            continue
-        tens = _TENS.get(word, 0)
-        if tens:
-            numbers.add(str(tens))
-        elif word in _SMALL:
-            numbers.add(str(_SMALL[word]))
-        elif word not in FUNCTION_WORDS:
-            words.add(word)
+            if word not in FUNCTION_WORDS:
+                words.add(word)
+        elif tens and 0 < value < 10:
+            numbers.discard(str(tens))
+            numbers.add(str(tens + value))
+            tens = 0
+        else:
+            numbers.add(str(value))
+            tens = value if value >= 20 else 0
     return Terms(frozenset(words), frozenset(numbers))
 
 

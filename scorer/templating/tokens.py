@@ -13,6 +13,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..metric.numbers.dates import MONTHS
+from ..metric.terms import NUMBER_WORDS, SCALES
+
 
 class Token(NamedTuple):
     """A word, number or date: its key, and its position in the string in code points."""
@@ -22,19 +25,6 @@ class Token(NamedTuple):
     end: int
 
 
-_MONTH_NAMES = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-MONTHS = {name[:n]: i for i, name in enumerate(_MONTH_NAMES, 1) for n in (3, len(name))} | {"sept": 9}
-
-_SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-NUMBERS = {word: i for i, word in enumerate(_SMALL)} | {word: 10 * i for i, word in enumerate(_TENS, 2)}
 _ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
     "twelfth",
@@ -172,28 +162,28 @@ def _number_run(found: list[Token], start: int, text: str) -> tuple[int, Decimal
     total, part, i = Decimal(0), Decimal(0), start
     if first.startswith("#") and not first.endswith("th"):
         scale = found[start + 1].key if start + 1 < len(found) else ""
-        if (scale not in _SCALES and scale != "hundred") or not _adjoin(found, start, text):
+        if (scale not in SCALES and scale != "hundred") or not _adjoin(found, start, text):
             return start, None
         part, i = Decimal(first[1:]), start + 1
-    elif first not in NUMBERS:
+    elif first not in NUMBER_WORDS:
         return start, None
     last = i
     while i < len(found):
         key = found[i].key
         if i > start and not _adjoin(found, i - 1, text):
             break
-        if key in NUMBERS:
-            value = NUMBERS[key]
+        if key in NUMBER_WORDS:
+            value = NUMBER_WORDS[key]
             fits = not part % 100 if value >= 10 or not part else not part % 10 and part % 100 != 10
             if not fits:
                 break
             part += value
         elif key == "hundred" and 0 < part < 100:
             part *= 100
-        elif key in _SCALES and part:
-            total, part = total + part * _SCALES[key], Decimal(0)
-        elif key == "and" and i > start and i + 1 < len(found) and found[i + 1].key in NUMBERS:
-            if found[i - 1].key not in ("hundred", *_SCALES):
+        elif key in SCALES and part:
+            total, part = total + part * SCALES[key], Decimal(0)
+        elif key == "and" and i > start and i + 1 < len(found) and found[i + 1].key in NUMBER_WORDS:
+            if found[i - 1].key not in ("hundred", *SCALES):
                 break
             i += 1
             continue

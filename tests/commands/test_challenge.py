@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.evaluation.challenge.build import ABOUT
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, ["challenge", *(str(argument) for argument in arguments)])
-    assert result.exit_code == code, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result
+from tests.run.calls import scorer
 
 
 def test_keywords_see_no_hallucination() -> None:
-    found = json.loads(scorer("keywords", "--per-kind", 8, "--json").stdout)
+    found = json.loads(scorer("challenge", "keywords", "--per-kind", 8, "--json").stdout)
     kinds = {kind["kind"]: kind for kind in found["kinds"]}
     assert kinds["omission"]["right"]["value"] == 1.0
     assert kinds["extra fact"]["right"]["value"] == kinds["role swap"]["right"]["value"] == 0.0
@@ -30,16 +21,16 @@ def test_keywords_see_no_hallucination() -> None:
 
 
 def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
-    shown = scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.99, code=1)
+    shown = scorer("challenge", "e2e-slots", "--per-kind", 16, "--fail-under", 0.99, code=1)
     assert "pairs are left out, because this metric cannot judge their facts" in shown.stdout
     assert "is below 0.99 (--fail-under)" in shown.stderr
     assert "number by one" not in shown.stdout
-    scorer("e2e-slots", "--per-kind", 16, "--fail-under", 0.1)
+    scorer("challenge", "e2e-slots", "--per-kind", 16, "--fail-under", 0.1)
 
 
 @pytest.mark.slow
 def test_a_bundle_is_challenged_without_errors() -> None:
-    found = json.loads(scorer("embedded", "--per-kind", 1, "--json").stdout)
+    found = json.loads(scorer("challenge", "embedded", "--per-kind", 1, "--json").stdout)
     assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0
     assert found["signature"].startswith("model:embedded")
     assert len(found["checks"]) == 4
@@ -47,7 +38,7 @@ def test_a_bundle_is_challenged_without_errors() -> None:
 
 def test_the_texts_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "set.parquet"
-    scorer("--write", path, "--per-kind", 2)
+    scorer("challenge", "--write", path, "--per-kind", 2)
     assert pq.read_table(path).num_rows == 4 * len(ABOUT)
 
 
@@ -59,4 +50,4 @@ def test_the_texts_can_be_written(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_challenged_exits_2(arguments: list[str], message: str) -> None:
-    assert message in scorer(*arguments, code=2).stderr
+    assert message in scorer("challenge", *arguments, code=2).stderr

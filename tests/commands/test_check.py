@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from tests.bundles import make_bundle
+from tests.run.calls import scorer
 
 
 @pytest.fixture(scope="module")
@@ -17,18 +18,15 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_one_row_is_explained_check_by_check(bundle: str) -> None:
     row = ["--triples", "The Mill | eatType | pub ++ The Mill | area | riverside", "--text", "The Mill is a pub."]
-    result = CliRunner().invoke(app, ["check", *row, "--bundle", bundle])
-    assert result.exit_code == 0
-    assert "text → fact 1" in result.stdout
-    as_json = json.loads(CliRunner().invoke(app, ["check", *row, "--bundle", bundle, "--json"]).stdout)
+    assert "text → fact 1" in scorer("check", *row, "--bundle", bundle).stdout
+    as_json = json.loads(scorer("check", *row, "--bundle", bundle, "--json").stdout)
     assert len(as_json["checks"]) == 3
     assert as_json["signature"].startswith("model:tiny@")
 
 
 @pytest.mark.parametrize("text", ["", "[bold]x[/bold] </s>"])
 def test_markup_in_a_text_is_data(bundle: str, text: str) -> None:
-    result = CliRunner().invoke(app, ["check", "--triples", "a | b | [c]", "--text", text, "--bundle", bundle])
-    assert result.exit_code == 0
+    result = scorer("check", "--triples", "a | b | [c]", "--text", text, "--bundle", bundle)
     assert "[c]" in result.stdout or "note: empty_text" in result.stdout
 
 
@@ -42,12 +40,8 @@ def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None
 
 
 def test_doctor_reports_providers_and_the_bundle(bundle: str) -> None:
-    assert "CPUExecutionProvider" in CliRunner().invoke(app, ["-V"]).stdout
-    result = CliRunner().invoke(app, ["doctor", "--bundle", bundle, "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    assert "CPUExecutionProvider" in scorer("-V").stdout
+    found = json.loads(scorer("doctor", "--bundle", bundle, "--json").stdout)
     assert found["providers"]["CPUExecutionProvider"] == "starts"
     assert found["bundle"]["label_agreement"] == 1.0
-    broken = CliRunner().invoke(app, ["doctor", "--bundle", str(Path(bundle) / "nowhere")])
-    assert broken.exit_code == 2
-    assert "no bundle at" in broken.stderr
+    assert "no bundle at" in scorer("doctor", "--bundle", Path(bundle) / "nowhere", code=2).stderr

@@ -1,24 +1,10 @@
-"""Shell completion: the shell asks the program, through the real entry point."""
+"""Shell completion, through the entry point of the program."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-
-def asked(words: str, *more: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "scorer", *more],
-        env=os.environ | {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+from tests.commands.conftest import CommandLine
 
 
 @pytest.mark.parametrize(
@@ -31,5 +17,11 @@ def asked(words: str, *more: str, **environment: str) -> str:
         ("scorer run data --bundle bundles/", []),
     ],
 )
-def test_bash_completes_commands_and_options(words: str, expected: list[str]) -> None:
-    assert asked(words, _SCORER_COMPLETE="complete_bash").split() == expected
+def test_bash_completes_commands_and_options(
+    words: str, expected: list[str], command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setenv("_SCORER_COMPLETE", "complete_bash")
+    code, found, errors = command_line()
+    assert (code, found.split(), errors) == (0, expected, "")

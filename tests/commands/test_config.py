@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +14,8 @@ import typer
 
 from scorer.commands import app
 from scorer.commands.config_file import configured
-from scorer.commands.ending import run_app
 from tests.bundles import make_bundle
+from tests.commands.conftest import CommandLine
 
 
 @pytest.fixture(autouse=True)
@@ -28,32 +27,15 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-Scorer = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def scorer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Scorer:
-    """A command line that reads the file; gives exit code, stdout and stderr."""
-    monkeypatch.setattr("scorer.commands.ending.install", lambda: (None, None))
-    monkeypatch.setattr("scorer.commands.ending.was_lost", lambda file: None)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["scorer", *arguments])
-        code = run_app(app)
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def test_an_option_is_stronger_than_a_variable_and_that_than_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scorer: Scorer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: CommandLine
 ) -> None:
     """``--protocol``: by the signature of the verdict."""
     make_bundle(tmp_path / "models" / "tiny")
     (tmp_path / "scorer.toml").write_text('bundle = "models/tiny"\nprotocol = "nlgi_eval"\nchecks = "hallucination"\n')
 
     def signature(*more: str) -> str:
-        code, out, errors = scorer("check", "--triples", "a | b | c", "--text", "t", "--json", *more)
+        code, out, errors = command_line("check", "--triples", "a | b | c", "--text", "t", "--json", *more)
         assert code == 0, errors
         return str(json.loads(out)["signature"])
 
@@ -65,11 +47,11 @@ def test_an_option_is_stronger_than_a_variable_and_that_than_the_file(
     assert "protocol:nlgi_eval|" in signature("--protocol", "nlgi_eval")
 
 
-def test_a_run_with_nothing_but_the_file(tmp_path: Path, scorer: Scorer) -> None:
+def test_a_run_with_nothing_but_the_file(tmp_path: Path, command_line: CommandLine) -> None:
     make_bundle(tmp_path / "tiny")
     pq.write_table(pa.table({"said": ["A is a pub."], "mr": ["name[A], eatType[pub]"]}), tmp_path / "a.parquet")
     (tmp_path / "scorer.toml").write_text('bundle = "tiny"\ntext_column = "said"\nkeep = "said"\n')
-    code, _, errors = scorer("run", "a.parquet", "--out", "out")
+    code, _, errors = command_line("run", "a.parquet", "--out", "out")
     assert code == 0, errors
     assert "note: from scorer.toml: --bundle, --text-column, --keep\n" in errors
     names = pq.read_schema(tmp_path / "out" / "a.parquet").names
@@ -87,13 +69,15 @@ BAD = {
 
 
 @pytest.mark.parametrize(("content", "message"), BAD.items())
-def test_an_invalid_file_is_refused(tmp_path: Path, content: str, message: str, scorer: Scorer) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, content: str, message: str, command_line: CommandLine) -> None:
     (tmp_path / "scorer.toml").write_text(content)
-    code, out, errors = scorer("run", "a.parquet", "--out", "out", *(() if "bundle" in content else ("--bundle", "b")))
+    code, out, errors = command_line(
+        "run", "a.parquet", "--out", "out", *(() if "bundle" in content else ("--bundle", "b"))
+    )
     assert (code, out) == (2, "") and message in errors
 
 
-def test_the_example_of_the_docs_is_valid(tmp_path: Path, scorer: Scorer) -> None:
+def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "using.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "scorer.toml").write_text(example)

@@ -5,83 +5,78 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
-from typer.testing import CliRunner
+import typer
 
-from scorer.commands import app, check
-from tests.sweeps import sampled
-
-ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
-ENDINGS = [
-    ("KeyError('k')", 2, "internal error: KeyError: 'k'; run again with --verbose to see the traceback"),
-    ("TypeError('one\\ntwo \\x1b[2J')", 2, "internal error: TypeError: one two <U+001B>[2J; run again"),
-    ("AttributeError('a')", 2, "internal error: AttributeError"),
-    ("RecursionError()", 2, "internal error: RecursionError"),
-    ("MemoryError()", 2, "out of memory"),
-    ('RuntimeError("can\'t start new thread")', 2, "ulimit -v"),
-    ("OSError(28, 'No space left on device', 'f')", 2, "scorer: No space left on device: f"),
-    ("BrokenPipeError(32, 'Broken pipe')", 2, "Broken pipe"),
-    ("EOFError()", 2, "internal error: EOFError"),
-    ("KeyboardInterrupt()", 130, "interrupted; the same command resumes"),
-    ("Terminated()", 143, "terminated; the same command resumes"),
-    ("typer.Abort()", 130, "interrupted"),
-    ("typer.Exit(3)", 3, None),
-    ("SystemExit(1)", 2, None),
-    ("SystemExit('words')", 2, "words"),
-    ("ScorerError('what\\nand where')", 2, "scorer: what and where"),
-]
-_RAISED = """
-import sys, typer, scorer.commands as commands
-from scorer.commands import {place}
+from scorer.commands import check, doctor
 from scorer.errors import ScorerError
 from scorer.system.signals import Terminated
-from tests.sweeps import sampled
-def fail(*_, **__):
-    raise {error}
-{place}.{name} = fail
-commands.main()
-"""
+from tests.commands.conftest import CommandLine
+
+ASKED = ["check", "--triples", "a | b | c", "--text", "t"]
+ENDINGS: list[tuple[BaseException, int, str | None]] = [
+    (KeyError("k"), 2, "internal error: KeyError: 'k'; run again with --verbose to see the traceback"),
+    (TypeError("one\ntwo \x1b[2J"), 2, "internal error: TypeError: one two <U+001B>[2J; run again"),
+    (MemoryError(), 2, "out of memory"),
+    (RuntimeError("can't start new thread"), 2, "ulimit -v"),
+    (OSError(28, "No space left on device", "f"), 2, "scorer: No space left on device: f"),
+    (BrokenPipeError(32, "Broken pipe"), 2, "Broken pipe"),
+    (EOFError(), 2, "internal error: EOFError"),
+    (KeyboardInterrupt(), 130, "interrupted; the same command resumes"),
+    (Terminated(), 143, "terminated; the same command resumes"),
+    (typer.Abort(), 130, "interrupted"),
+    (typer.Exit(3), 3, None),
+    (SystemExit(1), 2, None),
+    (SystemExit("words"), 2, "words"),
+    (ScorerError("what\nand where"), 2, "scorer: what and where"),
+]
 
 
-@pytest.mark.parametrize(("error", "code", "line"), sampled(ENDINGS, 4))
-def test_whatever_a_command_raises(error: str, code: int, line: str | None) -> None:
-    program = _RAISED.format(place="check", name="open_scorer", error=error)
-    ended = subprocess.run([sys.executable, "-c", program, *ASKED], capture_output=True, text=True, check=False)
-    assert ended.returncode == code
-    assert ended.stdout == ""
-    assert len(ended.stderr.splitlines()) == (0 if line is None else 1)
-    assert (line or "") in ended.stderr
+def failing(monkeypatch: pytest.MonkeyPatch, module: object, name: str, error: BaseException) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(module, name, fail)
 
 
-@pytest.mark.parametrize("error", ["ZeroDivisionError()", "OSError(5, 'Input/output error')"])
-def test_what_is_raised_outside_of_any_command(error: str) -> None:
-    program = _RAISED.format(place="doctor", name="runtime_lines", error=error)
-    ended = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    (line,) = filter(None, ended.stderr.splitlines())
+@pytest.mark.parametrize(("error", "code", "line"), ENDINGS, ids=lambda value: str(type(value).__name__))
+def test_whatever_a_command_raises(
+    error: BaseException, code: int, line: str | None, command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, check, "open_scorer", error)
+    ended, out, errors = command_line(*ASKED)
+    assert (ended, out) == (code, "")
+    assert len(errors.splitlines()) == (0 if line is None else 1)
+    assert (line or "") in errors
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), OSError(5, "Input/output error")])
+def test_what_is_raised_outside_of_any_command(
+    error: Exception, command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, doctor, "runtime_lines", error)
+    code, _, errors = command_line("--version")
+    assert code == 2
+    (line,) = errors.splitlines()
     assert line.startswith("scorer: ") and line.endswith("; run again with --verbose to see the traceback")
 
 
 @pytest.mark.parametrize("arguments", [["--verbose", *ASKED], [*ASKED, "--verbose"]])
-def test_verbose_shows_the_trace(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise KeyError("k\x1b[2J")
-
-    monkeypatch.setattr(check, "open_scorer", fail)
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2
-    assert "Traceback (most recent call last)" in result.stderr
-    assert 'raise KeyError("k\\x1b[2J")' in result.stderr
-    assert "\x1b" not in result.stderr
-    assert "run again" not in result.stderr
-    again = CliRunner().invoke(app, ASKED)
-    assert "Traceback" not in again.stderr
+def test_verbose_shows_the_trace(
+    arguments: list[str], command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, check, "open_scorer", KeyError("k\x1b[2J"))
+    code, _, errors = command_line(*arguments)
+    assert code == 2
+    assert "Traceback (most recent call last)" in errors and "in fail" in errors
+    assert "\x1b" not in errors and "run again" not in errors
+    assert "Traceback" not in command_line(*ASKED)[2]
 
 
 def test_the_module_is_the_command(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "scorer", "audit", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "scorer", "audit", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1

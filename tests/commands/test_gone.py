@@ -6,38 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from scorer.commands import app
-from scorer.commands.ending import run_app
 from scorer.commands.gone import GONE
+from tests.commands.conftest import CommandLine
 
 
 @pytest.mark.parametrize(
     ("arguments", "row"),
     [
-        (["config"], "config"),
         (["config", "--json"], "config"),
         (["run", "in", "--out", "o", "--bundle", "b", "--report", "r.html"], "run --report"),
-        (["run", "in", "--dry-run"], "run --dry-run"),
         (["run", "in", "--out", "o", "--openlineage", "f"], "--openlineage"),
         (["run", "in", "--out", "o", "--bundle", "b", "--precision", "openvino-int8"], "openvino-int8"),
     ],
 )
-def test_one_line_says_what_to_use(
-    arguments: list[str], row: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("scorer.commands.ending.install", lambda: (None, None))
-    monkeypatch.setattr("scorer.commands.ending.was_lost", lambda file: None)
-    monkeypatch.setattr("sys.argv", ["scorer", *arguments])
-    assert run_app(app) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_one_line_says_what_to_use(arguments: list[str], row: str, command_line: CommandLine) -> None:
+    code, _, errors = command_line(*arguments)
+    assert code == 2
+    (line,) = errors.splitlines()
     assert line.endswith(GONE[row])
 
 
-def test_a_row_hides_nothing_that_exists(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("scorer.commands.ending.install", lambda: (None, None))
-    monkeypatch.setattr("scorer.commands.ending.was_lost", lambda file: None)
-    monkeypatch.setattr("sys.argv", ["scorer", "audit", str(tmp_path), "--report", "config"])
-    assert run_app(app) == 2
-    assert "is gone" not in capsys.readouterr().err
+def test_a_row_hides_nothing_that_exists(tmp_path: Path, command_line: CommandLine) -> None:
+    code, _, errors = command_line("audit", str(tmp_path), "--report", "config")
+    assert code == 2 and "is gone" not in errors

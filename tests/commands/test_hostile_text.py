@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from scorer.commands import app
 from scorer.system.display import HIDDEN
 from tests.bundles import make_bundle
+from tests.commands.conftest import CommandLine
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b2J\x7f\x00\u202e\u2066\u200b\ufeff\u2028\r\n\t[bold red]:smile:"
 """Sets the terminal's title, clears the screen, turns the direction; and what rich would take for its own."""
@@ -35,17 +36,16 @@ class Places:
         self.bundle = str(make_bundle(folder / "tiny", max_length=1024))
         self.data, self.out = folder / "in", folder / "out"
         self.data.mkdir()
-        rows = 12
         triples = [
-            [{"subject": f"s{HOSTILE}", "predicate": f"p{HOSTILE}", "object": f"o{i}{HOSTILE}"}] for i in range(rows)
+            [{"subject": f"s{HOSTILE}", "predicate": f"p{HOSTILE}", "object": f"o{i}{HOSTILE}"}] for i in range(12)
         ]
         table = pa.table(
             {
                 "triples": triples,
-                "text": [f"s{HOSTILE} and o{i}{HOSTILE}. {HOSTILE}" for i in range(rows)],
-                "system": [HOSTILE, f"{HOSTILE}2"] * (rows // 2),
-                f"column {HOSTILE}": [HOSTILE] * rows,
-                "gold_fine": ["OK", "omission"] * (rows // 2),
+                "text": [f"s{HOSTILE} and o{i}{HOSTILE}. {HOSTILE}" for i in range(12)],
+                "system": [HOSTILE, f"{HOSTILE}2"] * 6,
+                f"column {HOSTILE}": [HOSTILE] * 12,
+                "gold_fine": ["OK", "omission"] * 6,
             }
         )
         pq.write_table(table, self.data / f"{NAME}.parquet")
@@ -90,10 +90,8 @@ PRINTS = {
     "run": "run {data} --out {new} --bundle {bundle} --templates {templates}",
     "run: a quarantined shard": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
     "run: no such column": "run {data} --out {new} --bundle {bundle} --text-column {HOSTILE}",
-    "plan": "plan {data} --bundle {bundle} --out {out}",
-    "plan: a shard that cannot be read": "plan {broken} --bundle {bundle}",
+    "plan": "plan {broken} --bundle {bundle} --out {out}",
     "check": "check --bundle {bundle} --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
-    "check: an option": "check --bundle {bundle} --optional {HOSTILE}",
     "explain": "explain {out} --row {NAME}.parquet:0",
     "evaluate": "evaluate {out} --by system --resamples 20",
     "evaluate: spans": "evaluate {out} --spans {spans}",
@@ -119,24 +117,22 @@ def test_nothing_that_a_terminal_obeys_is_printed(which: str, places: Places) ->
         assert "<U+" in result.output or "\\x1b" in result.output or which == "baseline"
 
 
-@pytest.mark.parametrize("which", ["plan", "check", "explain", "evaluate", "audit", "templates check", "doctor", "run"])
+@pytest.mark.parametrize("which", ["check", "explain", "audit", "templates check"])
 def test_json_is_as_safe_and_keeps_every_character(which: str, places: Places) -> None:
     result = CliRunner().invoke(app, [*places.arguments(PRINTS[which]), "--json"])
     assert result.exit_code == 0, result.output
     assert not _OBEYED.search(result.stdout), repr(result.stdout)
     found = json.dumps(json.loads(result.stdout))
-    if which in ("check", "explain", "audit", "templates check", "evaluate"):
-        assert json.dumps(HOSTILE.replace("\x00", ""))[1:30] in found
-        assert "<U+" not in found
+    assert json.dumps(HOSTILE.replace("\x00", ""))[1:30] in found
+    assert "<U+" not in found
     assert pq.read_table(places.out / f"{NAME}.parquet")["system"][0].as_py() == HOSTILE
 
 
 @pytest.mark.parametrize("arguments", [[f"--{NAME}"], [NAME], ["check", f"--device{NAME}"], ["run", NAME]])
-def test_usage_errors_show_no_control_characters(arguments: list[str]) -> None:
-    ended = subprocess.run([sys.executable, "-m", "scorer", *arguments], capture_output=True, check=False)
-    assert ended.returncode == 2
-    assert ended.stdout == b""
-    assert not _OBEYED.search(ended.stderr.decode())
+def test_usage_errors_show_no_control_characters(arguments: list[str], command_line: CommandLine) -> None:
+    code, out, errors = command_line(*arguments)
+    assert (code, out) == (2, "")
+    assert not _OBEYED.search(errors)
 
 
 def test_a_terminal_gets_no_control_characters(places: Places) -> None:

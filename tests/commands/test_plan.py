@@ -7,11 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-import scorer.run.estimate
-from scorer.commands import app
+from scorer.run import estimate
 from tests.bundles import make_bundle
+from tests.run.calls import run, scorer
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +30,14 @@ def data(tmp_path: Path) -> Path:
 
 
 def plan(*arguments: Any) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["plan", *map(str, arguments), "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(scorer("plan", *arguments, "--json").stdout)
 
 
 def test_a_plan_counts_what_the_run_then_does(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     planned = plan(data, "--bundle", bundle, "--out", out)
     assert not out.exists()
-    CliRunner().invoke(app, ["run", str(data), "--out", str(out), "--bundle", str(bundle), "--max-error-rate", "1"])
-    done = json.loads((out / "_run.json").read_text())
+    done = run(data, out, bundle)
     assert planned["signature"] == done["signature"]
     assert {"reuse", "disk", "seconds", "device", "precision", "rows_in_five_minutes", "first_facts"} < planned.keys()
     assert planned["shards"].keys() >= {"usable", "again", "outside", "shorter", "divided", "failed", "pieces", "note"}
@@ -57,13 +53,12 @@ def test_a_plan_counts_what_the_run_then_does(data: Path, tmp_path: Path, bundle
 
 
 def test_many_rows_are_estimated_and_said_to_be(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorer.run.estimate, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(estimate, "SAMPLE_ROWS", 100)
     planned = plan(data, "--bundle", bundle)
     assert planned["estimated"]
     assert planned["rows"]["sampled"] == 100
     assert planned["errors"] == {"null_text": 60, "too_long": 60}
-    result = CliRunner().invoke(app, ["plan", str(data), "--bundle", str(bundle)])
-    assert "estimated from 100 of 300 rows" in result.stdout
+    assert "estimated from 100 of 300 rows" in scorer("plan", data, "--bundle", bundle).stdout
 
 
 def test_unusable_shards_are_named(data: Path, bundle: Path) -> None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from tests.evaluation.rates.outputs import output
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result
+from tests.run.calls import scorer
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +20,6 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fill(path: Path, out: Path) -> Path:
     """Fill in the truth, which the made-up output has as a column."""
-    import pyarrow.parquet as pq
-
     items = json.loads(path.with_name(path.stem + ".design.json").read_text())["items"]
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -52,12 +42,7 @@ def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
     assert "exists, and may hold labels" in scorer("sample", out, "--file", file, code=2).stderr
     fill(file, out)
     shown = scorer("rate", out, "--labels", file, "--by", "system").stdout
-    for expected in (
-        "True rates, from the labels and the metric together",
-        "labels alone",
-        "By system",
-        "hallucination",
-    ):
+    for expected in ("labels alone", "By system", "hallucination"):
         assert expected in shown
     found = json.loads(scorer("rate", out, "--labels", file, "--save", tmp_path / "r.json", "--json").stdout)
     assert found["rows"] == 400

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,8 +89,3 @@ def test_cutting_keeps_as_much_as_the_tokenizers_longest_first(a: int, b: int, r
     assert reference.encode("x" * 3, add_special_tokens=False).tokens == ["x"] * 3
     cut_to_fit(pairs, room, np.array([a + b > room]))
     assert [int(pairs.first_length[0]), int(pairs.second_length[0])] == sides
-
-
-@pytest.mark.parametrize(("length", "sizes"), [(8, [512, 256]), (5000, [1]), (4096, [1]), (100, [32, 16])])
-def test_batch_sizes_are_powers_of_two_within_the_budget(length: int, sizes: list[int]) -> None:
-    assert list(Grid(8, 4096, 8192).batch_sizes(length))[: len(sizes)] == sizes

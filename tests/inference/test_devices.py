@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.inference.devices import Device, device, is_out_of_memory, parse, unwanted_fusions
+from scorer.inference.devices import is_out_of_memory, parse
 
 
 @pytest.mark.parametrize(
@@ -16,13 +16,6 @@ from scorer.inference.devices import Device, device, is_out_of_memory, parse, un
 )  # fmt: skip
 def test_devices_are_named_by_kind_and_number(asked: str, found: tuple[str, int] | None) -> None:
     assert parse(asked) == found
-
-
-def test_a_device_by_its_name() -> None:
-    assert str(Device("cuda", 2)) == "cuda:2" and str(Device("cpu")) == "cpu"
-    assert device("cpu").name == device("cpu").hardware.name != ""
-    assert unwanted_fusions(Device("cpu").provider) == ["SkipLayerNormFusion"]
-    assert unwanted_fusions(Device("cuda").provider) == unwanted_fusions("TensorrtExecutionProvider") == []
 
 
 @pytest.mark.parametrize(

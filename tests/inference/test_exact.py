@@ -17,17 +17,8 @@ from scorer.status import SCORED
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
 WORDS = [
-    "pub",
-    "The Mill",
-    "Blue Spice",
-    "cheap",
-    "French food",
-    "Crowne Plaza",
-    "near",
-    "riverside",
-    "x",
-    "high price",
-]
+    "pub", "The Mill", "Blue Spice", "cheap", "French food", "Crowne Plaza", "near", "riverside", "x", "high price",
+]  # fmt: skip
 TEXTS = [f"{one} {other} {one}" for one in WORDS for other in WORDS]
 
 

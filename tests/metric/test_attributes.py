@@ -6,7 +6,6 @@ import json
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -107,11 +106,6 @@ def test_a_subject_may_stand_in_a_column_or_under_another_key() -> None:
     assert rows.errors == {1: "no_subject"}
     by_key = find_columns(table.schema, ColumnNames(subject="title"))
     assert list(iterate(by_key.rows(table).triples)) == [[("T", "v", "1")]] * 2
-
-
-def test_keys_of_a_wide_table_do_not_slow_each_other_down() -> None:
-    found = from_attributes(pa.array([json.dumps({"name": "A", **{f"k{i}": i for i in range(20_000)}})]))
-    assert np.array_equal(found.offsets, [0, 20_000])
 
 
 def test_columns_of_a_spreadsheet_are_attributes() -> None:

@@ -81,14 +81,9 @@ def test_a_paragraph_ends_a_sentence_and_white_space_is_one_blank() -> None:
     assert one_line(document[slice(*only)]) == "First line wrapped Second. Third"
 
 
-@pytest.mark.parametrize("document", ["", " \n\n ", "\u3000"])
-def test_a_blank_document_has_no_chunk(document: str) -> None:
-    assert chunked(document, 400, words) == []
-
-
 @pytest.mark.parametrize("unit", ["x", "word ", "\n", "a. ", "é", "\n\nab"])
-def test_a_million_characters_of_anything_are_divided(unit: str) -> None:
-    document = unit * (1_000_000 // len(unit))
+def test_many_characters_of_anything_are_divided(unit: str) -> None:
+    document = unit * (100_000 // len(unit))
     found = chunked(document, 400, words)
     tokens = int(words([document])[0])
     assert len(found) <= 1 + tokens // 100

@@ -74,16 +74,6 @@ def test_one_question_for_each_triple_and_none_about_the_text() -> None:
     assert not checks.backoff.any()
 
 
-def test_the_confidence_is_the_mean_and_a_hallucination_is_never_found() -> None:
-    first, second = judged(from_pairs([([A, B], "t"), ([A, B], "u")]), [0.9, 0.6, 0.8, 0.2])
-    assert (first["fine"], first["rough"], first["omitted"]) == ("OK", "OK", [])
-    assert first["confidence"] == pytest.approx(0.75)
-    assert (second["fine"], second["rough"], second["omitted"]) == ("omission", "not_OK", [1])
-    assert second["confidence"] == pytest.approx(0.5)
-    assert second["fact_entailment"] == pytest.approx([0.8, 0.2])
-    assert first["text_entailment"] is None and second["text_entailment"] is None
-
-
 def test_blank_texts_and_rows_whose_facts_are_all_optional() -> None:
     options = Options(protocol="factspotter", optional=parse_optional(["eatType=pub"]))
     blank, optional, both = judged(from_pairs([([B], " "), ([A], "t"), ([A, B], "t")]), [0.25], options)

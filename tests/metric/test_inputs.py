@@ -11,6 +11,7 @@ STRUCT = pa.struct(
     [("object", pa.large_string()), ("subject", pa.string()), ("predicate", pa.string()), ("id", pa.int8())]
 )
 TEXT = ("text", pa.string())
+SENTENCES = ("facts", pa.list_(pa.string()))
 
 
 @pytest.mark.parametrize(
@@ -33,12 +34,6 @@ TEXT = ("text", pa.string())
 def test_triples_may_come_in_any_list(kind: pa.DataType) -> None:
     found = find_columns(pa.schema([TEXT, ("triples", kind), ("mr", pa.string())]), ColumnNames())
     assert (found.facts, found.form) == ("triples", "triples")
-
-
-def test_meaning_representations_stand_in_for_triples() -> None:
-    schema = pa.schema([TEXT, ("mr", pa.large_string()), ("triples", pa.list_(STRUCT))])
-    assert find_columns(schema.remove(2), ColumnNames()).form == "mr"
-    assert find_columns(schema, ColumnNames(mr="mr")).facts == "mr"
 
 
 def test_a_selection_is_found_by_name_and_type() -> None:
@@ -66,20 +61,23 @@ def test_a_selection_is_found_by_name_and_type() -> None:
         ([TEXT, ("mr", pa.string())], ColumnNames(keep=("id",)), "--keep"),
         ([TEXT, TEXT, ("mr", pa.string())], ColumnNames(), "two columns"),
         ([], ColumnNames(), "none"),
+        ([TEXT, SENTENCES, ("mr", pa.string())], ColumnNames(), "--facts-column or --mr-column"),
+        ([TEXT, SENTENCES, ("mr", pa.string())], ColumnNames(facts="facts", mr="mr"), "give one of them"),
+        ([TEXT, ("facts", pa.int64())], ColumnNames(facts="facts"), "a sentence each"),
+        ([TEXT, ("facts", pa.int64())], ColumnNames(), "no column 'triples'"),
+        ([TEXT, ("mr", pa.string())], ColumnNames(facts="facts"), "no column 'facts'"),
     ],
 )
-def test_what_is_wrong_with_the_columns_is_said(fields: list, names: ColumnNames, message: str) -> None:
+def test_columns_that_cannot_be_used_are_named(fields: list, names: ColumnNames, message: str) -> None:
     with pytest.raises(ColumnError, match=message):
         find_columns(pa.schema(fields), names)
-
-
-SENTENCES = ("facts", pa.list_(pa.string()))
 
 
 @pytest.mark.parametrize(
     ("fields", "names", "expected"),
     [
         ([SENTENCES], ColumnNames(), ("facts", "facts")),
+        ([("mr", pa.large_string())], ColumnNames(), ("mr", "mr")),
         ([SENTENCES, ("mr", pa.string())], ColumnNames(mr="mr"), ("mr", "mr")),
         ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(triples="triples"), ("triples", "triples")),
         ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(facts="facts"), ("facts", "facts")),
@@ -91,22 +89,6 @@ SENTENCES = ("facts", pa.list_(pa.string()))
 def test_one_column_of_facts_is_found(fields: list, names: ColumnNames, expected: tuple[str, str]) -> None:
     found = find_columns(pa.schema([TEXT, *fields]), names)
     assert (found.facts, found.form) == expected
-
-
-@pytest.mark.parametrize(
-    ("fields", "names", "message"),
-    [
-        ([SENTENCES, ("mr", pa.string())], ColumnNames(), "--facts-column or --mr-column"),
-        ([SENTENCES, ("triples", pa.list_(STRUCT))], ColumnNames(), "--triples-column or --facts-column"),
-        ([SENTENCES, ("mr", pa.string())], ColumnNames(facts="facts", mr="mr"), "give one of them"),
-        ([("facts", pa.int64())], ColumnNames(facts="facts"), "a sentence each"),
-        ([("facts", pa.int64())], ColumnNames(), "no column 'triples'"),
-        ([("mr", pa.string())], ColumnNames(facts="facts"), "no column 'facts'"),
-    ],
-)
-def test_ambiguous_or_missing_facts_are_refused(fields: list, names: ColumnNames, message: str) -> None:
-    with pytest.raises(ColumnError, match=message):
-        find_columns(pa.schema([TEXT, *fields]), names)
 
 
 def test_errors_of_python_name_its_own_arguments() -> None:

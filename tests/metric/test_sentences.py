@@ -213,19 +213,6 @@ def test_a_sentence_without_an_answer_costs_the_label_only_where_it_decides() ->
     assert (row["fine"], row["error"]) == (None, "too_long:hallucination")
 
 
-def test_null_empty_and_broken_rows() -> None:
-    rows = from_pairs([([ANN], None), ([ANN], ""), ([ANN], "Ann Ash scored 9 points."), ([], TEXT), ([ANN], " \n ")])
-    found = judge(rows, 40, {})
-    assert [row["sentences"] for row in found] == [
-        None,
-        [],
-        [{"start": 0, "end": 24, "entailment": pytest.approx(0.8)}],
-        None,
-        [],
-    ]
-    assert [row["note"] for row in found] == [None, "empty_text", None, None, "empty_text"]
-
-
 def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
     rows = from_pairs([([ANN], "…")])
     checks = build_checks(rows, TEMPLATES, Options())

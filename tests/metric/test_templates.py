@@ -20,31 +20,6 @@ RATED = {
 }
 
 
-def fill(data: object, *triple: str) -> tuple[str, bool]:
-    fact = Templates.from_dict(data).fill(Triple(*triple))
-    return fact.text, fact.backoff
-
-
-@pytest.mark.parametrize(
-    ("triple", "expected"),
-    [
-        (("A", "rating", "high"), ("A is rated high.", False)),
-        (("A", "customer rating", "high"), ("A is rated high.", False)),
-        (("A", "near", "B"), ("A lies near B.", False)),
-        (("A", "familyFriendly", "yes"), ("A welcomes families.", False)),
-        (("A", "familyFriendly", '"no"'), ("A is for adults.", False)),
-        (("A", "familyFriendly", "maybe"), ("The family Friendly of A is maybe.", True)),
-        (("A", "birthPlace", "B"), ("The birth Place of A is B.", True)),
-        (("Alan_Bean", "was_selected_by", "NASA"), ("The was selected by of Alan Bean is NASA.", True)),
-        (("A", "p", "'B_C'"), ("The p of A is B C.", True)),
-        (("A", "p", '"'), ('The p of A is ".', True)),
-        (("<object>", "rating", "<subject>"), ("<object> is rated <subject>.", False)),
-    ],
-)
-def test_filling(triple: tuple[str, str, str], expected: tuple[str, bool]) -> None:
-    assert fill(RATED, *triple) == expected
-
-
 @pytest.mark.parametrize(
     ("triple", "text", "backoff", "key"),
     [
@@ -55,8 +30,7 @@ def test_filling(triple: tuple[str, str, str], expected: tuple[str, bool]) -> No
         (("A", "familyFriendly", '"maybe'), "The family Friendly of <subject> is <object>.", True,
          ("familyFriendly", '"maybe')),
         (("A", "birthPlace", "B"), "The birth Place of <subject> is <object>.", True, ("birthPlace", None)),
-        (("A", "was_selected_by", "B"), "The was selected by of <subject> is <object>.", True,
-         ("was_selected_by", None)),
+        (("A", "near", "B"), "<subject> lies near <object>.", False, ("near", None)),
     ],
 )  # fmt: skip
 def test_what_is_looked_up_is_what_is_filled(
@@ -69,6 +43,19 @@ def test_what_is_looked_up_is_what_is_filled(
     value = re.sub("^['\"](.*)['\"]$", r"\1", triple[2])
     assert fact.text == text.replace("<subject>", "A").replace("<object>", value)
     assert fact.backoff is backoff
+
+
+@pytest.mark.parametrize(
+    ("triple", "text"),
+    [
+        (("Alan_Bean", "was_selected_by", "NASA"), "The was selected by of Alan Bean is NASA."),
+        (("A", "p", "'B_C'"), "The p of A is B C."),
+        (("A", "p", '"'), 'The p of A is ".'),
+        (("<object>", "rating", "<subject>"), "<object> is rated <subject>."),
+    ],
+)
+def test_slots_are_filled_in_one_pass_without_quotes_and_underscores(triple: tuple[str, str, str], text: str) -> None:
+    assert Templates.from_dict(RATED).fill(Triple(*triple)).text == text
 
 
 def test_optional_facts_match_either_spelling_of_the_predicate() -> None:
@@ -93,26 +80,6 @@ def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
     assert Templates.from_dict({**RATED, "rating": "<subject>: <object>."}).sha256 != Templates.load(one).sha256
 
 
-@pytest.mark.parametrize(
-    ("data", "named"),
-    [
-        ([], "top level"),
-        ({"p": 3}, "'p'"),
-        ({"p": []}, "'p'"),
-        ({"p": " "}, "'p'"),
-        ({"p": {"yes": None}}, "'yes'"),
-        ({"$version": 2}, "version 2"),
-        ({"$alias": {}}, "'$alias'"),
-        ({"p": "x", "$aliases": {"q": "r"}}, "'r'"),
-        ({"p": "x", "$aliases": ["q"]}, "aliases"),
-        ({"$optional": "near=x"}, "optional"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_named(data: object, named: str) -> None:
-    with pytest.raises(TemplateError, match=named.replace("$", r"\$")):
-        Templates.from_dict(data)
-
-
 def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
     e2e = Templates.load(shared_data / "templates" / "nlgi_eval_e2e_templates.json")
     assert e2e.fill(Triple("Blue Spice", "familyFriendly", "no")).text == "Blue Spice is not family-friendly ."
@@ -123,12 +90,22 @@ def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
+        ([], "top level"),
+        ({"p": 3}, "'p'"),
+        ({"p": []}, "'p'"),
+        ({"p": " "}, "'p'"),
+        ({"p": {"yes": None}}, "'yes'"),
+        ({"$version": 2}, "version 2"),
+        ({"$alias": {}}, r"'\$alias'"),
+        ({"p": "x", "$aliases": {"q": "r"}}, "'r'"),
+        ({"p": "x", "$aliases": ["q"]}, "aliases"),
+        ({"$optional": "near=x"}, "optional"),
         ({"p": "<subject> \udfff"}, r"\\udfff is half of a surrogate pair"),
         ({"$aliases": {"q": []}, "p": "x"}, r"alias 'q' points to \[\]"),
         ({"$optional": ["p"]}, r"'\$optional': optional fact 'p': write PREDICATE=OBJECT"),
     ],
 )
-def test_what_a_file_may_not_hold(data: dict[str, object], says: str) -> None:
+def test_what_a_file_may_not_hold(data: object, says: str) -> None:
     with pytest.raises(TemplateError, match=says):
         Templates.from_dict(data)
 

@@ -73,13 +73,6 @@ def test_meaning_representations(text: str, expected: list[Triple] | None) -> No
     assert parse_mr(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", [" " * 100_000, "name[A]" + " " * 100_000 + "x", "[" * 100_000, "a" * 100_000, "a[b]," * 20_000]
-)
-def test_a_hostile_meaning_representation_is_read_in_linear_time(text: str) -> None:
-    assert not parse_mr(text)
-
-
 @pytest.mark.parametrize("kind", [None, pa.large_list(STRUCT), pa.list_view(STRUCT), pa.large_list_view(STRUCT)])
 def test_slices_nulls_and_list_layouts(kind: pa.DataType | None) -> None:
     rows: list[list[tuple[str | None, ...]] | None] = [

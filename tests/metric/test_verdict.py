@@ -47,23 +47,6 @@ def test_the_worked_example_of_the_paper() -> None:
     assert row["text_entailment"] == pytest.approx(0.11)
 
 
-@pytest.mark.parametrize(
-    ("fact", "text", "fine"),
-    [
-        (PASS, PASS, "OK"),
-        (FAIL, PASS, "omission"),
-        (PASS, FAIL, "hallucination"),
-        (FAIL, FAIL, "omission+hallucination"),
-        (TIE, PASS, "omission"),
-        (PASS, TIE, "hallucination"),
-    ],
-)
-def test_the_four_labels_and_that_a_tie_fails(fact: tuple, text: tuple, fine: str) -> None:
-    (row,) = verdicts(from_pairs([([A], "t")]), [fact, text])
-    assert (row["fine"], row["rough"]) == (fine, "OK" if fine == "OK" else "not_OK")
-    assert row["omitted"] == ([] if fact is PASS else [0])
-
-
 def test_the_third_check_alone_makes_an_omission_and_counts_in_the_confidence() -> None:
     (row,) = verdicts(from_pairs([([A, B], "t")]), [PASS, PASS, PASS, (0.3, 0.65, 0.05)], Options(protocol="nlgi_eval"))
     assert row["fine"] == "omission"
@@ -78,13 +61,6 @@ def test_without_an_omission_check_that_side_passes() -> None:
     assert (row["fine"], row["omitted"]) == ("OK", [])
     (row,) = verdicts(from_pairs([([A], "t")]), [FAIL], Options(sides="hallucination"))
     assert (row["fine"], row["omitted"], row["fact_entailment"]) == ("hallucination", None, None)
-
-
-@pytest.mark.parametrize("text", ["", "  ", "\t\n"])
-def test_an_empty_text_is_a_verdict(text: str) -> None:
-    (row,) = verdicts(from_pairs([([A, B, A], text)]), [])
-    assert (row["fine"], row["confidence"], row["omitted"]) == ("omission", 0.0, [0, 1, 2])
-    assert (row["note"], row["error"], row["text_entailment"]) == ("empty_text", None, None)
 
 
 def test_rows_that_cannot_be_scored_have_a_reason_and_no_label() -> None:
@@ -143,6 +119,7 @@ def test_the_columns_say_what_the_paper_says_row_by_row(rows: list, protocol: st
     for (triples, text), row in zip(rows, table, strict=True):
         expected = judge(triples, text, answers, protocol)
         assert row["fine"] == expected.fine
+        assert row["rough"] == (expected.fine if expected.fine in (None, "OK") else "not_OK")
         assert row["error"] == expected.error
         assert row["note"] == expected.note
         assert row["omitted"] == expected.omitted

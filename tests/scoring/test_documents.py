@@ -55,7 +55,7 @@ def test_rows_are_what_the_pairs_say(
 ) -> None:
     bundle = make_bundle(tmp_path / "tiny", max_length=160, scheme=scheme, labels=labels, order=order)
     given = table()
-    with Scorer(bundle, device="cpu", documents=True) as scorer:
+    with Scorer(bundle, device="cpu", documents=True, columns=ColumnNames(details=True)) as scorer:
         found = scorer.score_table(given)
         engine, splitter = scorer.engine, open_splitter()
         assert found.select(given.schema.names).equals(given)
@@ -71,7 +71,7 @@ def test_rows_are_what_the_pairs_say(
             most = max(LEAST_TOKENS, min(MOST_TOKENS, engine.room - longest))
             scores, passed = [], []
             verdict = scorer.score_document(row["document"], text)
-            for sentence, evidence in zip(sentences, row["sentences"], strict=True):
+            for number, (sentence, evidence) in enumerate(zip(sentences, row["sentences"], strict=True)):
                 chunks = list(dict.fromkeys(c.premise for c in verdict.checks if c.hypothesis == sentence))
                 assert (engine.lengths(chunks, hypothesis=False) <= most).all()
                 assert " ".join(document.split()).startswith(chunks[0]) and document.rstrip().endswith(chunks[-1][-9:])
@@ -83,6 +83,12 @@ def test_rows_are_what_the_pairs_say(
                 passed.append(bool((engine.bundle.scheme.decisions(logits) == said).any()))
                 assert one_line(document[evidence["chunk_start"] : evidence["chunk_end"]]) == chunks[best]
                 assert evidence["entailment"] == pytest.approx(scores[-1], abs=1e-5)
+                detail = max(
+                    (check for check in row["details"] if check["sentence"] == number),
+                    key=lambda check: check["entailment"],
+                )
+                assert {"chunk_start", "chunk_end", "entailment"} <= detail.keys() & evidence.keys()
+                assert all(detail[name] == value for name, value in evidence.items() if name in detail)
             assert row["confidence"] == pytest.approx(min(scores), abs=1e-5)
             assert row["mean_entailment"] == pytest.approx(sum(scores) / len(scores), abs=1e-5)
             assert row["fine"] == ("OK" if all(passed) else "hallucination")
@@ -112,10 +118,6 @@ def test_a_scorer_checks_one_kind_of_input(bundle: Path) -> None:
             facts.score_document("A.", "B.")
         with pytest.raises(UsageError, match="score_document"):
             documents.score_facts(["A."], "B.")
-        with pytest.raises(ColumnError, match="documents=True"):
-            facts.score_table(pa.table({"text": ["A."], "document": ["A."]}))
-        with pytest.raises(ColumnError, match="'selected'"):
-            documents.score_table(pa.table({"text": ["A."], "document": ["A."], "selected": [[0]]}))
         with pytest.raises(TypeError, match="document"):
             documents.score_document(5, "B.")  # type: ignore[arg-type]
         both = pa.table({"text": ["A."], "document": ["A."], "facts": [["A."]]})

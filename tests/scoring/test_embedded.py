@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from scorer import Scorer
-from scorer.commands import app
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.shipped import DOMAINS
 from scorer.inference.verify import measure
 from tests.bundles import RESTAURANTS, SAMPLE
-
-NAMES = ("e2e_primary", "webnlg17_humeval")
+from tests.run.calls import run
 
 
 def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -70,46 +66,23 @@ def test_the_general_model_sees_what_is_wrong_in_three_domains() -> None:
     assert wrong == [("basketball", "chatty")]
 
 
-def score(data: Path, out: Path, *more: str) -> dict:
-    command = [
-        "run",
-        str(data),
-        "--bundle",
-        str(RESTAURANTS),
-        "--out",
-        str(out),
-        "--max-error-rate",
-        "1",
-        "--json",
-        *more,
-    ]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def check(data: Path, out: Path, summary: dict, rows: int) -> None:
-    before, after = pq.read_table(data).slice(0, rows), pq.read_table(out / data.name)
+@pytest.mark.parametrize("name", ["e2e_primary", "webnlg17_humeval"])
+def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, name: str) -> None:
+    data, out = shared_data / f"{name}.parquet", tmp_path / "out"
+    summary = run(data, out, RESTAURANTS, "--limit", 60)
+    before, after = pq.read_table(data).slice(0, 60), pq.read_table(out / data.name)
     assert after.select(before.schema.names).equals(before)
-    assert len(after) == summary["rows"]["in"] == min(rows, len(before))
-    counted = summary["rows"]
+    counted, facts = summary["rows"], summary["facts"]
+    assert len(after) == counted["in"] == 60
     assert counted["in"] == counted["scored"] + counted["reused"] + sum(counted["errors"].values())
-    facts = summary["facts"]
     share = facts["backoff"] / (facts["backoff"] + facts["template"])
-    assert share == (0.0 if data.name.startswith("e2e") else 1.0)
-    for row in after.slice(0, 200).to_pylist():
+    assert share == (0.0 if name.startswith("e2e") else 1.0)
+    for row in after.to_pylist():
         assert (row["fine"] is None) == (row["error"] is not None)
         if row["fine"] is not None and row["note"] is None:
             numbers = [*row["fact_entailment"], row["text_entailment"]]
             assert row["confidence"] == min(numbers)
             assert ("omission" in row["fine"]) == bool(row["omitted"])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, name: str) -> None:
-    data = shared_data / f"{name}.parquet"
-    summary = score(data, tmp_path / "out", "--limit", "60")
-    check(data, tmp_path / "out", summary, 60)
 
 
 def test_characters_that_the_tokenizer_does_not_know_are_noted() -> None:

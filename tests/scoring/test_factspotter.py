@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,7 @@ TEXTS = ["Blue Spice is a coffee shop in the riverside area.", "The Mill serves 
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spotter") / "tiny"
     scheme, labels = ("binary", "present", 0.5), ("absent", "present")
-    return make_bundle(
-        folder, labels=labels, scheme=scheme, order="hypothesis_first", one_text=True, precisions=("fp32", "int8")
-    )
+    return make_bundle(folder, labels=labels, scheme=scheme, order="hypothesis_first", one_text=True)
 
 
 def present(said: str) -> float:
@@ -33,11 +30,10 @@ def present(said: str) -> float:
     return float(1 / (1 + np.exp(logits[0] - logits[1])))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_every_triple_is_asked_in_one_string(bundle: Path, precision: Any) -> None:
+def test_every_triple_is_asked_in_one_string(bundle: Path) -> None:
     triples = [{"subject": s, "predicate": p, "object": o} for s, p, o in TRIPLES]
     table = pa.table({"triples": [triples] * len(TEXTS), "text": TEXTS})
-    with Scorer(bundle, protocol="factspotter", device="cpu", precision=precision) as scorer:
+    with Scorer(bundle, protocol="factspotter", device="cpu") as scorer:
         found = scorer.score_table(table).to_pylist()
         verdict = scorer.score(TRIPLES, TEXTS[0])
     facts = [
@@ -53,7 +49,7 @@ def test_every_triple_is_asked_in_one_string(bundle: Path, precision: Any) -> No
         assert row["omitted"] == [i for i, p in enumerate(expected) if p < 0.5]
         assert row["fine"] == ("omission" if row["omitted"] else "OK")
         assert row["text_entailment"] is None
-    assert {row["fine"] for row in found} == {"OK", "omission"} or len({str(row["omitted"]) for row in found}) > 1
+    assert len({str(row["omitted"]) for row in found}) > 1
 
 
 def test_a_bundle_is_asked_what_it_was_trained_for(bundle: Path, tmp_path: Path) -> None:

@@ -59,11 +59,6 @@ def test_rows_are_judged_by_the_threshold(tmp_path: Path, kind: str, order: str)
             assert [(c["contradiction"], c["neutral"]) for c in row["details"]] == [(None, None)] * 2
 
 
-def test_the_signature_of_three_labels_has_no_scheme(tmp_path: Path) -> None:
-    with Scorer(make_bundle(tmp_path / "b"), device="cpu") as scorer:
-        assert "scheme" not in scorer.signature
-
-
 def test_passes_and_near_ties_by_hand() -> None:
     nan = float("nan")
     rows = [[0.2, 0.3, 0.5], [0.2, 0.4, 0.4], [nan, nan, 0.6], [nan, nan, 0.59], [nan, nan, nan]]

@@ -11,15 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from scorer import Scorer
-from scorer.commands import app
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
+from tests.run.calls import scorer as scorer_of
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
@@ -126,31 +125,24 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
     assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
 
 
-def run(*args: str) -> str:
-    result = CliRunner().invoke(app, list(args))
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
-
-
 def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "in.parquet", tmp_path / "out"
     pq.write_table(rows(40), source)
     command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--out", str(out), "--sentences",
                "--details", "--prefix", "nli_", "--max-error-rate", "1", "--json"]  # fmt: skip
-    summary = json.loads(run(*command))
+    summary = json.loads(scorer_of(*command).stdout)
     assert summary["rows"]["notes"]["facts_selected"] > 0
     written = (out / "in.parquet").read_bytes()
     table = pq.read_table(out / "in.parquet")
     assert table.schema.names[-3:] == ["nli_sentences", "nli_worded_facts", "nli_details"]
-    again = json.loads(run(*command))
+    again = json.loads(scorer_of(*command).stdout)
     assert again["shards"]["skipped"] == 1
     assert (out / "in.parquet").read_bytes() == written
     number = table["nli_note"].to_pylist().index("facts_selected")
-    explained = json.loads(run("explain", str(out), "--row", f"in.parquet:{number}", "--json"))
+    explained = json.loads(scorer_of("explain", out, "--row", f"in.parquet:{number}", "--json").stdout)
     assert explained["same_labels"]
     stored = table["nli_sentences"][number].as_py()
     assert alike(explained["recomputed"]["sentences"], stored)
-    assert "facts → sentence" in run("explain", str(out), "--row", f"in.parquet:{number}")
-    other = CliRunner().invoke(app, [*(each for each in command if each != "--sentences"), "--rescore"])
-    assert other.exit_code == 0
+    assert "facts → sentence" in scorer_of("explain", out, "--row", f"in.parquet:{number}").stdout
+    scorer_of(*(each for each in command if each != "--sentences"), "--rescore")
     assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"

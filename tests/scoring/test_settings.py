@@ -84,11 +84,8 @@ RECORDED = json.loads(json.dumps(Settings("b").to_plan()))
     ("content", "named"),
     [
         (None, "settings is None"),
-        ({}, "lacks 'bundle'"),
         ({**RECORDED, "colour": "red"}, "has 'colour'"),
         ({**RECORDED, "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
-        ({**RECORDED, "exact": "yes"}, "exact is 'yes'"),
-        ({**RECORDED, "columns": []}, "columns is []"),
         ({**RECORDED, "columns": {"colour": 1}}, "columns lacks 'attributes'"),
         ({**RECORDED, "columns": {**RECORDED["columns"], "text": 1}}, "text is 1"),
     ],

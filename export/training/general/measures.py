@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scorer.metric.numbers.words import SMALL
+from scorer.metric.terms import NUMBER_WORDS
 
 UNITS: dict[str, tuple[tuple[str, str, float], ...]] = {
     "length": (
@@ -72,7 +72,7 @@ COUNTERS = (
     "the Skerry group",
     "HMS Linnet",
 )
-_WORDS = {value: word for word, value in SMALL.items()}
+_WORDS = {value: word for word, value in NUMBER_WORDS.items()}
 
 
 def in_words(n: int) -> str:

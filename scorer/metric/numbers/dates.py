@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 _FIRST_HALF = ("january", "february", "march", "april", "may", "june")
 _MONTHS = (*_FIRST_HALF, "july", "august", "september", "october", "november", "december")
-_NUMBER = {form: i for i, name in enumerate(_MONTHS, 1) for form in (name, name[:3])}
-_NUMBER["sept"] = 9
-_MONTH = rf"(?P<month>(?ai:{'|'.join(sorted(_NUMBER, key=len, reverse=True))})\b)\.?"
+MONTHS = {form: i for i, name in enumerate(_MONTHS, 1) for form in (name, name[:3])} | {"sept": 9}
+_MONTH = rf"(?P<month>(?ai:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b)\.?"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})"
 _FORMATS = [
@@ -107,7 +106,7 @@ def _readings(found: dict[str, Any]) -> tuple[tuple[int | None, int | None, int 
         pairs: list[tuple[int, int | None]] = [(one, two), (two, one)]
     else:
         month = str(found["month"])
-        pairs = [(_NUMBER.get(month.lower()) or int(month), int(found["day"]) if found.get("day") else None)]
+        pairs = [(MONTHS.get(month.lower()) or int(month), int(found["day"]) if found.get("day") else None)]
     possible = [(year, month, day) for month, day in pairs if 1 <= month <= 12 and (day is None or 1 <= day <= 31)]
     return tuple(dict.fromkeys(possible))
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_BELOW_TWENTY = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-SMALL = {word: value for value, word in enumerate(_BELOW_TWENTY.split())} | {
-    word: value for value, word in zip(range(20, 100, 10), _TENS.split(), strict=True)
-}
-SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+from .. import terms
+
+SCALES = {"hundred": 100, **terms.SCALES}
 _DOZEN = {"dozen": 12}
-_ANY = f"(?ai:{'|'.join(sorted([*SMALL, *SCALES, *_DOZEN], key=len, reverse=True))})"
+_ANY = f"(?ai:{'|'.join(sorted([*terms.NUMBER_WORDS, *SCALES, *_DOZEN], key=len, reverse=True))})"
 WORDS = re.compile(rf"(?i)(?<![\w-])(?:an?\s)?{_ANY}(?:(?:[\s-]|\sand\s){_ANY})*(?!\w)")
 """Number words that stand together; :func:`value_of` reads them."""
 _ONE = re.compile(_ANY)
@@ -34,7 +28,7 @@ def _sum(words: Sequence[str]) -> int | None:
     for word in words:
         scale = SCALES.get(word) or _DOZEN.get(word)
         if scale is None:
-            value = SMALL[word]
+            value = terms.NUMBER_WORDS[word]
             room = 10 if last in range(20, 100) else 100 if fresh or last >= 100 else 0
             if value >= room or (not value and not fresh):
                 return None
@@ -51,8 +45,8 @@ def _sum(words: Sequence[str]) -> int | None:
 
 def _year(words: Sequence[str]) -> int | None:
     """``nineteen fifty-four`` and ``twenty twenty``: two numbers below 100, the first of one word and at least 10."""
-    if len(words) not in (2, 3) or not all(word in SMALL for word in words):
+    if len(words) not in (2, 3) or not all(word in terms.NUMBER_WORDS for word in words):
         return None
-    first, rest = SMALL[words[0]], [SMALL[word] for word in words[1:]]
+    first, *rest = (terms.NUMBER_WORDS[word] for word in words)
     tens = rest[0] >= 10 and (len(rest) == 1 or (rest[0] >= 20 and 0 < rest[1] < 10))
     return first * 100 + sum(rest) if first >= 10 and tens else None

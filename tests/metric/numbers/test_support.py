@@ -143,12 +143,12 @@ def test_what_follows_from_several_facts_is_supported() -> None:
 
 
 def test_a_number_is_compared_with_those_alone_that_it_may_be() -> None:
-    facts = [Triple("x", "value", f"{i}.25 kg") for i in range(5_000)]
-    facts += [Triple("x", "on", f"{1500 + i % 500}-03-{i % 28 + 1:02}") for i in range(2_000)]
+    facts = [Triple("x", "value", f"{i}.25 kg") for i in range(2_000)]
+    facts += [Triple("x", "on", f"{1500 + i % 500}-03-{i % 28 + 1:02}") for i in range(1_000)]
     known = known_of(facts, [one for fact in facts for one in of_fact(fact)])
-    said = " ".join(f"{i}.25 kg, {i}.75 kg, {i} cm;" for i in range(1_000, 2_000))
-    assert len(unsupported(f"{said} 2 May 1700, 11:30.", known)) == 2_002
-    assert known.near.compared < 5_000
+    said = " ".join(f"{i}.25 kg, {i}.75 kg, {i} cm;" for i in range(1_000, 1_200))
+    assert len(unsupported(f"{said} 2 May 1700, 11:30.", known)) == 402
+    assert known.near.compared < 1_000
 
 
 def test_what_is_written_alike_is_looked_up_once_and_dates_only_where_one_may_be() -> None:
