@@ -25,7 +25,7 @@ from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Reques
 from ..run.options import RunOptions
 from ..scoring.settings import Settings
 from ..system.progress import tell
-from ..system.signals import Terminated, ends_with_parent, leave, sigterm_raises
+from ..system.signals import Terminated, ends_with_parent, leave, signals_raise
 
 if TYPE_CHECKING:
     from ..scoring.row_scorer import RowScoring
@@ -110,7 +110,7 @@ class _Worker:
         options = request.job.options
         scoring = request.job.scoring(request.device, self._folder)
         with ExitStack() as stack:
-            stack.enter_context(sigterm_raises())
+            stack.enter_context(signals_raise())
             reader = stack.enter_context(
                 ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows)
             )

@@ -21,7 +21,7 @@ from ..scoring.row_scorer import RowScoring
 from ..storage import Fingerprint, RunOutput
 from ..storage.counts import RecheckCounts
 from ..storage.store import ABSENT
-from ..system.signals import sigterm_raises
+from ..system.signals import check_signals, signals_raise
 from .executors import Executor, Inline
 from .messages import Facts, Failed, Loaded, Made, Result
 from .options import Outcome, Reporter, RunOptions
@@ -46,7 +46,7 @@ def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: 
     started = time.perf_counter()
     _refuse_options(options)
     with ExitStack() as stack:
-        stack.enter_context(sigterm_raises())
+        stack.enter_context(signals_raise())
         chosen = stack.enter_context(executor or Inline(scoring, options.max_error_rate))
         ahead = stack.enter_context(look(options, options.out, scoring.find_columns, reporter.say))
         earlier = ahead.plan.budgets if ahead.plan is not None else Budgets()
@@ -137,6 +137,7 @@ class _Run:
         if todo:
             self._score(todo, stored)
         self.work.scoring = time.perf_counter() - began
+        check_signals()
         output.check()
         self._confirm_plan()
         return self._conclude(started)

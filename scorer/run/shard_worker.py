@@ -36,7 +36,7 @@ from ..storage.counts import RecheckCounts
 from ..storage.durable import Holder
 from ..storage.objects.uri import Location
 from ..storage.store import Store
-from ..system.signals import check_terminated
+from ..system.signals import check_signals
 from .early_check import EarlyCheck
 from .messages import Facts, Failed, Loaded, Made, Result, ReuseFacts, Task
 from .options import Listener
@@ -163,7 +163,7 @@ class ShardWorker:
             # Closed here, not where it is deleted: the exception of a signal would be lost there.
             with closing(self._scorer.stream(self._windows(todo), self._reuse, tick)) as stream:
                 for scored in stream:
-                    check_terminated()
+                    check_signals()
                     began = time.perf_counter()
                     if isinstance(scored, FailedWindow):
                         failure = failure or scored.error

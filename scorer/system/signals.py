@@ -1,4 +1,5 @@
-"""SIGTERM as an exception, so that a run releases its resources in order; and the end of an interrupted process."""
+"""Signals as exceptions that are not lost, so that a run releases its resources in order; the end of an interrupted
+process."""
 
 from __future__ import annotations
 
@@ -20,49 +21,57 @@ class Terminated(BaseException):
 
 
 class _Received:
-    """Whether SIGTERM was received since :func:`sigterm_raises` was entered. The exception alone may be lost: Python
+    """What the last signal raised since :func:`signals_raise` was entered. The exception alone may be lost: Python
     drops what is raised while an object is deleted, and an extension module that is being loaded turns it into an
     ImportError."""
 
-    flag = False
+    error: type[BaseException] | None = None
 
 
-def check_terminated() -> None:
-    """Raise :class:`Terminated` if SIGTERM was received, even if that was raised already and lost."""
-    if _Received.flag and threading.current_thread() is threading.main_thread():
-        raise Terminated
+def check_signals() -> None:
+    """Raise what a signal raised in this context, even if that was raised already and lost."""
+    if _Received.error is not None and threading.current_thread() is threading.main_thread():
+        raise _Received.error
 
 
 @contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """In this context, SIGTERM raises :class:`Terminated` in the main thread; a second one ends the process at once.
+def signals_raise() -> Iterator[None]:
+    """In this context, SIGTERM raises :class:`Terminated` in the main thread, and a second one ends the process at
+    once; SIGINT raises ``KeyboardInterrupt``, unless it is ignored or has another handler than Python's.
 
-    Whatever else ends the context after a SIGTERM, it ends with :class:`Terminated`.
+    Whatever else ends the context after a signal, it ends with what the signal raised.
     """
 
-    def handler(number: int, frame: Any) -> None:
+    def terminated(number: int, frame: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _Received.flag = True
+        _Received.error = Terminated
         raise Terminated
 
+    def interrupted(number: int, frame: Any) -> None:
+        _Received.error = _Received.error or KeyboardInterrupt
+        raise KeyboardInterrupt
+
     try:
-        previous = signal.signal(signal.SIGTERM, handler)
+        before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
     except ValueError:  # not in the main thread: the caller handles the signals
         yield
         return
-    _Received.flag = False
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
+    _Received.error = None
     try:
         yield
-        check_terminated()
-    except Terminated:
+        check_signals()
+    except (Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if _Received.flag:
-            raise Terminated from error
+        if _Received.error is not None:
+            raise _Received.error from error
         raise
     finally:
-        signal.signal(signal.SIGTERM, previous)
-        _Received.flag = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _Received.error = None
 
 
 def ends_with_parent(parent: int) -> bool:

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from .signals import check_terminated
+from .signals import check_signals
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,14 +38,15 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
         except TimeoutError:
             if future.done():  # it ended just now, or the work itself raised this
                 return future.result()
-            check_terminated()
+            check_signals()
             tick()
 
 
 def any_of(futures: Sequence[Future[Any]], tick: Callable[[], None] = lambda: None) -> None:
     """Return when one of the futures has ended, in whatever way; Ctrl-C and ``tick`` as in :func:`outcome`."""
+    check_signals()
     while not wait(futures, _LOOK_S, FIRST_COMPLETED).done:
-        check_terminated()
+        check_signals()
         tick()
 
 
