@@ -1,6 +1,7 @@
 """How far the work of this process is, as one number: who watches a process sees by it that the process does not hang.
 
-Whatever may take long advances it: bytes hashed, calls of a model, windows read, lines of a child process.
+Whatever may take long advances it: bytes hashed, calls of a model, windows read, lines of a child process. An upload
+cannot: it is one request, and the client of the store limits its time.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
 
 _BLOCK = 1 << 20
 _steps = 0
+_limited: list[None] = []
+"""One for each :func:`limited` that lasts."""
 
 
 def advance() -> None:
@@ -26,14 +30,25 @@ def advanced() -> int:
     return _steps
 
 
+@contextmanager
+def limited() -> Iterator[None]:
+    """While this lasts the process does not count as hanging: what is done in it ends by a limit of its own."""
+    _limited.append(None)
+    try:
+        yield
+    finally:
+        _limited.pop()
+
+
 def tell(say: Callable[[], object], every_s: float) -> None:
-    """Call ``say`` in another thread, after each interval in which something was done, until this process ends."""
+    """Call ``say`` in another thread, after each interval in which something was done or limited, until this process
+    ends."""
 
     def watch() -> NoReturn:
         seen = -1
         while True:
             time.sleep(every_s)
-            if (done := advanced()) != seen:
+            if (done := advanced()) != seen or _limited:
                 seen = done
                 say()
 

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingDependencyError, OutputError, without_user_info
+from ...system.progress import limited
 from ...system.waiting import interruptible
 from .uri import StoreUri
 
@@ -193,7 +194,8 @@ class ObjectStore:
         for attempt in range(_ATTEMPTS):
             try:
                 put = partial(self._ob.put, bucket, key, content, attributes=attributes, mode=mode, use_multipart=False)
-                return _version(self._await(put))
+                with limited():
+                    return _version(self._await(put))
             except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as refused:
                 last = refused
             except (errors.GenericError, TimeoutError) as failed:  # the request may have arrived all the same
