@@ -102,8 +102,6 @@ def test_figures_by_hand(data: Path, tmp_path: Path) -> None:
 
 
 def test_rho_is_spearman_of_confidence(data: Path, tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
     lines = reproduce(data, _templates(data), tmp_path / "out", _score, resamples=0)
     rho = {(line["protocol"], line["templates"]): line["ours"]["rho"] for line in lines if line["data"] == "webnlg"}
     # Confidences .7 .05 .05 0 of scores 3 2 1.5 1: one tie. "nan" in place of the empty text makes it three.

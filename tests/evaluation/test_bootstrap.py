@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from scorer.evaluation.bootstrap import drawn_rows, percentiles
 from scorer.evaluation.figures import collapse, confusion, intervals, macro_f1
@@ -21,7 +22,6 @@ def _by_input(n_inputs: int = 60, rows: int = 8) -> np.ndarray:
 
 def test_intervals_as_scipy_draws_inputs() -> None:
     """In the middle, Wilson's interval with the design effect is that of a bootstrap, for macro-F1 it is one."""
-    stats = pytest.importorskip("scipy.stats")
     fine = _by_input()
     found = intervals(fine, collapse(fine), 4000)["fine"]
     whole = fine.sum(axis=(1, 2))
@@ -35,15 +35,6 @@ def test_intervals_as_scipy_draws_inputs() -> None:
             rng=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
         assert found[name] == pytest.approx((drawn.low, drawn.high), abs=0.012)
-
-
-def test_over_inputs_is_wider_than_over_rows() -> None:
-    fine = _by_input()
-    inputs = intervals(fine, collapse(fine))["fine"]["accuracy"]
-    apart = np.repeat(np.eye(20, dtype=np.int64), fine.sum(axis=0).ravel(), axis=0).reshape(-1, 4, 5)
-    rows = intervals(apart, collapse(apart))["fine"]["accuracy"]
-    assert inputs is not None and rows is not None
-    assert inputs[1] - inputs[0] > 1.5 * (rows[1] - rows[0])
 
 
 def test_one_input_has_no_interval() -> None:

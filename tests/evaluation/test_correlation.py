@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from scorer.evaluation import correlation
 from scorer.evaluation.bootstrap import SEED
 from scorer.evaluation.correlation import WILCOX_RESAMPLES, Levels, compare, corrected, correlate, system_means
 from scorer.evaluation.label_report import Difference, Differences
-
-stats = pytest.importorskip("scipy.stats")
 
 RNG = np.random.default_rng(6)
 INPUTS, SYSTEMS = np.repeat(np.arange(30), 6), np.tile(np.arange(6), 30)
@@ -31,14 +30,6 @@ def test_coefficients_are_scipys() -> None:
     assert "interval" not in correlate(METRIC, HUMAN)
     assert correlate(np.ones(10), HUMAN[:10])["pearson"] is None
     assert correlate(METRIC[:2], HUMAN[:2])["spearman"] is None
-
-
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correlation, "available", lambda: False)
-    assert correlate(METRIC, HUMAN) == {"n": 179, "pearson": None, "spearman": None, "kendall": None}
-    assert compare(METRIC, HUMAN, HUMAN) == {"pearson": None, "spearman": None, "kendall": None}
-    levels = Levels(INPUTS, SYSTEMS, 10)
-    assert [levels.within(METRIC, HUMAN)["value"], levels.by_system(METRIC, HUMAN)["value"]] == [None, None]
 
 
 def test_each_level_by_its_definition() -> None:

@@ -60,8 +60,6 @@ def test_a_run_that_lets_restaurants_out_says_that_the_papers_did_not(tmp_path: 
 
 
 def test_overlap_columns_of_webnlg17_are_near_shimorinas(shared_data: Path, tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
     path = shared_data / "webnlg17_humeval.parquet"
     gold = pq.read_table(path, columns=["gold_rough"])["gold_rough"].to_pylist()
     report = _as_predicted(path, ["OK" if label == "OK" else "omission" for label in gold], tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from scorer.evaluation.bootstrap import drawn_rows
 from scorer.evaluation.ranking import ranking
@@ -21,7 +22,6 @@ def test_by_counting_pairs() -> None:
 
 
 def test_with_ties_as_sklearn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
     for _ in range(20):
         confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3
         found = ranking(confidence, wrong, np.arange(60), 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
 from scorer.evaluation.reliability import halves_ceiling, sentence_ceiling
 from scorer.scoring.output_columns import group_codes
@@ -24,7 +25,6 @@ def test_the_published_example() -> None:
 
 
 def test_the_interval_draws_inputs_with_all_their_texts() -> None:
-    stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(1)
     inputs, texts = np.repeat(np.arange(30), 8), np.repeat(np.arange(60), 4)
     ratings = rng.normal(size=30)[inputs] + rng.normal(size=60)[texts] + rng.normal(size=240)
@@ -45,7 +45,6 @@ def test_the_interval_draws_inputs_with_all_their_texts() -> None:
 
 def test_the_interval_by_system_is_that_of_the_two_way_analysis_of_variance() -> None:
     """McGraw & Wong (1996), Table 7, ICC(C, k): its limits from F, computed here from the mean squares."""
-    f = pytest.importorskip("scipy.stats").f
     rng = np.random.default_rng(2)
     systems, inputs = np.tile(np.arange(8), 50), np.repeat(np.arange(50), 8)
     ratings = 0.3 * rng.normal(size=8)[systems] + rng.normal(size=50)[inputs] + rng.normal(size=400)
@@ -54,7 +53,7 @@ def test_the_interval_by_system_is_that_of_the_two_way_analysis_of_variance() ->
     of_systems = 50 * ((table.mean(axis=0) - table.mean()) ** 2).sum() / 7
     rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
     ratio = of_systems / ((rest**2).sum() / (7 * 49))
-    low, high = (1 - f.ppf(q, 7, 343) / ratio for q in (0.975, 0.025))
+    low, high = (1 - stats.f.ppf(q, 7, 343) / ratio for q in (0.975, 0.025))
     assert found["full"] == pytest.approx(1 - 1 / ratio, abs=0.02)
     assert found["interval"] == pytest.approx((low**0.5, high**0.5), abs=0.03)
     assert halves_ceiling(ratings, systems, inputs)["interval"] is None

@@ -94,8 +94,6 @@ def test_figures_have_intervals(tmp_path: Path) -> None:
 
 
 def test_human_scores_by_sentence_and_system(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
     table = scored(
         ["OK"] * 8,
         confidence=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
@@ -118,8 +116,6 @@ def test_human_scores_by_sentence_and_system(tmp_path: Path) -> None:
 
 
 def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
     table = scored(["OK", "omission", None, "OK", "hallucination"], human_semantics=[3.0, 1.0, 2.0, 3.0, 1.0])
     found = _report(tmp_path, table, EvaluateOptions(metrics=("fine",), resamples=0))["correlation"]
     assert found["pearson"] == pytest.approx(1)
@@ -127,8 +123,6 @@ def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
 
 
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("sklearn")
     raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
     file = save(raw, tmp_path / "raw.parquet", None)
     table = scored(["OK"] * 4, human_correctness=[1.5, 3.5, 6.0, 2.0], id=["1", "2", "3", "9"], system=list("aabb"))

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from scipy import stats
 
 from scorer.stats.intervals import Pairs, Rate, combined, interval_of_difference, rate, wilson
-
-stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
-
-
-@pytest.mark.parametrize(
-    ("count", "n", "low", "high"),
-    # Newcombe (1998), Statistics in Medicine 17, 857-872, table I, method 3.
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_wilson_of_the_literature(count: int, n: int, low: float, high: float) -> None:
-    assert wilson(count, n) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_wilson_is_that_of_scipy() -> None:

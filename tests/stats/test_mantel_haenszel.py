@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from scorer.stats.intervals import Pairs
 from scorer.stats.mantel_haenszel import Sample, compare
 
-stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
 NONE = Sample()
 
 

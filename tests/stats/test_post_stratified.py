@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import beta, t
 
 from scorer.stats.post_stratified import (
     ClassShare,
@@ -26,7 +27,6 @@ def simple(labels: list[int], predicted: list[int], rows: int, share: float) -> 
 
 
 def test_one_class_has_the_quantiles_of_its_jeffreys_posterior() -> None:
-    beta = pytest.importorskip("scipy.stats").beta
     for value, size in ((0.0, 32), (0.1, 50), (0.5, 7), (0.9, 200), (1.0, 18)):
         ones = value * size
         low, high = beta.ppf([0.025, 0.975], ones + 0.5, size - ones + 0.5)
@@ -37,7 +37,6 @@ def test_one_class_has_the_quantiles_of_its_jeffreys_posterior() -> None:
 
 def test_two_classes_are_combined_by_mover() -> None:
     """Zou & Donner (2008): squared distances to the limits are added."""
-    beta = pytest.importorskip("scipy.stats").beta
     values, sizes, weights = np.array([1 / 41, 17 / 18]), np.array([41, 18]), np.array([0.7, 0.3])
     low, high = (beta.ppf(q, values * sizes + 0.5, (1 - values) * sizes + 0.5) for q in (0.025, 0.975))
     rate = float((weights * values).sum())
@@ -50,7 +49,6 @@ def test_two_classes_are_combined_by_mover() -> None:
 
 
 def test_the_quantile_of_t_is_scipys() -> None:
-    t = pytest.importorskip("scipy.stats").t
     for degrees in (1, 2, 3, 5, 10, 30, 200):
         assert t_quantile(degrees) == pytest.approx(t.ppf(0.975, degrees), abs=0.03)
 

@@ -37,7 +37,6 @@ def example(shared_data: Path) -> pa.Table:
 
 
 def test_the_official_example(example: pa.Table, tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     pq.write_table(example, tmp_path / "in.parquet")
     given = ["baseline", "overlap", str(tmp_path / "in.parquet"), "--out", str(tmp_path / "out.parquet")]
     done = CliRunner().invoke(app, given)
@@ -50,7 +49,6 @@ def test_the_official_example(example: pa.Table, tmp_path: Path) -> None:
 
 
 def test_shards_are_scored_with_the_references_of_all(example: pa.Table, tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     (tmp_path / "in").mkdir()
     doubled = pa.concat_tables([example.slice(0, 4), example.slice(0, 2)])  # another system's texts of an input
     for name, part in (("a", doubled), ("b", example.slice(4))):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sacrebleu
 
 from scorer.errors import ColumnError, InputError, OutputError
 from scorer.evaluation.baselines.judges import Judge, KeywordsJudge, SlotsJudge
@@ -84,7 +85,6 @@ def test_keywords_of_any_data(tmp_path: Path) -> None:
 
 
 def test_overlap_is_sacrebleus(tmp_path: Path) -> None:
-    sacrebleu = pytest.importorskip("sacrebleu")
     text, references = "the cat sat on a mat", ["the cat sat on the mat", "a cat is on the mat"]
     table = pa.table(
         {
@@ -113,7 +113,6 @@ def test_other_spellings_of_slots_have_the_same_synonyms(tmp_path: Path) -> None
 
 
 def test_overlap_takes_any_lists_of_strings_and_leaves_out_broken_ones(tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     broken = pa.array([b"a pub", b"\xff"]).view(pa.string())
     table = pa.table(
         {
@@ -131,7 +130,6 @@ def test_overlap_takes_any_lists_of_strings_and_leaves_out_broken_ones(tmp_path:
 
 
 def test_overlap_is_added_to_a_runs_labels(tmp_path: Path) -> None:
-    pytest.importorskip("sacrebleu")
     scored = _write(TABLE.slice(0, 2), SlotsJudge(), tmp_path)
     scored = scored.append_column("references", pa.array([["A pub."], ["A pub."]]))
     again = tmp_path / "again"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from scorer.errors import InputError, UsageError
 from scorer.evaluation.rates.calibration import saved, shift, still_holds, transfer
@@ -20,8 +22,10 @@ from scorer.evaluation.rates.population import Drawn, Population, Stratum, read_
 from scorer.evaluation.rates.sampling import draw_sample
 from scorer.metric.templates import Templates
 from scorer.scoring.rates_file import RatesFile
+from scorer.stats.multiple import holm, p_of_interval
 from scorer.stats.post_stratified import Design, class_shares, interval
 from tests.evaluation.rates.outputs import output
+from tests.sweeps import sampled
 
 
 def of(path: Path) -> Population:
@@ -96,7 +100,7 @@ def test_all_rows_labelled_give_the_rate_itself(population: Population) -> None:
     for labelled in (from_column(population, "truth", None), from_column(population, "rating", 2.0)):
         one = rate(true_rates(population, labelled), "not_ok_rate")
         assert (one.true.value, one.true.low, one.true.high) == pytest.approx((truth.mean(),) * 3)
-        assert one.more_to_halve is None
+        assert one.more_to_halve is None and one.labels_alone.width == pytest.approx(0)
     assert {one.rate for one in true_rates(population, from_column(population, "rating", 2.0))} == {"not_ok_rate"}
 
 
@@ -188,7 +192,8 @@ def test_labels_that_name_no_side_give_bounds(population: Population) -> None:
     assert rate(found, "not_ok_rate").bounds is None
 
 
-def bounds_coverage(population: Population, draws: int) -> float:
+@pytest.mark.parametrize(("draws", "least"), sampled([(40, 0.85), (1500, 0.93)], 2))
+def test_bounds_hold_the_truth(population: Population, draws: int, least: float) -> None:
     truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
     rng, inside = np.random.default_rng(7), 0
     for seed in range(draws):
@@ -198,19 +203,11 @@ def bounds_coverage(population: Population, draws: int) -> float:
         given = Labelled(sample.rows, sample.strata, fine, wrong.astype(np.int8), sample.design, True)
         one = rate(true_rates(population, given), "omission_rate")
         inside += one.true.low <= truth.mean() <= one.true.high
-    return inside / draws
+    assert inside / draws >= least
 
 
-def test_bounds_hold_the_truth(population: Population) -> None:
-    assert bounds_coverage(population, 40) >= 0.85  # .95 less three standard errors
-
-
-@pytest.mark.slow
-def test_bounds_hold_the_truth_in_1500_draws(population: Population) -> None:
-    assert bounds_coverage(population, 1500) >= 0.93
-
-
-def cluster_coverage(draws: int) -> float:
+@pytest.mark.parametrize(("draws", "least"), sampled([(150, 0.89), (1500, 0.93)], 2))
+def test_labels_of_whole_inputs_hold_the_truth(draws: int, least: float) -> None:
     """Ten rows an input that share much of their fate, 25 of 200 whole inputs labelled: the rate of all rows."""
     rng, inside = np.random.default_rng(5), 0
     hard = rng.beta(0.7, 1.3, 200)
@@ -223,19 +220,11 @@ def cluster_coverage(draws: int) -> float:
         weights = [float((~said).mean()), float(said.mean())]
         low, high = interval(class_shares(weights, labels, predicted, np.ones(250, bool), design, [0.5, 0.5]))
         inside += low <= truth.mean() <= high
-    return inside / draws
+    assert inside / draws >= least
 
 
-def test_labels_of_whole_inputs_hold_the_truth() -> None:
-    assert cluster_coverage(150) >= 0.89  # .95 less three standard errors
-
-
-@pytest.mark.slow
-def test_labels_of_whole_inputs_hold_the_truth_in_1500_draws() -> None:
-    assert cluster_coverage(1500) >= 0.93
-
-
-def small_coverage(draws: int) -> float:
+@pytest.mark.parametrize(("draws", "least"), sampled([(150, 0.88), (1500, 0.92)], 2))
+def test_ten_labels_of_rare_errors_hold_the_truth(draws: int, least: float) -> None:
     """A group with ten labels and a true rate of 2 %; the metric is wrong in 2 % of the rows."""
     rng, inside = np.random.default_rng(9), 0
     truth = rng.permutation(np.arange(5000) < 100)
@@ -247,27 +236,29 @@ def small_coverage(draws: int) -> float:
         found = class_shares(weights, truth[few].astype(float), said[few], np.ones(10, bool), design, [0.01, 0.5])
         low, high = interval(found)
         inside += low <= truth.mean() <= high
-    return inside / draws
+    assert inside / draws >= least
 
 
-def test_ten_labels_of_rare_errors_hold_the_truth() -> None:
-    assert small_coverage(150) >= 0.88
+@dataclass
+class Rows:
+    """As much of a population as drawing needs."""
+
+    confidence: np.ndarray
+    fine: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.fine)
 
 
-@pytest.mark.slow
-def test_ten_labels_of_rare_errors_hold_the_truth_in_1500_draws() -> None:
-    assert small_coverage(1500) >= 0.92
-
-
-def allocation_ratio(draws: int) -> float:
+@pytest.mark.parametrize(("draws", "most"), sampled([(150, 0.95), (1500, 0.9)], 2))
+def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: int, most: float) -> None:
     """Variance with 30 pilot labels and 70 drawn after them, over that of 100 labels drawn in proportion."""
     rng = np.random.default_rng(3)
-    population = errs_in_one_stratum
     rows = np.arange(4000)
     confidence = np.where(rows < 2800, rng.uniform(0.5, 1, 4000), rng.uniform(0, 0.5, 4000))
     wrong = rng.random(4000) < np.where((confidence > 0.5) & (confidence < 0.62), 0.4, 0.01)
     truth = (rows >= 2800) ^ wrong
-    made = population(confidence, (rows >= 2800).astype(np.int8))
+    made: Any = Rows(confidence, (rows >= 2800).astype(np.int8))
     estimates: list[list[float]] = [[], []]
     for seed in range(draws):
         one = draw_sample(made, 100, seed)
@@ -284,35 +275,16 @@ def allocation_ratio(draws: int) -> float:
         ):
             weights = np.array([entry.rows / entry.drawn for entry in design])[strata]
             estimates[place].append(float((weights * truth[drawn]).sum()) / 4000)
-    return float(np.var(estimates[1]) / np.var(estimates[0]))
-
-
-def errs_in_one_stratum(confidence: np.ndarray, fine: np.ndarray) -> Any:
-    """As much of a population as drawing needs."""
-    from types import SimpleNamespace
-
-    class Rows(SimpleNamespace):
-        def __len__(self) -> int:
-            return len(self.fine)
-
-    return Rows(confidence=confidence, fine=fine)
-
-
-def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs() -> None:
-    assert allocation_ratio(150) < 0.95
-
-
-@pytest.mark.slow
-def test_two_phases_lower_the_variance_in_1500_draws() -> None:
-    assert allocation_ratio(1500) < 0.9
+    assert np.var(estimates[1]) / np.var(estimates[0]) < most
 
 
 def test_groups_are_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:
-    found = differences(true_rates(population, from_file(population, labels(population, tmp_path / "l.csv")), "system"))
-    one = next(line for line in found if line.rate == "not_ok_rate")
-    assert (one.first, one.second) == ("a", "b")
-    assert one.low < one.difference < one.high
-    assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
+    found = true_rates(population, from_file(population, labels(population, tmp_path / "l.csv")), "system")
+    groups = [one for one in found if one.group is not None and one.rate == "not_ok_rate"]
+    lines = differences([*groups, replace(groups[1], group="c")])
+    assert [(one.first, one.second) for one in lines] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert all(one.low < one.difference < one.high for one in lines)
+    assert [one.p for one in lines] == holm([p_of_interval(one.difference, one.low, one.high, 0.0) for one in lines])
 
 
 def test_rates_of_other_labels_are_refused(population: Population, tmp_path: Path) -> None:
