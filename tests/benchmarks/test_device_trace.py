@@ -20,6 +20,7 @@ EVENTS = [
     event("kernel", "gemm", 1500, 200),
     event("kernel", "cudnn_sdpa_sm90_flash_fprop", 1600, 300),
     event("gpu_memset", "Memset", 1650, 10),
+    event("kernel", "FastGelu", 1850, 50),
     {"ph": "i", "cat": "kernel", "name": "a mark without a duration", "ts": 5000},
 ]
 
@@ -30,5 +31,6 @@ def test_idle_and_copying_are_shares_of_the_time_between_first_and_last() -> Non
     assert trace.seconds == pytest.approx(900e-6)  # 1000 to 1900
     assert trace.idle == pytest.approx(100 / 900)  # 1400 to 1500
     assert trace.copies == pytest.approx(100 / 900)  # 1000 to 1100
-    assert trace.kernels == {"gemm": (0.0005, 2), "cudnn_sdpa_sm90_flash_fprop": (0.0003, 1)}
+    assert trace.kernels["gemm"] == (0.0005, 2)
+    assert trace.kinds == pytest.approx({"attention": 0.0003, "matrix": 0.0005, "other": 0.00005})
     assert list(trace.attention) == ["cudnn_sdpa_sm90_flash_fprop"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.device_trace import from_events
 from benchmarks.gpu import questions
 from benchmarks.gpu.__main__ import main
 from benchmarks.runners import session
@@ -39,19 +38,6 @@ def test_copies_between_devices_are_counted() -> None:
     ]
     events += [{"cat": "Node", "name": "Gemm_fence_before", "args": {}}, {"cat": "Session", "name": "model_run"}]
     assert session.nodes_that_ran(events) == {"CPU": {"Shape": 1}, "CUDA": {"Gemm": 2, "MemcpyToHost": 1}}
-
-
-def test_kernels_by_kind() -> None:
-    names = {
-        "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT": 5, "sm90_xmma_gemm_f16f16_f16f32": 3, "FastGelu": 1,
-        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop": 2, "AttentionKernel<cutlass::half_t>": 1,
-    }  # fmt: skip
-    events, at = [], 0
-    for name, took in names.items():
-        events.append({"cat": "kernel", "name": name, "ts": at, "dur": took * 1e6})
-        at += int(took * 1e6)
-    trace = from_events(events)
-    assert trace is not None and trace.kinds == {"attention": 3.0, "matrix": 8.0, "other": 1.0}
 
 
 @pytest.mark.slow

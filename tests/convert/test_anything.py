@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -51,11 +50,10 @@ def test_naughty_strings_come_through(bad_data: Path, write: Write, convert: Con
     assert [row["text"] for row in result.rows] == [text.strip() for text in strings]
 
 
-@pytest.mark.parametrize("kind", ["e2e", "webnlg"])
-def test_paths_that_no_file_can_have(kind: str, write: Write, convert: Convert) -> None:
+def test_paths_that_no_file_can_have(write: Write, convert: Convert) -> None:
     for path in ("x" * 5000, "name=" + "y" * 5000):
-        result = convert(kind, path)
+        result = convert("webnlg", path)
         assert result.code == 2 and "cannot read" in result.err
-    assert "a file name is empty" in convert(kind, "").err
-    result = CliRunner().invoke(app, [kind, write("s.tsv", "MR\toutput\n"), "--out", "z" * 5000 + ".parquet"])
+    assert "a file name is empty" in convert("webnlg", "").err
+    result = CliRunner().invoke(app, ["e2e", write("s.tsv", "MR\toutput\n"), "--out", "z" * 5000 + ".parquet"])
     assert result.exit_code == 2 and "cannot write" in result.stderr

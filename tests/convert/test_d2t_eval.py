@@ -107,8 +107,15 @@ def test_inputs_in_json_become_triples(domain: str, data: Any, subject: str, exp
     assert read_data(domain, json.dumps(data)) == [Triple(subject, *one) for one in expected]
 
 
-@pytest.mark.parametrize("content", ["{", '{"a": 1}', "[" * 9000, '"x"', "\x00"])
-@pytest.mark.parametrize("file", ["inputs/d2t-eval/d2t-football/test.json", "outputs/d2t-eval/llama3-3/a-test.jsonl"])
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("inputs/d2t-eval/d2t-football/test.json", "{"),
+        ("inputs/d2t-eval/d2t-football/test.json", '{"a": 1}'),
+        ("outputs/d2t-eval/llama3-3/a-test.jsonl", "[" * 9000),
+        ("outputs/d2t-eval/llama3-3/a-test.jsonl", '"x"'),
+    ],
+)
 def test_damaged_files_are_errors_or_counted(tmp_path: Path, file: str, content: str) -> None:
     (repository(tmp_path) / file).write_text(content)
     out = tmp_path / "out.parquet"

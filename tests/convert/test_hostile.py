@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from scorer.commands.convert import app
 from tests.convert.conftest import Convert, Write
 
 GOOD = "name[Fox], food[Thai]"
-FOX = [("Fox", "food", "Thai")]
 
 
 @pytest.mark.parametrize(
@@ -18,10 +19,8 @@ FOX = [("Fox", "food", "Thai")]
         (b"\tno input", "an empty meaning representation"),
         (b"food[Thai]\tx", "without a name"),
         (b"name[A], name[B], food[C]\tx", "of 2 names"),
-        (b"name[A], food\tx", "not a meaning representation like"),
         (b"name[A], food[]\tx", "not a meaning representation like"),
         (b"name[Fox], food[Thai]\ta\tb", "3 columns instead of 2"),
-        (b"name[Fox], food[Thai]", "1 columns instead of 2"),
         (b"name[Fox], food[Thai]\tcaf\xe9", "not UTF-8 (byte 0xe9 at byte 26 of the line)"),
         (b"name[Fox], food[Th\0ai]\tx", "a NUL byte"),
     ],
@@ -67,14 +66,10 @@ def test_values_in_messages_are_short_and_escaped(write: Write, convert: Convert
     ("content", "what"),
     [
         (b"", "is empty"),
-        (b"\n \n", "only blank lines"),
         (b"\xff\xfeM\x00R\x00", "UTF-16"),
-        (b"PAR1\x15\x04", "Parquet"),
         (b"PK\x03\x04zip", "spreadsheet"),
-        (b"\x1f\x8b\x08", "gzip"),
         (b"a,b\n1,2\n", "neither a header with a column mr nor a meaning representation"),
         (b"MR\n" + GOOD.encode() + b"\n", "no column of texts (its columns: MR)"),
-        (GOOD.encode() + b"\n", "no column of texts"),
         (b"MR\toutput\n", "no rows"),
     ],
 )
@@ -94,10 +89,6 @@ def test_text_lines_that_are_not_text(write: Write, convert: Convert) -> None:
 def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
     path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
     kept = Path(write("converted.parquet", "mine"))
-    from typer.testing import CliRunner
-
-    from scorer.commands.convert import app
-
     result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept)])
     assert result.exit_code == 2 and "--force" in result.stderr and kept.read_text() == "mine"
     result = CliRunner().invoke(app, ["e2e", f"a={kept}", "--out", str(kept), "--force"])
@@ -122,14 +113,10 @@ DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
             '<!DOCTYPE b [\n<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">\n]><benchmark>&b;</benchmark>',
             ":2: the document declares the entity 'a'",
         ),
-        ('<!DOCTYPE b [<!ENTITY x SYSTEM "file:///etc/passwd">]><b>&x;</b>', "declares the entity 'x'"),
         ('<!DOCTYPE b [<!ENTITY % x SYSTEM "http://example.org/x.dtd"> %x;]><b/>', "declares the entity 'x'"),
         ('<!DOCTYPE b SYSTEM "x.dtd"><b>&gone;</b>', "external part ('x.dtd')"),
-        ("<benchmark><entries>&unknown;</entries></benchmark>", "not well-formed"),
         ("<benchmark>\n<entries>\n<entry>", ":3: not well-formed XML"),
-        (b"<benchmark>\n<entries>caf\xe9</entries></benchmark>", ":2: not well-formed"),
         (b"<benchmark>\n\n\0</benchmark>", ":3: not well-formed"),
-        ("<?xml version='1.0' encoding='martian'?><benchmark/>", "unknown encoding"),
         ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "unknown encoding"),
         ("<html><p>404</p></html>", "no <entry> elements"),
         ("<a>" * 5000, "nested over 100 deep"),

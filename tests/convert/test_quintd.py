@@ -78,17 +78,10 @@ def test_inputs_become_triples(domain: str) -> None:
     ("domain", "data", "message"),
     [
         ("wikidata", "Blue Spice", "not a name"),
-        ("wikidata", "a\n---\n- no colon", "without a colon"),
         ("owid", "date,value\n2020,1", "without country and title"),
-        ("owid", "# country: a\n# title: b\nxx", "without a comma"),
         ("openweather", "__import__('os')", "nor a Python dictionary"),
-        ("openweather", "[1]", "list, not a dictionary"),
         ("openweather", "{}", "without city.name"),
-        (
-            "gsmarena",
-            "{'details': {'name': 'a', 'detailSpec': [{'category': 'b', 'specifications': [1]}]}}",
-            "another layout",
-        ),
+        ("gsmarena", "{'details': {'name': 'a', 'detailSpec': [1]}}", "another layout"),
         ("ice_hockey", "(" * 9000, "nor a Python dictionary"),
         ("openweather", "x" * 2_000_000, "2,000,000 characters"),
     ],
@@ -102,13 +95,10 @@ def repository(folder: Path) -> Path:
     """A folder of the repository's form: two models, one input, one of them annotated by two people and GPT-4."""
     outputs = folder / "outputs/test/wikidata/default"
     outputs.mkdir(parents=True)
+    prompt = f"Based on the given data:\n```\n{WIKIDATA}\n```\n\nYour task is to write."
     for model, text in (("llama2", "Blue Spice is a bar."), ("zephyr", ".")):
-        prompt = f"Based on the given data:\n```\n{WIKIDATA}\n```\n\nYour task is to write."
-        content = {
-            "dataset": "wikidata",
-            "model": model,
-            "generated": [{"in": prompt, "out": text}, {"in": prompt, "out": "x"}],
-        }
+        generated = [{"in": prompt, "out": text}, {"in": prompt, "out": "x"}]
+        content = {"dataset": "wikidata", "model": model, "generated": generated}
         (outputs / f"{model}.json").write_text(json.dumps(content))
 
     def annotate(where: str, model: str, *spans: tuple[int, str, int], number: int = 0) -> None:

@@ -55,6 +55,8 @@ def test_lexicalisations_are_the_texts_without_system_files(write: Write, conver
     assert [t["predicate"] for t in first["original_triples"]] == ["len", "owner"]
     assert last["original_triples"] is None
     assert "4 rows, 2 inputs, 1 system, 0 malformed lines" in result.err
+    english = convert("webnlg", write("ship.xml", XML), "--lang", "en", "--force")
+    assert [row["text"] for row in english.rows] == [*texts[:2], ""]
 
 
 def test_system_files(write: Write, convert: Convert) -> None:

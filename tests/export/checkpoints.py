@@ -1,49 +1,109 @@
-"""Tiny checkpoints on disk, in the layout that transformers saves, for tests that export them."""
+"""Tiny random checkpoints of every family, as transformers itself saves them, and what it answers itself."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors.torch import save_file
-from transformers import RobertaConfig, RobertaForSequenceClassification
+import transformers
+from tokenizers import Tokenizer
+from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
+from export.architectures import FAMILIES, Family
 from export.random_init import train_tokenizer
 
-LAYERS, HIDDEN = 2, 32
-ID2LABEL = {"0": "CONTRADICTION", "1": "NEUTRAL", "2": "ENTAILMENT"}
+LAYERS, VOCABULARY = 2, 700
+PAIRS = [
+    ("Blue Spice is a pub near the river.", "Blue Spice is a pub."),
+    ("", "A"),
+    ("The Mill, a naïve café, serves Café food; it costs £20-25.", "The Mill is not cheap at all!"),
+    ("Alan Bean was born on 1932-03-15 in Wheeler, Texas.", "The birth place of Alan Bean is Wheeler, Texas."),
+    ("a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", "It rains."),
+    ("  two  blanks ", "line\nbreak"),
+]
+SMALLER: dict[str, dict[str, Any]] = {
+    "electra": {"embedding_size": 16},
+    "deberta-v2": {"position_buckets": 8},
+    "modernbert": {"local_attention": 16, "global_attn_every_n_layers": 2},
+    "bart": {"decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 48},
+}
+"""What else of a family's usual config is made small."""
+ID2LABEL = {0: "entailment", 1: "neutral", 2: "contradiction"}
+
+
+def family_of(model_type: str) -> Family:
+    return next(family for family in FAMILIES if family.model_type == model_type)
 
 
 def make_checkpoint(
-    folder: Path, *, id2label: dict[str, str] | None = None, max_length: int = 120, heads: int = 4, width: int = HIDDEN
+    folder: Path,
+    model_type: str,
+    *,
+    id2label: Mapping[int, str] = ID2LABEL,
+    half: bool = False,
+    **config: Any,
 ) -> Path:
-    """A two-layer classifier with its tokenizer. Its weights are large enough for all three labels to occur."""
-    folder.mkdir(parents=True)
-    config = RobertaConfig(
-        vocab_size=500, hidden_size=width, num_hidden_layers=LAYERS, num_attention_heads=heads,
-        intermediate_size=48 if width == HIDDEN else 4 * width,
-        max_position_embeddings=max_length + 2, type_vocab_size=1, num_labels=3, layer_norm_eps=1e-5,
+    """A checkpoint of two layers with large random weights, so that all labels occur; with ``half`` its weights are
+    half-precision numbers. ``config``: changes of the family's config."""
+    family = family_of(model_type)
+    sizes = family.sizes
+    small = {
+        **family.presets[-1].config,
+        sizes.vocab: VOCABULARY, sizes.hidden: 32, sizes.layers: LAYERS, sizes.heads: 4, sizes.intermediate: 48,
+        sizes.positions: 130, **SMALLER.get(model_type, {}),
+    }  # fmt: skip
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
+        **dict(
+            zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), family.special, strict=True),
+        ),
+        model_input_names=["input_ids", "attention_mask", "token_type_ids"],
+    )
+    made = getattr(transformers, family.config_class)(
+        **{**small, **config, "pad_token_id": tokenizer.pad_token_id}, eos_token_id=tokenizer.sep_token_id,
+        bos_token_id=tokenizer.cls_token_id, num_labels=len(id2label), id2label=dict(id2label),
+        label2id={label: column for column, label in id2label.items()},
     )  # fmt: skip
     torch.manual_seed(3)
-    model = RobertaForSequenceClassification(config)
+    model = getattr(transformers, family.architecture)(made).eval()
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for name, value in model.named_parameters():
-            value.normal_(0.0, 1.0 if name.startswith("classifier.out_proj") else 0.15, generator=generator)
-            if name.endswith("LayerNorm.weight"):
-                value.add_(1.0)
-        # Balance the labels on ids like those of a short pair.
-        ids = torch.randint(4, 490, (256, 16), generator=generator)
-        ids[:, 0], ids[:, 7:9], ids[:, 15] = 0, 2, 2
-        model.eval().classifier.out_proj.bias.sub_(model(input_ids=ids).logits.mean(dim=0))
-    save_file(dict(model.state_dict()), folder / "model.safetensors", metadata={"format": "pt"})
-    edit_json(folder / "config.json", **json.loads(config.to_json_string()))
-    edit_json(folder / "config.json", architectures=["RobertaForSequenceClassification"], id2label=id2label or ID2LABEL)
-    (folder / "tokenizer.json").write_text(train_tokenizer(500), encoding="utf-8")
-    edit_json(folder / "tokenizer_config.json", model_max_length=10**30, tokenizer_class="RobertaTokenizer")
+        for value in model.parameters():
+            value.normal_(0.0, 0.15, generator=generator)
+        for part in model.modules():
+            if isinstance(part, torch.nn.LayerNorm):
+                part.weight.add_(1.0)
+        last = [part for part in model.modules() if isinstance(part, torch.nn.Linear)][-1]
+        last.weight.mul_(5)
+        # Every label is near for some pair, so that a wrong input or a wrong number shows in the labels.
+        last.bias.sub_(_logits(model, tokenizer, family, PAIRS).mean(dim=0))
+        for value in model.parameters():
+            value.copy_(value.half() if half else value)
+    model.save_pretrained(folder, safe_serialization=True)
+    tokenizer.save_pretrained(folder)
     return folder
+
+
+def expected_logits(folder: Path, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    """What transformers' own tokenizer and model say of each pair by itself. *Shape:* (pairs, labels)."""
+    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
+    family = family_of(json.loads((folder / "config.json").read_text())["model_type"])
+    with torch.inference_mode():
+        return _logits(model, PreTrainedTokenizerFast.from_pretrained(folder), family, pairs).numpy()
+
+
+def _logits(model: Any, tokenizer: Any, family: Family, pairs: Sequence[tuple[str, str]]) -> Any:
+    found = []
+    for premise, hypothesis in pairs:
+        feed = dict(tokenizer(premise, hypothesis, return_tensors="pt"))
+        if not family.segments(vars(model.config)):
+            feed.pop("token_type_ids", None)
+        found.append(model(**feed).logits[0])
+    return torch.stack(found)
 
 
 def edit_json(path: Path, **changes: Any) -> None:

@@ -28,8 +28,8 @@ def any_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as transformers saves it: two layers, hidden size 32, pairs of up to 120 tokens."""
-    return make_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-nli")
+    """A folder as transformers saves it: two layers, hidden size 32, pairs of up to 128 tokens."""
+    return make_checkpoint(tmp_path_factory.mktemp("checkpoints") / "tiny-nli", "roberta")
 
 
 @pytest.fixture(scope="session")

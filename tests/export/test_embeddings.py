@@ -19,8 +19,7 @@ from scorer.commands import app
 from scorer.errors import CheckpointError, UsageError
 from scorer.inference.encoder import Encoder, EncoderBundle
 from tests.conftest import ROOT
-from tests.export.architectures.tiny import make_checkpoint
-from tests.export.checkpoints import edit_json
+from tests.export.checkpoints import edit_json, make_checkpoint
 
 PACKAGE = ROOT / ".venv-bertscore" / "bin" / "python"
 TEXTS = ["Blue Spice is a pub near the river.", "", "The Mill, a naïve café, serves Café food; it costs £20-25. " * 9]

@@ -13,7 +13,7 @@ from export.fact_pairs import fact_pairs
 from export.sentences import CONTRADICTORY, ENTAILED, NEUTRAL
 from scorer import Scorer
 from scorer.inference.bundle import Bundle
-from tests.export.architectures.tiny import make_checkpoint
+from tests.export.checkpoints import make_checkpoint
 
 TRIPLES = [("Alan_Bean", "birthPlace", "Wheeler, Texas"), ("Blue Spice", "eatType", "pub"), ("X", "food", "Thai")]
 TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The Mill!", "a", "?"]

@@ -11,7 +11,7 @@ from export import export_bundle, graph
 from export.graph import external_files
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
+from tests.export.checkpoints import PAIRS, expected_logits, make_checkpoint
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
-from tests.export.architectures.tiny import make_checkpoint as make_family
+from tests.export.checkpoints import make_checkpoint as make_family
 from tests.export.contrib_operators import evaluator
 
 LAYERS, ROBERTA = 2, 2

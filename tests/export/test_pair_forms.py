@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import transformers
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import PLAIN, SPACED, TextTokenizer
 from tests.bundles import make_bundle
-
-transformers = pytest.importorskip("transformers", reason="comes with the export extra")
 
 PAIRS = [
     ("The Mill is a pub.", "The Mill is cheap."),

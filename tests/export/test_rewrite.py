@@ -64,11 +64,6 @@ def test_the_last_layer_has_one_query(model: Any) -> None:
     assert names <= {name for node in model.graph.node for name in node.input}
 
 
-def another_reader(graph: Any) -> None:
-    last = [node for node in graph.node if node.op_type == "Attention"][-1]
-    graph.node.append(helper.make_node("Identity", [last.input[0]], ["elsewhere"]))
-
-
 def test_a_head_that_reads_another_token_is_refused(model: Any) -> None:
     next(node for node in model.graph.node if node.name == "/classifier/Gather").input[1] = (
         "/roberta/Constant_2_output_0"
@@ -78,6 +73,7 @@ def test_a_head_that_reads_another_token_is_refused(model: Any) -> None:
 
 
 def test_a_last_layer_that_is_read_elsewhere_is_refused(model: Any) -> None:
-    another_reader(model.graph)
+    last = [node for node in model.graph.node if node.op_type == "Attention"][-1]
+    model.graph.node.append(helper.make_node("Identity", [last.input[0]], ["elsewhere"]))
     with pytest.raises(CheckpointError, match=r"also read by \['SkipLayerNormalization', 'Identity'\]"):
         keep_first_token(model)

@@ -16,7 +16,7 @@ from export.shared_weights import SHARED, share_weights
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
+from tests.export.checkpoints import PAIRS, expected_logits, make_checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -57,6 +57,7 @@ def test_vocab_and_merges_are_converted(copy: Path) -> None:
     merges = [" ".join(pair) for pair in model["model"]["merges"]]
     (copy / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
     (copy / "tokenizer.json").unlink()
+    edit_json(copy / "tokenizer_config.json", tokenizer_class="RobertaTokenizer")
     converted = read(copy)
     text = "The Vaults, a naïve pub near Café Adriatic 🍜."
     assert converted.encode(text, "A pub.") == expected.encode(text, "A pub.")

@@ -92,7 +92,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wide")
-    checkpoint = make_checkpoint(folder / "checkpoint", max_length=512, heads=16, width=1024)
+    sizes = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16, "max_position_embeddings": 514}
+    checkpoint = make_checkpoint(folder / "checkpoint", "roberta", **sizes)
     export_bundle(str(checkpoint), folder / "wide", precisions=("fp16",), force=True, log=lambda line: None)
     return folder / "wide"
 

@@ -12,14 +12,14 @@ import pytest
 import transformers
 
 from export import export_bundle
-from export.architectures import FAMILIES, Family
-from export.architectures.family import ENCODER, Preset
+from export.architectures import FAMILIES
+from export.architectures.family import ENCODER
 from export.variants import cpu_counts
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.texts import TextTokenizer
-from tests.export.architectures.tiny import PAIRS, expected_logits, make_checkpoint
+from tests.export.checkpoints import PAIRS, expected_logits, family_of, make_checkpoint
 
 # transformers decorates functions of DeBERTa and ModernBERT with torch.jit.script when their modules are imported.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -59,7 +59,7 @@ def test_the_engine_gives_transformers_logits(made: Any, name: str) -> None:
 def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> None:
     _, bundle = made(name)
     variants = bundle.variants
-    family = next(family for family in FAMILIES if family.model_type == name)
+    family = family_of(name)
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
     assert variants["fp32"].parity.label_agreement == 1 and variants["fp32"].parity.bound < 1e-4
@@ -115,37 +115,28 @@ def test_fp16_computes_the_same_model(made: Any, name: str) -> None:
     assert (bundle.path / "model.fp16.onnx").stat().st_size < 0.8 * (bundle.path / "model.fp32.onnx").stat().st_size
 
 
-def change(preset: Preset, family: Family, key: str, value: object) -> None:
-    family.read({**preset.config, key: value}, "config.json")
-
-
 @pytest.mark.parametrize(
-    ("model_type", "changes", "message"),
+    ("model_type", "key", "value"),
     [
-        ("deberta-v2", {"conv_kernel_size": 3}, "conv_kernel_size is 3"),
-        ("deberta-v2", {"position_biased_input": True}, "position_biased_input is True"),
-        ("deberta-v2", {"pos_att_type": "c2p|p2c"}, None),
-        ("modernbert", {"classifier_pooling": "max"}, "classifier_pooling is 'max'"),
-        ("modernbert", {"global_rope_theta": 0.0}, "global_rope_theta is 0.0"),
-        ("mpnet", {"pad_token_id": 0}, "pad_token_id is 0"),
-        ("bart", {"decoder_layers": 6}, "decoder_layers is 6 and encoder_layers 12"),
-        ("bart", {"add_final_layer_norm": True}, "add_final_layer_norm is True"),
-        ("electra", {"embedding_size": "128"}, "embedding_size is '128'"),
+        ("deberta-v2", "conv_kernel_size", 3),
+        ("modernbert", "classifier_pooling", "max"),
+        ("modernbert", "global_rope_theta", 0.0),
+        ("mpnet", "pad_token_id", 0),
+        ("bart", "decoder_layers", 6),
+        ("bart", "add_final_layer_norm", True),
+        ("electra", "embedding_size", "128"),
     ],
 )
-def test_what_is_particular_to_a_family(model_type: str, changes: dict[str, Any], message: str | None) -> None:
-    family = next(family for family in FAMILIES if family.model_type == model_type)
-    config = {**family.presets[0].config, **changes}
-    if message is None:
-        family.read(config, "config.json")
-        return
-    with pytest.raises(CheckpointError, match=message):
-        family.read(config, "config.json")
+def test_what_a_family_does_not_have_is_refused(model_type: str, key: str, value: object) -> None:
+    family = family_of(model_type)
+    with pytest.raises(CheckpointError, match=f"{key} is {value!r}"):
+        family.read({**family.presets[0].config, key: value}, "config.json")
 
 
 def test_a_deberta_config_that_lacks_a_key_has_transformers_default() -> None:
     """Its classes take absolute positions where a config says nothing, which is refused and not read as v3's."""
-    family = next(family for family in FAMILIES if family.model_type == "deberta-v2")
+    family = family_of("deberta-v2")
+    family.read({**family.presets[0].config, "pos_att_type": "c2p|p2c"}, "config.json")
     config = {key: value for key, value in family.presets[0].config.items() if key != "position_biased_input"}
     assert transformers.DebertaV2Config().position_biased_input
     with pytest.raises(CheckpointError, match="position_biased_input is True"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
 from export.training.general.calibrate import best_bias, calibration_error, margin, probability
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
 from export.training.general import field
 from export.training.general.choose import asked
 

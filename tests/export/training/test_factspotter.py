@@ -9,9 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("torch", reason="the recipe needs the extra `export`")
-
 import torch
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -21,7 +18,7 @@ from export.training.factspotter.examples import Example, epoch
 from export.training.factspotter.train import figures, rate_of
 from scorer import Scorer
 from scorer.metric.triples import Triple
-from tests.export.architectures.tiny import make_checkpoint
+from tests.export.checkpoints import make_checkpoint
 
 NAMES = ("Alan Bean", "Ilse Brandt", "Kofi Mensah", "Nuria Vidal", "Paolo Greco", "Helen Marsh")
 FACTS = (

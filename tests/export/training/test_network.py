@@ -6,11 +6,12 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-from export.training import network  # noqa: E402
-from export.training.general.objective import SMOOTHING, loss_of  # noqa: E402
-from export.training.network import (  # noqa: E402
+from export.training import network
+from export.training.general.objective import SMOOTHING, loss_of
+from export.training.network import (
     Network,
     Size,
     load_checkpoint,
@@ -21,7 +22,6 @@ SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
 
 
 def test_it_computes_what_transformers_computes(tmp_path: Path) -> None:
-    transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     made = Network(SIZE)
     save_checkpoint(dict(made.named_parameters()), SIZE, tmp_path)

@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
-torch = pytest.importorskip("torch")
-from safetensors.torch import save_file  # noqa: E402
-
-from export.training.general import __main__ as recipe  # noqa: E402
-from export.training.general import base, calibrate, evaluate  # noqa: E402
-from export.training.general.rebuild import rebuild  # noqa: E402
-from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
-from export.training.network import Network, Size, load_checkpoint, to_transformers  # noqa: E402
+from export.training.general import __main__ as recipe
+from export.training.general import base, calibrate, evaluate
+from export.training.general.rebuild import rebuild
+from export.training.general.vocabulary import SPECIAL, make_tokenizer
+from export.training.network import Network, Size, load_checkpoint, to_transformers
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'-:$%()?!\""
 

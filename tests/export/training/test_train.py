@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-from export.training.batches import Batch  # noqa: E402
-from export.training.general.objective import recipe  # noqa: E402
-from export.training.general.vocabulary import SPECIAL, make_tokenizer  # noqa: E402
-from export.training.network import Network, Size, load_checkpoint  # noqa: E402
-from export.training.train import Run  # noqa: E402
+from export.training.batches import Batch
+from export.training.general.objective import recipe
+from export.training.general.vocabulary import SPECIAL, make_tokenizer
+from export.training.network import Network, Size, load_checkpoint
+from export.training.train import Run
 
 SIZE = Size(vocabulary=40, hidden=64, layers=1, inner=96, heads=2, positions=32)
 TOKENS = 40 * 64
