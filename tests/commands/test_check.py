@@ -24,12 +24,6 @@ def test_one_row_is_explained_check_by_check(bundle: str) -> None:
     assert as_json["signature"].startswith("model:tiny@")
 
 
-@pytest.mark.parametrize("text", ["", "[bold]x[/bold] </s>"])
-def test_markup_in_a_text_is_data(bundle: str, text: str) -> None:
-    result = scorer("check", "--triples", "a | b | [c]", "--text", text, "--bundle", bundle)
-    assert "[c]" in result.stdout or "note: empty_text" in result.stdout
-
-
 def test_the_console_shows_an_example_and_survives_nonsense(bundle: str) -> None:
     typed = 'help\nnonsense\n\n[["The Mill", "eatType", "pub"]]\n\nThe Mill is a pub.\nquit\nA | b | c\nA b c.\n'
     result = CliRunner().invoke(app, ["check", "--bundle", bundle], input=typed)

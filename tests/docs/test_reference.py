@@ -8,9 +8,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner
-
-from scorer.commands import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -41,21 +38,3 @@ def test_every_command_argument_and_option_has_help(reference: ModuleType) -> No
             listed = [text.split("```")[1] for text in others] if f"`{option.split()[0]}`" not in section else []
             found = option.split()[0] in "".join([section, *listed])
             assert found, f"{option} of {name} is not on the page"
-
-
-def test_short_help_is_short_and_never_cut_off(reference: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the list of commands, on a terminal of 80 columns: under 60 characters, one whole sentence."""
-    monkeypatch.setenv("COLUMNS", "80")
-    listed = {}
-    groups = {name.split()[0] for name in reference.names() if " " in name}
-    for group in ["", *sorted(groups)]:
-        shown = CliRunner().invoke(app, [*group.split(), "--help"], prog_name="scorer").stdout
-        lines = shown.split("\nCommands:\n")[1].splitlines()
-        matches = [re.fullmatch(r"  ([a-z0-9-]+)  +(\S.*)", line) for line in lines]
-        assert all(matches), f"a short help goes over two lines: {shown}"
-        listed |= {f"{group} {match[1]}".strip(): match[2] for match in matches if match}
-    assert set(listed) == {*reference.names(), *groups}
-    for name, short in listed.items():
-        assert len(short) < 60, f"{name}: {short}"
-        assert short.endswith(".") and not short.endswith(".."), f"{name}: {short}"
-        assert short[0].isupper(), f"{name}: {short}"

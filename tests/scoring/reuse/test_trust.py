@@ -14,22 +14,7 @@ import pytest
 from scorer.scoring.reuse.key_index import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
-from tests.scoring.reuse.nights import SHARD, assert_labels_of, forge, full_run, replaced
-
-
-def test_a_damaged_file_is_not_used_and_the_others_are(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, before = yesterday
-    damaged = Path(shutil.copytree(before, tmp_path / "damaged"))
-    content = bytearray((damaged / "a.parquet").read_bytes())
-    content[len(content) // 2] ^= 1
-    (damaged / "a.parquet").write_bytes(content)
-    (damaged / "_receipts" / "b.parquet.json").write_text("{}")
-    summary = run(data, tmp_path / "out", bundle, "--reuse", damaged)
-    assert_labels_of(before, tmp_path / "out")
-    assert summary["reuse"][0]["shards_refused"] == {"damaged file": 1, "damaged receipt": 1}
-    assert summary["rows"]["reused"] == SHARD - 2
+from tests.scoring.reuse.nights import assert_labels_of, forge, full_run, replaced
 
 
 def test_labels_that_are_not_what_they_were_fail_the_run(
