@@ -46,6 +46,9 @@ def test_after_a_failure_calls_are_smaller_and_the_arena_shrinks(fake: FakeCuda,
         assert [shrinks(options) for _, options in fake.runs[first:]] == ["", "gpu:0", ""]
         assert len(said) == 1 and "from here on batches have at most" in said[0]
         assert len(fake.options) == 2, "the device and the model: nothing was opened again"
+        first = len(fake.runs)
+        assert (ask(engine, ["a", "b", "c", "d"]) == SCORED).all()
+        assert len(fake.runs) == first + 2, "what did not fit is not tried again"
 
 
 def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: FakeCuda, tiny: Path) -> None:
