@@ -95,6 +95,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with the follow-along model, fp32 and int8 (which is the same model under another name)."""
+    from tests.bundles import make_bundle  # importing onnx takes long, and most tests do without
+
+    return make_bundle(tmp_path_factory.mktemp("bundles") / "tiny", precisions=("fp32", "int8"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def commands_made_once() -> Iterator[None]:
     """Make the commands of an application from its functions once, and not in each of thousands of calls."""

@@ -17,7 +17,6 @@ from scorer.evaluation.report import EvaluateOptions
 from scorer.evaluation.spans import SpanOptions
 from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.templates import parse_optional
-from tests.bundles import make_bundle
 
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
 
@@ -61,16 +60,11 @@ def _cases() -> Iterator[tuple[str, str]]:
         yield from ((name, argument) for argument in right)
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("public") / "tiny")
-
-
 @pytest.mark.parametrize(("name", "argument"), list(_cases()))
-def test_wrong_types(name: str, argument: str, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_types(name: str, argument: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # It opens faster; which model does not matter.
-    monkeypatch.setitem(SHIPPED, "embedded", Shipped("tiny", bundle, ""))
+    monkeypatch.setitem(SHIPPED, "embedded", Shipped("tiny", tiny, ""))
     function, right = CALLS[name]
     refused = 0
     for wrong in WRONG:
@@ -87,8 +81,8 @@ def test_wrong_types(name: str, argument: str, bundle: Path, tmp_path: Path, mon
 
 
 @pytest.fixture(scope="module")
-def opened(bundle: Path) -> Scorer:
-    return Scorer(bundle, device="cpu")
+def opened(tiny: Path) -> Scorer:
+    return Scorer(tiny, device="cpu")
 
 
 FACT = "The b of a is c."

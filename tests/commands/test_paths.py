@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.commands.files import local, location, written, written_parquet
-from tests.bundles import make_bundle
 from tests.commands.test_user_files import COMMANDS
 from tests.faults import harness
 from tests.run.calls import run, scorer
@@ -49,11 +48,6 @@ def test_every_path_goes_through_one_parser(name: str) -> None:
     assert parser_of(PATHS[name]) in ({location} if name in STORES else of_files)
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("paths") / "tiny")
-
-
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An input; the current folder is an empty one."""
@@ -88,10 +82,10 @@ def test_a_store_without_its_extra_is_exit_2(data: Path, monkeypatch: pytest.Mon
     assert list(Path().iterdir()) == []
 
 
-def test_file_uris_are_paths(data: Path, tmp_path: Path, bundle: Path) -> None:
+def test_file_uris_are_paths(data: Path, tmp_path: Path, tiny: Path) -> None:
     out = tmp_path / "out put"
     for _ in range(2):
-        command = ["run", data, "--out", out.as_uri(), "--bundle", bundle, "--max-error-rate", 1, "--json"]
+        command = ["run", data, "--out", out.as_uri(), "--bundle", tiny, "--max-error-rate", 1, "--json"]
         result = scorer(*command)
     assert (out / "_SUCCESS").exists() and '"skipped": 1' in result.stdout
     scorer("audit", out.as_uri(), "--report", (tmp_path / "report.html").as_uri())
@@ -102,10 +96,10 @@ def test_file_uris_are_paths(data: Path, tmp_path: Path, bundle: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
     base = tmp_path_factory.mktemp("finished")
     pq.write_table(harness.rows(5), base / "in.parquet")
-    run(base / "in.parquet", base / "out", bundle)
+    run(base / "in.parquet", base / "out", tiny)
     return base / "out"
 
 

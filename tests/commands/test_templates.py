@@ -7,17 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.bundles import make_bundle
 from tests.run.calls import scorer
 
 PLACES = ("Riverside", "Centre", "Harbour", "Market")
 WAYS = ("<subject> lies in <object>.", "In <object> there is <subject>.")
 NAMES = ("The Mill", "Blue Spice", "Aromi", "Loch Fyne", "The Vaults", "Cotto")
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_bundle(tmp_path_factory.mktemp("templates") / "tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +27,9 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_without_a_bundle_templates_are_drawn_at_random(references: str, tmp_path: Path) -> None:
+def test_extract_by_model_then_run_then_check(references: str, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    result = scorer("templates", "extract", references, "--out", out, "--json")
-    assert "note: without --bundle" in result.stderr
-    report = json.loads(result.stdout)
-    assert report["references"] == {"all": 24, "used": 20, "share": round(20 / 24, 4), "rejected": {"no_object": 4}}
-    assert (report["choose"], report["pairs"]) == ("random", 0)
-    chosen = json.loads(out.read_text())["area"]
-    assert chosen in WAYS
-    candidates = json.loads((tmp_path / "t.candidates.json").read_text())["area"]
-    assert [(line["template"], line["count"]) for line in candidates] == [(WAYS[0], 12), (WAYS[1], 8)]
-    assert [line["template"] for line in candidates if line.get("chosen")] == [chosen]
-
-
-def test_extract_by_model_then_run_then_check(references: str, bundle: str, tmp_path: Path) -> None:
-    out = tmp_path / "t.json"
-    result = scorer("templates", "extract", references, "--out", out, "--bundle", bundle, "--json")
+    result = scorer("templates", "extract", references, "--out", out, "--bundle", tiny, "--json")
     assert json.loads(result.stdout)["choose"] == "nli" and "note" not in result.stderr
     # Each candidate is compared with all references that did not give it, both ways.
     assert json.loads(result.stdout)["pairs"] == 2 * (8 + 12)
@@ -58,14 +38,15 @@ def test_extract_by_model_then_run_then_check(references: str, bundle: str, tmp_
     assert [line["score"] for line in candidates if line.get("chosen")] == [best]
 
     scored = tmp_path / "scored"
-    scorer("run", references, "--out", scored, "--bundle", bundle, "--templates", out, "--prefix", "m_")
+    scorer("run", references, "--out", scored, "--bundle", tiny, "--templates", out, "--prefix", "m_")
     found = json.loads(scorer("templates", "check", out, "--data", scored, "--json").stdout)
     assert found["facts"] == {"all": 24, "template": 24, "backoff": 0, "share": 0.0}
 
 
-def test_the_reports_for_people(references: str, bundle: str, tmp_path: Path) -> None:
+def test_the_reports_for_people(references: str, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     result = scorer("templates", "extract", references, "--out", out)
+    assert "note: without --bundle" in result.stderr
     assert "1 templates of 1 predicates" in result.stdout
     assert "no_object: 4" in result.stdout
     out.write_text('{"area": "[bold]Nowhere[/bold]", "food": "<subject> serves <object>."}')

@@ -26,7 +26,7 @@ def test_a_good_bundle_opens(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "damage"), [("tokenizer.json", "flip"), ("probes.parquet", "truncate"), ("model.fp32.onnx", "delete")]
+    ("name", "damage"), [("model.fp32.onnx", "flip"), ("probes.parquet", "truncate"), ("tokenizer.json", "delete")]
 )
 def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, damage: str) -> None:
     path = copy / name

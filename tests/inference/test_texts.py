@@ -19,8 +19,8 @@ TEXT = st.text(max_size=40).filter(lambda t: not any(s in t for s in ("<s>", "</
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
-    return TextTokenizer(Bundle.load(make_bundle(tmp_path_factory.mktemp("texts") / "tiny")))
+def made(tiny: Path) -> TextTokenizer:
+    return TextTokenizer(Bundle.load(tiny))
 
 
 @given(premise=TEXT, hypothesis=TEXT)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from scorer import Scorer, Triple
-from tests.bundles import make_bundle
 
 ROWS: list[dict[str, Any]] = [
     {"triples": [Triple("A", "food", "fish")], "text": "A serves fish.", "id": 1},
@@ -19,8 +19,8 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scorer]:
-    with Scorer(make_bundle(tmp_path_factory.mktemp("tables") / "tiny")) as scorer:
+def opened(tiny: Path) -> Iterator[Scorer]:
+    with Scorer(tiny) as scorer:
         yield scorer
 
 
