@@ -16,6 +16,7 @@ import numpy as np
 from scorer.errors import BundleError, CheckpointError, UsageError
 from scorer.inference.encoder import OUTPUT, Encoder, EncoderBundle
 from scorer.inference.manifest import CheckpointSource, EncoderManifest, write_manifest
+from scorer.inference.sessions import first_line
 
 from . import toolchain
 from .architectures import FAMILIES
@@ -127,8 +128,7 @@ def _encoder(folder: Path, layers: int, family: Family) -> Any:
             local_files_only=True, trust_remote_code=False,
         ).eval()  # fmt: skip
     except Exception as e:  # of every kind
-        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"{folder} does not load as a {family.model_type} encoder ({reason})") from e
+        raise CheckpointError(f"{folder} does not load as a {family.model_type} encoder ({first_line(e)})") from e
 
 
 def _write_graph(model: Any, folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from scorer.errors import CheckpointError
+from scorer.inference.sessions import first_line
 
 from .architectures.family import ENCODER, Family
 
@@ -221,8 +222,7 @@ def to_onnx(model: Any, path: Path, inputs: Sequence[str], output: str = "logits
                 dynamo=False,
             )
     except Exception as e:  # whatever tracing raises
-        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"the ONNX exporter of PyTorch failed ({type(e).__name__}: {reason})") from e
+        raise CheckpointError(f"the ONNX exporter of PyTorch failed ({type(e).__name__}: {first_line(e)})") from e
 
 
 def _unwrapped(name: str) -> str:

@@ -16,6 +16,7 @@ from scorer.inference.batches import Batch
 from scorer.inference.devices import unwanted_fusions
 from scorer.inference.packed import places
 from scorer.inference.schemes import NLI, Scheme
+from scorer.inference.sessions import first_line
 
 from .probes import Probe
 from .tokenization import PairTokenizer
@@ -160,7 +161,7 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
         try:
             (out,) = session.run(["logits"], feed)
         except Exception as e:  # the runtime's exceptions share no base class but Exception
-            raise BundleError(f"{path.name} does not run: {_reason(e)}; export with another --precision") from e
+            raise BundleError(f"{path.name} does not run: {first_line(e)}; export with another --precision") from e
         if out.shape != logits[rows].shape or out.dtype != np.float32:
             raise BundleError(
                 f"{path.name} gives logits {out.shape} {out.dtype}, expected {logits[rows].shape} float32"
@@ -189,12 +190,8 @@ def _session(path: Path, provider: str) -> Any:
     except Exception as e:
         if provider == CUDA:
             return None
-        raise BundleError(f"{path.name} does not load: {_reason(e)}; export with another --precision") from e
+        raise BundleError(f"{path.name} does not load: {first_line(e)}; export with another --precision") from e
     return session if session.get_providers()[0] == provider else None
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _up(value: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
+from scorer.inference.sessions import first_line
 
 from .architectures.family import BPE, WORDPIECE, Family
 from .source import Source, read_json
@@ -236,7 +237,6 @@ def _by_transformers(source: Source, where: str) -> Any:
         found.backend_tokenizer  # noqa: B018 - slow tokenizers have none
         return found
     except Exception as e:  # of every kind: JSON errors, KeyErrors, plain Exceptions of the Rust library
-        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
         raise CheckpointError(
-            f"{where} does not load as a tokenizer of transformers ({reason}); download it again"
+            f"{where} does not load as a tokenizer of transformers ({first_line(e)}); download it again"
         ) from e

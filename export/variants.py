@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
+from scorer.inference.sessions import first_line
 
 from .architectures.family import WHOLE, Family
 from .graph import expect, operator_counts, save
@@ -199,8 +200,7 @@ def _half(fused: Path, out: Path) -> dict[str, int]:
     try:
         model = convert_float_to_float16(model, keep_io_types=True, disable_shape_infer=True)
     except Exception as e:  # the tool raises plain ValueError and worse
-        reason = (str(e).splitlines() or [type(e).__name__])[0][:200]
-        raise CheckpointError(f"fp16 conversion failed ({reason}); export without it (--precision fp32,int8)") from e
+        raise CheckpointError(f"fp16 conversion failed ({first_line(e)}); use --precision fp32,int8") from e
     _widen(model.graph, head.name, weights)
     return save(model, out)
 

@@ -104,7 +104,7 @@ def sample_command(
         write_user_file(page, content.encode("utf-8", "replace"), "--page")
         tell(str(page))
     for drawn in asked.design.strata:
-        say(f"{drawn.stratum.name}: {drawn.drawn:,} of {drawn.rows:,} rows")
+        say(f"{drawn.name}: {drawn.drawn:,} of {drawn.rows:,} rows")
     both = f"--labels {pilot} --labels {file}" if pilot is not None else f"--labels {file}"
     say(f"fill in the column label, then: scorer rate {out} {both}")
 

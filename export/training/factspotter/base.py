@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from export.architectures.bert import BERT
 from export.training.network import Network, from_transformers, size_of, with_new_head
 from scorer.errors import CheckpointError
+from scorer.inference.sessions import first_line
 
 from .data import DataError
 
@@ -38,8 +39,7 @@ def opened(base: Path, seed: int) -> Network:
         size = size_of(state, known["num_attention_heads"], labels=LABELS, pad=known["pad_token_id"])
         return with_new_head(state, size, seed)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, CheckpointError) as e:
-        reason = (str(e).splitlines() or ["?"])[0][:200]
-        raise DataError(f"{base} is not a checkpoint ({reason}); give a folder with {', '.join(_REQUIRED)}") from e
+        raise DataError(f"{base} is not a checkpoint ({first_line(e)}); it needs {', '.join(_REQUIRED)}") from e
 
 
 def save_tokenizer(base: Path, folder: Path) -> None:

@@ -18,9 +18,8 @@ from ...stats.intervals import Rate, Z, combined, wilson_of_share
 from ...stats.multiple import holm, p_of_interval
 from ...stats.post_stratified import ClassShare, Design
 from ...system.codec import Record
-from .population import RATES, Bools, Drawn, Floats, Ints, Population
+from .population import RATES, SIDE, Bools, Drawn, Floats, Ints, Population
 
-_SIDE = {"omission_rate": 1, "hallucination_rate": 2}
 LEVEL = 0.05
 Codes = npt.NDArray[np.int8]
 
@@ -66,7 +65,7 @@ def _truth(fine: Codes, rough: Codes, rate: str, unknown: bool) -> tuple[Floats,
         return (rough > 0).astype(np.float64), rough >= 0
     there = fine >= 0
     open_side = (rough > 0) & ~there if there.any() or unknown else np.zeros(len(fine), bool)
-    truth = np.where(there, fine & _SIDE[rate] > 0, unknown)
+    truth = np.where(there, fine & SIDE[rate] > 0, unknown)
     return truth.astype(np.float64), there | (open_side if there.any() else np.zeros(len(fine), bool))
 
 

@@ -72,7 +72,7 @@ def _one_file(population: Population, path: Path) -> _File:
     if not filled:
         raise InputError(f"--labels {path} has no label yet; fill in the column label, or label in the HTML page")
     rows = _rows(population, filled, design, path)
-    strata = [one.stratum for one in design.strata]
+    strata = [Stratum(one.label, one.low, one.high) for one in design.strata]
     counts = np.bincount(classify(population, strata) + 1, minlength=len(strata) + 1)
     if counts[0] or counts[1:].tolist() != [one.rows for one in design.strata]:
         raise InputError(
@@ -126,7 +126,7 @@ def _rows(
 
 def _collapsed(
     population: Population,
-    strata: list[Stratum],
+    strata: Sequence[Stratum],
     codes: npt.NDArray[np.int64],
     labelled: npt.NDArray[np.int64],
     path: Path,
@@ -180,7 +180,7 @@ def from_column(population: Population, name: str, threshold: float | None) -> L
     rows = np.flatnonzero(rough >= 0)
     if not len(rows):
         raise InputError(f"--label-column {name!r} has no value in any row of {population.name}")
-    design = [Drawn.of(Stratum("all rows"), len(population), len(rows))]
+    design = [Drawn.of(Stratum("all rows", None, None), len(population), len(rows))]
     inputs = find_inputs(population.scored, population.columns)
     codes = np.unique(inputs.codes[rows], return_inverse=True)[1].reshape(-1) if inputs.known else None
     return Labelled(rows, np.zeros(len(rows), np.int64), fine[rows], rough[rows], design, False, 0, codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -31,20 +32,20 @@ PARTS, LABELS_OF_STRATUM = 4, 4
 """Strata of a label at most, and labels that a part of it should get on average."""
 RATES = ("not_ok_rate", "omission_rate", "hallucination_rate")
 LABELS = ("OK", "not_OK", "none")
-_SIDE = {"omission_rate": 1, "hallucination_rate": 2}
+SIDE = {"omission_rate": 1, "hallucination_rate": 2}
+"""The bit of a FINE code that a rate counts."""
 
 
-@dataclass(frozen=True)
-class Stratum:
+class Stratum(Record, frozen=True, kw_only=False):
     """Rows with the same label and a similar confidence of the metric.
 
     ``label``: ``OK``, ``not_OK``, or ``none`` for rows without a label (errors). ``low``, ``high``: confidence from
     ``low`` to below ``high``; ``None`` where a side is open.
     """
 
-    label: str
-    low: float | None = None
-    high: float | None = None
+    label: Annotated[str, Meta(pattern="^(OK|not_OK|none)$")]
+    low: float | None
+    high: float | None
 
     @property
     def name(self) -> str:
@@ -53,12 +54,9 @@ class Stratum:
         return self.label + bounds + (f" below {self.high:.6g}" if self.high is not None else "")
 
 
-class Drawn(Record, frozen=True, kw_only=True):
-    """A :class:`Stratum`, and how many of its rows were drawn. ``probability`` of each row to be drawn."""
+class Drawn(Stratum, frozen=True, kw_only=True):
+    """How many rows of a stratum were drawn. ``probability`` of each row to be drawn."""
 
-    label: Annotated[str, Meta(pattern="^(OK|not_OK|none)$")]
-    low: float | None
-    high: float | None
     rows: Count
     drawn: Count
 
@@ -66,10 +64,6 @@ class Drawn(Record, frozen=True, kw_only=True):
     def of(cls, stratum: Stratum, rows: int, drawn: int) -> Drawn:
         """From a stratum."""
         return cls(label=stratum.label, low=stratum.low, high=stratum.high, rows=rows, drawn=drawn)
-
-    @property
-    def stratum(self) -> Stratum:
-        return Stratum(self.label, self.low, self.high)
 
     @property
     def probability(self) -> float:
@@ -108,7 +102,7 @@ class Population:
         """What the metric says of every row. A row without a label counts as not_OK, and names no side."""
         if rate == RATES[0]:
             return np.asarray(self.fine != 0)
-        return np.asarray((self.fine >= 0) & (self.fine & _SIDE[rate] > 0))
+        return np.asarray((self.fine >= 0) & (self.fine & SIDE[rate] > 0))
 
     def groups(self, column: str) -> tuple[Ints, list[str]]:
         """Group of every row by a column, and the groups' names as all reports spell them.
@@ -186,11 +180,11 @@ def make_strata(population: Population, labels: int) -> list[Stratum]:
             cuts = cuts[cuts > confidence.min()].tolist()
             found += [Stratum(label, low, high) for low, high in pairwise([None, *cuts, None])]
         elif len(rows):
-            found.append(Stratum(label))
+            found.append(Stratum(label, None, None))
     return found
 
 
-def classify(population: Population, strata: list[Stratum]) -> Ints:
+def classify(population: Population, strata: Sequence[Stratum]) -> Ints:
     """The stratum of every row; -1 for a row that is in none of them. *Shape:* (rows,), int64."""
     codes = np.full(len(population), -1, np.int64)
     rows_of = _by_label(population)

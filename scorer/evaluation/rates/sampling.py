@@ -17,7 +17,7 @@ from ...stats.allocation import allocate, draw
 from ...stats.isotonic import isotonic
 from ...stats.post_stratified import ClassShare
 from .estimates import Labelled
-from .population import RATES, Drawn, Floats, Ints, Population, classify, make_strata
+from .population import RATES, Drawn, Floats, Ints, Population, Stratum, classify, make_strata
 
 PRIOR_LABELS = 4.0
 """How many labels of the metric's whole class count in the share of a stratum."""
@@ -51,12 +51,13 @@ def draw_sample(
     rng = np.random.default_rng(seed)
     groups = population.groups(by)[0] if by is not None else np.zeros(len(population), np.int64)
     free = np.ones(len(population), bool)
+    strata: Sequence[Stratum]
     if pilot is None:
         strata = make_strata(population, count)
         before = np.zeros(len(strata), np.int64)
         deviations = np.ones(len(strata))
     else:
-        strata = [one.stratum for one in pilot.design]
+        strata = pilot.design
         before = np.bincount(pilot.strata, minlength=len(strata))
         free[pilot.rows] = False
         shares = wrong_shares(population, pilot)
@@ -80,7 +81,7 @@ def wrong_shares(population: Population, pilot: Labelled) -> Floats:
 
     Each is drawn towards the share of the metric's whole class, and falls with the confidence (isotonic regression).
     """
-    strata = [one.stratum for one in pilot.design]
+    strata = pilot.design
     wrong = (pilot.rough > 0).astype(np.float64)
     n = np.bincount(pilot.strata, minlength=len(strata)).astype(np.float64)
     x = np.bincount(pilot.strata, wrong, len(strata))

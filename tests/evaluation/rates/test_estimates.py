@@ -37,9 +37,11 @@ def population(tmp_path_factory: pytest.TempPathFactory) -> Population:
     return of(output(tmp_path_factory.mktemp("rates") / "out", 2000))
 
 
-def labels(population: Population, path: Path, rows: int = 120, seed: int = 0, **change: Any) -> Path:
+def labels(
+    population: Population, path: Path, rows: int = 120, seed: int = 0, pilot: Labelled | None = None, **change: Any
+) -> Path:
     """A sample, labelled with the truth. ``change``: columns to set in every line."""
-    sample = draw_sample(population, rows, seed, "system")
+    sample = draw_sample(population, rows, seed, "system", pilot)
     items = make_items(population, sample, Templates(), seed)
     lines = list(csv.DictReader(io.StringIO(write_items(items).decode("utf-8-sig"))))
     design_path(path).write_bytes(write_design(make_design(population, sample, items, 0, seed)))
@@ -126,6 +128,15 @@ def test_rows_that_nobody_labelled_are_left_out(population: Population, tmp_path
     assert sum(one.drawn for one in labelled.design) == 90
 
 
+def test_labels_of_a_second_sample_join_those_of_the_first(population: Population, tmp_path: Path) -> None:
+    first = labels(population, tmp_path / "l.csv", 60)
+    more = labels(population, tmp_path / "m.csv", 40, 1, from_file(population, first))
+    found = from_files(population, [first, more])
+    assert len(set(found.rows.tolist())) == sum(one.drawn for one in found.design) == 100
+    with pytest.raises(InputError, match="has rows of another --labels file"):
+        from_files(population, [first, first])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -184,7 +195,7 @@ def test_labels_that_name_no_side_give_bounds(population: Population) -> None:
     truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
     rows = np.arange(2000)
     fine = np.where(truth, np.where(rows % 2, -1, 1), 0).astype(np.int8)
-    design = [Drawn.of(Stratum("all rows"), 2000, 2000)]
+    design = [Drawn.of(Stratum("all rows", None, None), 2000, 2000)]
     found = true_rates(population, Labelled(rows, rows * 0, fine, truth.astype(np.int8), design, True))
     one = rate(found, "omission_rate")
     assert one.bounds == pytest.approx(((truth & (rows % 2 == 0)).mean(), truth.mean()))
@@ -266,7 +277,7 @@ def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: i
         given = Labelled(first.rows, first.strata, truth[first.rows].astype(np.int8), truth[first.rows].astype(np.int8),
                          first.design, True)  # fmt: skip
         more = draw_sample(made, 70, seed + 1, None, given)
-        both = [Drawn.of(a.stratum, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
+        both = [Drawn.of(a, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
         for place, (drawn, strata, design) in enumerate(
             (
                 (one.rows, one.strata, one.design),
