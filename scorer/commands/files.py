@@ -41,7 +41,7 @@ def location(given: str) -> Path | StoreUri:
     Raises:
         typer.BadParameter: a URI of another kind.
     """
-    from ..storage.objects.store import client
+    from ..storage.objects.client import client
     from ..storage.objects.uri import StoreUri, parse_location
 
     try:

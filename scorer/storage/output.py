@@ -22,7 +22,7 @@ from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
 from .folder import FolderStore
 from .folder_care import Found, inspect_folder, is_output
 from .lock_files import Activity, Worker
-from .objects.bucket import BucketStore
+from .objects.store import BucketStore
 from .objects.uri import Location, StoreUri
 from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
 from .store import ABSENT, ANY, Entry, Store

@@ -2,7 +2,7 @@
 
 Names are paths below the output, with slashes. A version is a short text that changes whenever what has a name is
 replaced. A write says what it expects to replace; it returns ``None``, and writes nothing, where something else is
-there. Two stores: :class:`.folder.FolderStore` and :class:`.objects.bucket.BucketStore`.
+there. Two stores: :class:`.folder.FolderStore` and :class:`.objects.store.BucketStore`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.store import ObjectStore
+from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
 from tests.faults.harness import assert_same, launch
@@ -39,8 +39,7 @@ def check(out: StoreUri, whole: Path) -> None:
 
 def objects(out: StoreUri) -> dict[str, str]:
     """The versions of all objects of an output, by their path."""
-    skip = len(out.path) + 1
-    return {one.key[skip:]: one.e_tag for one in ObjectStore.open(out).below(out.path)}
+    return {name: entry.version for name, entry in BucketStore(out).list().items()}
 
 
 def below(out: StoreUri, name: str) -> str:
@@ -48,6 +47,6 @@ def below(out: StoreUri, name: str) -> str:
 
 
 def upload(folder: Path, to: StoreUri) -> None:
-    store = ObjectStore.open(to)
+    store = BucketStore(to)
     for path in folder.rglob("*.parquet"):
-        assert store.put_new(to.key(path.relative_to(folder).as_posix()), path.read_bytes()) is not None
+        assert store.put(path.relative_to(folder).as_posix(), path.read_bytes()) is not None

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.store import ObjectStore
+from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
 from tests.faults.stores import new_prefix, objects, run
@@ -34,7 +34,7 @@ def ask(*arguments: Any, code: int = 0) -> Any:
 
 
 def summary(out: StoreUri) -> Any:
-    return json.loads(ObjectStore.open(out).read(out.key("_run.json"))[0])  # type: ignore[index]
+    return json.loads(BucketStore(out).read("_run.json")[0])  # type: ignore[index]
 
 
 def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> None:
@@ -97,8 +97,7 @@ def test_a_plan_of_a_run_into_a_store(reference: Reference, tmp_path: Path, bund
     nowhere = new_prefix("none")
     found, local = planned(nowhere, "--reuse", out), planned(nowhere, "--reuse", whole)
     assert found["rows"] == local["rows"] and found["rows"]["reused"] > 0
-    store = ObjectStore.open(out)
-    store.delete([out.key("_receipts/01.parquet.json")])
+    BucketStore(out).delete(["_receipts/01.parquet.json"])
     assert planned(out)["shards"]["skipped"] == 7
     assert planned(nowhere)["shards"]["skipped"] == 0
     (tmp_path / "few").mkdir()

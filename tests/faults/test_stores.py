@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.reading import VersionedFile
-from scorer.storage.objects.store import ObjectStore
+from scorer.storage.objects.reading import open_input
+from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
 from tests.faults.harness import finish
@@ -44,8 +44,8 @@ def test_inputs_and_output_in_a_store(
     check(out, whole)
     assert set(objects(out)) >= {"_plan.json", "_run.json", "_SUCCESS"}
     assert "_lock" not in objects(out)
-    store = ObjectStore.open(out)
-    plan = json.loads(store.read(out.key("_plan.json"))[0])  # type: ignore[index]
+    store = BucketStore(out)
+    plan = json.loads(store.read("_plan.json")[0])  # type: ignore[index]
     versions = {one["uri"]: one["identity"]["e_tag"] for one in plan["inputs"].values()}
     assert versions == {str(source.below(name)): tag for name, tag in objects(source).items()}
 
@@ -67,7 +67,7 @@ def test_inputs_and_output_in_a_store(
     name = sorted(objects(source))[0]
     explained = ask("explain", out, "--row", f"{name}:3", "--json")
     assert explained["same_labels"] and explained["file"] == name
-    everything = b"".join(store.read(one)[0] for one in map(out.key, objects(out)))  # type: ignore[index]
+    everything = b"".join(store.read(one)[0] for one in objects(out))  # type: ignore[index]
     assert SECRET.encode() not in everything and ACCESS.encode() not in everything
     captured = capfd.readouterr()
     assert SECRET not in captured.out + captured.err
@@ -166,12 +166,12 @@ def test_a_run_is_killed_at_each_step(
 def test_an_input_that_is_replaced_is_never_read_half(tmp_path: Path, proxy: Proxy) -> None:
     """Both versions have the same length; the reader has read the beginning of the first one."""
     place = StoreUri("s3", BUCKET, "replaced.bin")
-    store = ObjectStore.open(place)
+    store = BucketStore(StoreUri("s3", BUCKET, ""))
     first = os.urandom(20 << 20)
-    tag = store.put_new(place.path, first)
-    with VersionedFile(place) as file:
+    tag = store.put("replaced.bin", first)
+    with open_input(place)[0] as file:
         assert file.read(100) == first[:100]
-        assert tag is not None and store.put_over(place.path, os.urandom(20 << 20), tag) is not None
+        assert tag is not None and store.put("replaced.bin", os.urandom(20 << 20), tag) is not None
         file.seek(15 << 20)
         with pytest.raises(OSError, match="was replaced while it was read"):
             file.read(100)

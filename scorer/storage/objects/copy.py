@@ -13,11 +13,11 @@ from ..durable import file_sha256, output_errors, require_space
 from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
 from ..listing import is_hidden
 from ..receipts import Receipts
-from .store import ObjectStore, Stored
+from ..store import Entry
+from .store import BucketStore
 from .uri import Location, StoreUri
 
 _THREADS = 8
-_PART = 32 << 20
 _OWN = (PLAN, RUN, SUCCESS)
 
 
@@ -38,35 +38,32 @@ def local_copy(out: Location, only: Callable[[str], bool] = lambda relative: Tru
     if isinstance(out, Path):
         yield out
         return
-    store = ObjectStore.open(out, patient=False)
+    store = BucketStore(out, patient=False)
     with TemporaryDirectory(prefix="d2t-") as top:
         folder = Path(top) / (out.path or out.bucket)
         with output_errors("make", folder):
             folder.mkdir(parents=True)
-        objects = _objects(store, out, only)
+        objects = _objects(store, only)
         if PLAN not in objects:
             raise OutputError(f"{out} is not an output of `scorer run`: it has no {PLAN}")
-        require_space(folder, sum(one.size for one in objects.values()), f"a copy of {out}")
-        several(lambda item: _fetch(store, item[1], folder / item[0]), objects.items(), _THREADS)
+        require_space(folder, sum(entry.size for entry in objects.values()), f"a copy of {out}")
+        several(lambda item: _fetch(store, *item, folder), objects.items(), _THREADS)
         _check(out, folder)
-        if {name: one.e_tag for name, one in _objects(store, out, only).items()} != {
-            name: one.e_tag for name, one in objects.items()
-        }:
+        if _objects(store, only) != objects:
             raise OutputError(f"{out} changed while it was copied; wait until the run that writes there has ended")
         yield folder
 
 
-def _objects(store: ObjectStore, out: StoreUri, only: Callable[[str], bool]) -> dict[str, Stored]:
-    """What is to be copied, by its path below the output."""
-    skip = len(out.key("x")) - 1
-    listed = {one.key[skip:]: one for one in store.below(out.path)}
+def _objects(store: BucketStore, only: Callable[[str], bool]) -> dict[str, Entry]:
+    """What is to be copied."""
+    listed = store.list()
     found = {}
-    for name, one in listed.items():
+    for name, entry in listed.items():
         top, _, inner = name.partition("/")
         if top in (RECEIPTS, FAILED) and inner.endswith(".json"):
             relative = inner.removesuffix(".json")
         elif name in _OWN:
-            found[name] = one
+            found[name] = entry
             continue
         else:
             relative = name
@@ -75,17 +72,16 @@ def _objects(store: ObjectStore, out: StoreUri, only: Callable[[str], bool]) -> 
         if any(map(is_hidden, relative.split("/"))) or not only(relative):
             continue
         check_relative(relative)
-        found[name] = one
+        found[name] = entry
     return found
 
 
-def _fetch(store: ObjectStore, one: Stored, path: Path) -> None:
-    """Copy one version of an object, in parts that fit the memory."""
+def _fetch(store: BucketStore, name: str, entry: Entry, folder: Path) -> None:
+    path = folder / name
     with output_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
-            for start in range(0, one.size, _PART):
-                file.write(store.read_range(one.key, start, min(one.size, start + _PART), one.e_tag))
+            file.writelines(store.parts(name, entry))
 
 
 def _check(out: StoreUri, folder: Path) -> None:

@@ -1,34 +1,49 @@
-"""Inputs in object stores: finding them, and reading one version of an object in ranges."""
+"""Inputs in object stores: finding them, and opening one version of an object."""
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Hashable
 from functools import lru_cache
+from typing import IO
 from urllib.parse import quote
 
 from ...errors import InputError, ScorerError, UsageError
 from ..listing import Entry, Kind, Place
-from .store import ObjectStore, Stored, StoreError
+from ..store import Entry as Version
+from .client import StoreError
+from .store import BucketStore
 from .uri import StoreUri
 
-_AHEAD = 8 << 20
-"""Bytes of a request at least; the rest is kept for the next read."""
+
+def open_input(uri: StoreUri) -> tuple[IO[bytes], Version]:
+    """The version of an object that is there, as a file.
+
+    Raises:
+        OSError: there is no object, or the store refuses.
+    """
+    settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.isupper()))
+    try:
+        store = _opened(StoreUri(uri.scheme, uri.bucket, ""), settings)
+        found = store.look(uri.path)
+    except ScorerError as error:
+        raise OSError(str(error)) from error
+    if found is None:
+        raise FileNotFoundError(f"{uri} is not there")
+    return store.open(uri.path, found), found
 
 
 @lru_cache(maxsize=4)
-def _opened(bucket: StoreUri, settings: tuple[tuple[str, str], ...]) -> ObjectStore:
+def _opened(bucket: StoreUri, settings: tuple[tuple[str, str], ...]) -> BucketStore:
     """A bucket, whose connections all shards share. ``settings``: the environment, which the client reads."""
-    return ObjectStore.open(bucket)
+    return BucketStore(bucket)
 
 
 class StoreListing:
     """A bucket as a tree of folders; see :class:`.Listing`. Paths begin with a slash."""
 
     def __init__(self, root: StoreUri) -> None:
-        self._root = root
-        self._store = ObjectStore.open(root, patient=False)
+        self._store = BucketStore(root, patient=False)
 
     @classmethod
     def place(cls, uri: StoreUri) -> Place:
@@ -49,10 +64,10 @@ class StoreListing:
             InputError: the store refuses.
         """
         try:
-            key = path.strip("/")
-            if key and self._store.head(key) is not None:
+            name = path.strip("/")
+            if name and self._store.look(name) is not None:
                 return "file"
-            return "folder" if any(self._store.entries(key)) else "absent"
+            return "folder" if self._store.children(name) else "absent"
         except StoreError as error:
             raise InputError(str(error)) from error
 
@@ -63,12 +78,9 @@ class StoreListing:
             InputError: the store refuses.
         """
         try:
-            objects, prefixes = self._store.entries(path.strip("/"))
+            return [Entry(name, is_folder) for name, is_folder in self._store.children(path.strip("/"))]
         except StoreError as error:
             raise InputError(str(error)) from error
-        found = [Entry(one.rpartition("/")[2], False) for one in objects]
-        found += [Entry(one.rstrip("/").rpartition("/")[2], True) for one in prefixes]
-        return sorted(entry for entry in found if entry.name)
 
     def identity(self, path: str) -> Hashable:
         """See :meth:`.Listing.identity`."""
@@ -76,71 +88,4 @@ class StoreListing:
 
     def uri(self, path: str) -> str:
         """See :meth:`.Listing.uri`."""
-        return f"{self._root.root}/{quote(path.strip('/'))}"
-
-
-class VersionedFile(io.RawIOBase):
-    """One version of an object as a file: if the object is replaced while it is read, reading fails.
-
-    ``stored``: the object as it was when it was opened.
-
-    Args:
-        stored: the version to read, if it is known; without it the store is asked for the one that is there.
-
-    Raises:
-        OSError: there is no object, or the store refuses.
-    """
-
-    def __init__(self, uri: StoreUri, stored: Stored | None = None) -> None:
-        super().__init__()
-        self._key = uri.path
-        self._at = self._start = 0
-        self._ahead = b""
-        try:
-            settings = tuple(sorted((name, value) for name, value in os.environ.items() if name.isupper()))
-            self._store = _opened(StoreUri(uri.scheme, uri.bucket, ""), settings)
-            found = stored or self._store.head(uri.path)
-        except ScorerError as error:
-            raise OSError(str(error)) from error
-        if found is None:
-            raise FileNotFoundError(f"{uri} is not there")
-        self.stored: Stored = found
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.stored.size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Bytes from the present place on.
-
-        Raises:
-            OSError: the store refuses, or the object was replaced.
-        """
-        left = max(0, self.stored.size - self._at)
-        wanted = left if size is None or size < 0 else min(size, left)
-        end = self._at + wanted
-        if wanted and not (self._start <= self._at and end <= self._start + len(self._ahead)):
-            last = min(self.stored.size, max(end, self._at + _AHEAD))
-            try:
-                self._ahead = self._store.read_range(self._key, self._at, last, self.stored.e_tag)
-            except StoreError as error:
-                raise OSError(str(error)) from error
-            self._start = self._at
-            if len(self._ahead) != last - self._at:
-                raise OSError(f"the store sent {len(self._ahead)} bytes of {last - self._at}")
-        offset = self._at - self._start
-        self._at = end
-        return self._ahead[offset : offset + wanted]
-
-    def readall(self) -> bytes:
-        return self.read(-1)
+        return f"{self._store.place.root}/{quote(path.strip('/'))}"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...system.closing import Closing
-from ..objects.reading import VersionedFile
+from ..objects.reading import open_input
 from ..objects.uri import StoreUri
 
 ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
@@ -59,11 +59,11 @@ class OpenedFile(Closing):
         if place is None:
             raise RefusedError("is at a URI that is not one of an object store")
         try:
-            versioned = VersionedFile(place)
+            file, version = open_input(place)
         except OSError as error:
             raise RefusedError(f"cannot be opened: {describe(error)}") from error
-        self.file = pa.PythonFile(versioned, "r")
-        self.size, self.mtime_ns, self.e_tag = versioned.stored.size, None, versioned.stored.e_tag
+        self.file = pa.PythonFile(file, "r")
+        self.size, self.mtime_ns, self.e_tag = version.size, None, version.version
 
     def read(self, position: int, length: int) -> bytes:
         """Bytes of the file; fewer at its end."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from scorer.run.driver import run
 from scorer.run.options import Outcome, RunOptions
 from scorer.storage import RunOutput
 from scorer.storage.objects import store as stores
-from scorer.storage.objects.bucket import BucketStore
+from scorer.storage.objects.client import StoreError
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.store import ObjectStore, StoreError
+from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
+from scorer.storage.store import ABSENT
 from tests.run.test_row_scorer import TextLengthScoring, Told, texts
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
@@ -98,27 +99,28 @@ class Flaky:
         return found
 
 
-def flaky(monkeypatch: pytest.MonkeyPatch, bucket: Any, **more: Any) -> ObjectStore:
+def flaky(monkeypatch: pytest.MonkeyPatch, **more: Any) -> BucketStore:
     monkeypatch.setattr(stores, "client", lambda: Flaky(**more))
-    return ObjectStore(OUT, bucket)
+    return BucketStore(OUT)
 
 
 def test_a_lost_acknowledgement_is_no_refusal(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     left = ["new", "over"]
 
     def lose(key: str) -> None:
-        if key in left:
-            left.remove(key)
+        name = key.rpartition("/")[2]
+        if name in left:
+            left.remove(name)
             raise obstore.exceptions.GenericError("connection closed")
 
-    store = flaky(monkeypatch, memory, after=lose)
-    written = store.put_new("new", b"1")
+    store = flaky(monkeypatch, after=lose)
+    written = store.put("new", b"1", ABSENT)
     assert written is not None and store.read("new") == (b"1", written)
-    first = store.put_new("other", b"1")
+    first = store.put("other", b"1", ABSENT)
     left.append("other")
-    assert first is not None and (second := store.put_over("other", b"2", first)) is not None
+    assert first is not None and (second := store.put("other", b"2", first)) is not None
     assert store.read("other") == (b"2", second) and left == ["over"]
-    assert store.put_new("new", b"2") is None, "another call's object is a refusal"
+    assert store.put("new", b"2", ABSENT) is None, "another call's object is a refusal"
 
 
 def test_a_conflict_is_tried_again(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,20 +132,22 @@ def test_a_conflict_is_tried_again(memory: Any, monkeypatch: pytest.MonkeyPatch)
         if left[0] >= 0:
             raise obstore.exceptions.AlreadyExistsError("409 Conflict")
 
-    store = flaky(monkeypatch, memory, before=refuse)
-    assert store.put_new("new", b"1") is not None and left == [-1]
+    store = flaky(monkeypatch, before=refuse)
+    assert store.put("new", b"1", ABSENT) is not None and left == [-1]
 
 
-def test_a_version_that_is_not_there_any_more_is_not_replaced(memory: Any) -> None:
-    plain = ObjectStore(OUT, memory)
-    first = plain.put_new("key", b"theirs")
-    assert first is not None and plain.put_over("key", b"theirs again", first) is not None
-    assert plain.put_over("key", b"mine", first) is None and plain.put_new("key", b"mine") is None
+def test_a_version_that_is_not_there_any_more_is_not_replaced(memory: Any, tmp_path: Path) -> None:
+    plain = BucketStore(OUT)
+    first = plain.put("key", b"theirs", ABSENT)
+    assert first is not None and plain.put("key", b"theirs again", first) is not None
+    assert plain.put("key", b"mine", first) is None and plain.put("key", b"mine", ABSENT) is None
     found = plain.read("key")
     assert found is not None and found[0] == b"theirs again"
-    sha256 = hashlib.sha256(b"same").hexdigest()
-    version = plain.publish("shared", b"same", sha256=sha256)
-    assert plain.publish("shared", b"same", sha256=sha256) == version
+    version = None
+    for _ in range(2):  # of two workers with the same bytes, each has written them
+        (tmp_path / "file").write_bytes(b"same")
+        before, version = version, plain.upload("shared", tmp_path / "file", sha256(b"same").hexdigest(), ABSENT)
+        assert version is not None and before in (None, version)
 
 
 def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +202,7 @@ def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch
         raise obstore.exceptions.PermissionDeniedError("refused for canary-secret-1 and canary-token-22\n\nDebug: x")
 
     with pytest.raises(StoreError, match=r"refused for \*\*\* and \*\*\*") as caught:
-        flaky(monkeypatch, memory, before=fail).put_new("key", b"")
+        flaky(monkeypatch, before=fail).put("key", b"", ABSENT)
     assert "canary" not in str(caught.value) and "docs/stores.md" in str(caught.value)
 
 

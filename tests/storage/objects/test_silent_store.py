@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from scorer.storage.objects.store import ObjectStore, StoreError
+from scorer.storage.objects.client import StoreError
+from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from scorer.system import waiting
 
@@ -23,11 +24,11 @@ class _AlarmError(BaseException):
 
 
 @pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketStore]:
     """A bucket whose server takes connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         _environment(monkeypatch, f"http://127.0.0.1:{server.getsockname()[1]}")
-        yield ObjectStore.open(StoreUri("s3", "bucket", "out"))
+        yield BucketStore(StoreUri("s3", "bucket", "out"))
 
 
 def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
@@ -36,9 +37,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
 
 
-@pytest.mark.parametrize("call", ["read", "entries", "put_new"])
+@pytest.mark.parametrize("call", ["read", "list_top", "put"])
 def test_a_call_that_is_not_answered_says_so_and_a_signal_ends_it(
-    silent: ObjectStore, call: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    silent: BucketStore, call: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def ring(*_: Any) -> None:
         raise _AlarmError
@@ -47,7 +48,7 @@ def test_a_call_that_is_not_answered_says_so_and_a_signal_ends_it(
     monkeypatch.setattr(waiting, "LATE_S", 0.0)
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, 1.5)
-    given = {"put_new": ("key", b"x")}.get(call, ("key",))
+    given = {"put": ("key", b"x"), "read": ("key",)}.get(call, ())
     try:
         with caplog.at_level(logging.WARNING), pytest.raises(_AlarmError):
             list(getattr(silent, call)(*given) or ())
@@ -61,7 +62,7 @@ def test_a_password_in_the_endpoint_is_in_no_message(monkeypatch: pytest.MonkeyP
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     _environment(monkeypatch, f"http://user:{PASSWORD}@127.0.0.1:{port}")  # where nobody listens any more
-    store = ObjectStore.open(StoreUri("s3", "bucket", "out"), patient=False)
+    store = BucketStore(StoreUri("s3", "bucket", "out"), patient=False)
     with pytest.raises(StoreError) as caught:
         store.read("key")
-    assert PASSWORD not in str(caught.value) and "cannot read s3://bucket/key" in str(caught.value)
+    assert PASSWORD not in str(caught.value) and "cannot read s3://bucket/out/key" in str(caught.value)
