@@ -25,7 +25,7 @@ from scorer.scoring.signature import Signature
 from scorer.storage import InputRecord, Receipts, RunOutput, ShardWriter
 from scorer.storage.counts import FactCounts, PredicateCounts, RowCounts
 from tests.plans import made_plan, made_summary
-from tests.storage.receipts import fingerprint, receipt
+from tests.storage.receipts import fingerprint, finish_output, receipt
 
 SIGNATURE = (
     "model:made-up@0123456789ab|prec:fp32|ep:cpu|exact:no|templates:none|protocol:paper|optional:none|checks:both|"
@@ -141,7 +141,7 @@ def finish(
             finished=finished,
         )
         folder.write_run(summary.content)
-        folder.write_success()
+        finish_output(folder)
     return out
 
 

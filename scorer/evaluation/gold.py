@@ -15,8 +15,8 @@ from ..scoring.output_files import OneSignature, data_files, guarded, open_parqu
 from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
+from ..storage import SeenOutput
 from ..storage.finished import PLAN
-from ..storage.output import is_finished
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def load(path: Path, columns: Iterable[str] | None = None) -> Scored:
         raise InputError(f"the files of {path} have different columns: {e}; evaluate them one at a time") from e
     folder = path.is_dir()
     ours = folder and (path / PLAN).exists()
-    finished = not ours or is_finished(path)
+    finished = not ours or SeenOutput(path).is_finished
     return Scored(table, signatures.signature.line or None, finished, RunSummary.load(path) if folder else None)
 
 

@@ -64,11 +64,6 @@ class VerifiedOutputs:
         return receipt if receipt is not None and before == self._versions(relative) else None
 
     def _versions(self, relative: str) -> Versions:
-        store, names = self._output.store, (relative, receipt_name(relative))
-        if store.is_remote:
-            listed = self._output.receipts.listed
-            found = [listed.get(name) for name in names]
-        else:
-            found = [store.look(name) for name in names]
+        found = [self._output.receipts.entry(name) for name in (relative, receipt_name(relative))]
         one, two = ("" if entry is None else entry.version for entry in found)
         return one, two

@@ -155,8 +155,14 @@ def make_folders(folder: Path) -> None:
         sync_folder(path.parent)
 
 
-def publish(temporary: Path, path: Path, label: str, holder: Holder | None = None) -> None:
-    """Rename a complete, synced temporary file to its final name, durably.
+def publish(temporary: Path, path: Path, label: str, holder: Holder | None = None, *, replace: bool = True) -> bool:
+    """Give a complete, synced temporary file its final name, durably.
+
+    Args:
+        replace: give it the name of an earlier file. Otherwise of two processes on any machines one succeeds: the file
+            gets its name by a link, which never replaces.
+
+    Returns whether it has the name.
 
     Raises:
         OutputError: another run has taken over the output folder. OSError: the file cannot be renamed.
@@ -164,22 +170,42 @@ def publish(temporary: Path, path: Path, label: str, holder: Holder | None = Non
     crash_point(f"{label}.synced")
     if holder is not None:
         holder.check()
-    temporary.replace(path)
+    if replace:
+        temporary.replace(path)
+    else:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            temporary.replace(path)  # a file system without hard links
     crash_point(f"{label}.renamed")
     sync_folder(path.parent)
     crash_point(f"{label}.published")
+    return True
 
 
 def atomic_bytes(
-    path: Path, content: bytes, label: str = "file", holder: Holder | None = None, mode: int | None = None
-) -> None:
-    """Replace the content of a file atomically; missing folders above it are created.
+    path: Path,
+    content: bytes,
+    label: str = "file",
+    holder: Holder | None = None,
+    *,
+    mode: int | None = None,
+    replace: bool = True,
+) -> bool:
+    """Write a file atomically; missing folders above it are created.
 
     For files that the program owns; for files that a user names see :mod:`.user_files`.
 
     Args:
         holder: of the output folder that contains the file.
         mode: permissions of the file; those of a new file by default.
+        replace: also where there is a file; see :func:`publish`.
+
+    Returns whether it was written.
 
     Raises:
         OutputError: it cannot be written; an earlier file of that name is unchanged, and no temporary file is left.
@@ -193,43 +219,9 @@ def atomic_bytes(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            publish(temporary, path, label, holder)
-        except BaseException:
-            discard(temporary)
-            raise
-
-
-def create_bytes(path: Path, content: bytes, label: str, holder: Holder | None) -> bool:
-    """Write a file as :func:`atomic_bytes` does, unless there is one; tells whether it was written.
-
-    Of two processes on any machines, one writes it: the complete file gets its name by a link, which never replaces.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    with output_errors("write", path):
-        temporary, file = open_temporary(path, holder)
-        try:
-            with file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            crash_point(f"{label}.synced")
-            if holder is not None:
-                holder.check()
-            os.link(temporary, path)
-            crash_point(f"{label}.renamed")
-        except FileExistsError:
-            return False
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            temporary.replace(path)  # a file system without hard links
+            return publish(temporary, path, label, holder, replace=replace)
         finally:
             discard(temporary)
-        sync_folder(path.parent)
-        crash_point(f"{label}.published")
-    return True
 
 
 def discard(path: Path) -> None:

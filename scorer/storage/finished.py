@@ -33,13 +33,20 @@ def planned_inputs(plan: bytes, where: str) -> Mapping[str, InputRecord] | None:
         return None
 
 
+def is_output(relative: str) -> bool:
+    """Whether a path may be that of an output: not absolute, not upwards, and no part begins with ``_`` or ``.``."""
+    parts = relative.split("/")
+    return "\0" not in relative and all(part and part[0] not in "_." for part in parts)
+
+
 def check_relative(relative: str) -> None:
     """Refuse a path that would not lie below the output folder, or that is the name of one of its own files.
 
     Raises:
-        OutputError: it is absolute, goes up, or has a part that begins with ``_`` or ``.``.
+        OutputError: see :func:`is_output`.
     """
-    parts = relative.split("/")
-    if relative.startswith("/") or "\0" in relative or any(not part or part[0] in "_." for part in parts):
-        raise OutputError(f"{relative!r} is not a valid output path: it must be inside the output folder, "
-                          "and no part of it may begin with '_' or '.'")  # fmt: skip
+    if not is_output(relative):
+        raise OutputError(
+            f"{relative!r} is not a valid output path: it must be inside the output folder, and no part of it may "
+            "begin with '_' or '.'"
+        )

@@ -15,7 +15,6 @@ from .durable import (
     Holder,
     atomic_bytes,
     crash_point,
-    create_bytes,
     discard,
     file_sha256,
     output_errors,
@@ -83,23 +82,18 @@ class FolderStore:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
 
     def put(self, name: str, data: bytes, expect: str = ANY, *, label: str = "file") -> str | None:
-        path = self.place / name
-        if expect == ABSENT:
-            if not create_bytes(path, data, label, self._holder):
+        if expect not in (ANY, ABSENT):
+            there = self.look(name)
+            if there is None or there.version != expect:
                 return None
-        else:
-            there = self.look(name) if expect != ANY else None
-            if expect != ANY and (there is None or there.version != expect):
-                return None
-            atomic_bytes(path, data, label, self._holder)
+        if not atomic_bytes(self.place / name, data, label, self._holder, replace=expect != ABSENT):
+            return None
         written = self.look(name)
         return written.version if written is not None else ABSENT
 
     def upload(self, name: str, path: Path, sha256: str, expect: str = ANY) -> str | None:
         """See :class:`.store.Store`. The file lies in the folder of its name, and was synced."""
-        target = self.place / name
-        if self._holder is not None:
-            refuse_links(self._holder.root, target)
+        target = self._own(name)
         with output_errors("write", target):
             try:
                 publish(path, target, "output", self._holder)
@@ -110,9 +104,7 @@ class FolderStore:
 
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
-            path = self.place / name
-            if self._holder is not None:
-                refuse_links(self._holder.root, path)
+            path = self._own(name)
             with output_errors("remove", path):
                 try:
                     path.unlink()
@@ -120,6 +112,12 @@ class FolderStore:
                     continue
                 crash_point("removed")
                 sync_folder(path.parent)
+
+    def _own(self, name: str) -> Path:
+        """The path of a name, which no link leads away from."""
+        if self._holder is not None:
+            refuse_links(self._holder.root, self.place / name)
+        return self.place / name
 
     def sha256(self, name: str) -> str | None:
         path = self.place / name

@@ -5,26 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Literal
 
 from ..errors import OutputError
-from . import lease
 from .durable import discard, is_temporary, output_errors, refuse_links, token_of
-from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
 from .local_paths import local_path
-from .receipts import Receipts
-
-Found = Literal["absent", "empty", "ours"]
 
 
-def inspect_folder(out: Path) -> Found:
-    """What stands where the output is to go; writes nothing.
-
-    ``empty`` is also a folder in which a run ended before its plan was written.
+def is_there(out: Path) -> bool:
+    """Whether there is a folder for an output, which can be written; otherwise one can be created.
 
     Raises:
         UsageError: the path is a URI.
-        OutputError: a file, a folder with something else in it, or one that cannot be written.
+        OutputError: a file stands there, or nothing can be written.
     """
     local_path(out, "the output folder")
     with output_errors("look into", out):
@@ -36,44 +29,11 @@ def inspect_folder(out: Path) -> Found:
                 raise OutputError(f"{out} cannot be created: {above} is a file; choose another --out")
             if not os.access(above, os.W_OK | os.X_OK):
                 raise OutputError(f"{out} cannot be created: {above} cannot be written; choose another --out")
-            return "absent"
+            return False
         if not out.is_dir():
             raise OutputError(f"{out} is a file, and the output is a folder; choose another --out")
-        names = sorted(path.name for path in out.iterdir())
-        ours = (out / PLAN).is_file()
-    if not os.access(out, os.W_OK | os.X_OK):
-        raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
-    if ours:
-        return "ours"
-    own = {RUN, SUCCESS, RECEIPTS, FAILED}
-    # What begins with a dot is a file manager's or a version control's, and nothing here ever touches it.
-    strange = [name for name in names if not lease.is_lock(name) and not name.startswith(".")]
-    if _told_by_receipts(out, [name for name in strange if name not in own]):
-        return "ours"
-    if strange:
-        raise OutputError(
-            f"{out} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
-            + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
-            + "; choose a new or empty folder for --out"
-        )
-    return "empty"
-
-
-def _told_by_receipts(out: Path, names: Collection[str]) -> bool:
-    """Whether a folder without a plan is ours all the same: a receipt in it is whole, and all ``names`` in the folder
-    are those of shards with a receipt or a note."""
-    receipts = Receipts(out)
-    known = {*receipts.all(), *receipts.failed_names()}
-    tops = {relative.partition("/")[0] for relative in known}
-    return tops.issuperset(names) and any(receipts.read(relative) for relative in receipts.all())
-
-
-def is_output(relative: str) -> bool:
-    """Whether a name is one that an output may have."""
-    try:
-        check_relative(relative)
-    except OutputError:
-        return False  # a plan or receipt that somebody else wrote; it names nothing of ours
+        if not os.access(out, os.W_OK | os.X_OK):
+            raise OutputError(f"{out} cannot be written by this user; choose another --out or change its permissions")
     return True
 
 

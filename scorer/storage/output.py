@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Self
+from typing import IO, Literal, Self
 
 from ..errors import OutputError
 from ..system.closing import Closing
 from . import folder_care, lease
 from .durable import Holder, crash_point, make_folders, output_errors, require_space
-from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
+from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, is_output, planned_inputs
 from .folder import FolderStore
-from .folder_care import Found, inspect_folder, is_output
 from .lock_files import Activity, Worker
-from .objects.store import BucketStore
-from .objects.uri import Location, StoreUri
+from .objects.store import PROBE, BucketStore
+from .objects.uri import Location
 from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
 from .store import ABSENT, ANY, Entry, Store
 
-_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
+Found = Literal["absent", "empty", "ours"]
+_OWN = {RUN, SUCCESS, RECEIPTS, FAILED}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class OutputFile:
         return self.store.open(self.relative, self.entry)
 
 
-def open_store(out: Location, *, patient: bool = True) -> Store:
+def open_store(out: Location, *, patient: bool = True) -> FolderStore | BucketStore:
     """The store of an output, to be read.
 
     Raises:
@@ -69,33 +69,32 @@ def open_store(out: Location, *, patient: bool = True) -> Store:
 def inspect_output(out: Location) -> Found:
     """What stands where the output is to go; writes nothing.
 
+    ``ours`` is also what has no plan, if a receipt in it is whole, and all in it are shards with a receipt or a note.
     ``empty`` is also a place at which a run ended before its plan was written.
 
     Raises:
         UsageError: the path is a URI of an unknown kind.
         OutputError: a file, a place with something else in it, or one that cannot be written.
     """
-    return inspect_folder(out) if isinstance(out, Path) else _inspect_bucket(BucketStore(out, patient=False))
-
-
-def _inspect_bucket(store: BucketStore) -> Found:
+    if isinstance(out, Path) and not folder_care.is_there(out):
+        return "absent"
+    store = open_store(out, patient=False)
     names = store.list_top()
     if PLAN in names:
         return "ours"
-    strange = [name for name in names if name not in _OWN and not lease.is_lock(name) and not name.startswith(".")]
-    strange = [name for name in strange if not name.startswith("_probe-")]
-    if strange:
-        raise OutputError(
-            f"{store.place} is not an output of this program: it has no {PLAN}, but holds {strange[0]!r}"
-            + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
-            + "; choose a new or empty prefix for --out"
-        )
-    return "empty" if names else "absent"
-
-
-def is_finished(out: Location) -> bool:
-    """See :attr:`SeenOutput.is_finished`."""
-    return SeenOutput(out).is_finished
+    # What begins with a dot is a file manager's or a version control's, and nothing here ever touches it.
+    strange = [one for one in names if not lease.is_lock(one) and not one.startswith((".", PROBE))]
+    if not strange:
+        return "empty" if names or isinstance(out, Path) else "absent"
+    receipts = Receipts(store)
+    tops = {relative.partition("/")[0] for relative in (*receipts.all(), *receipts.failed_names())}
+    if tops.union(_OWN).issuperset(strange) and any(map(receipts.read, receipts.all())):
+        return "ours"
+    raise OutputError(
+        f"{out} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
+        + (f" and {len(strange) - 1} more" if len(strange) > 1 else "")
+        + "; choose a new or empty place for --out"
+    )
 
 
 class SeenOutput:
@@ -151,12 +150,7 @@ class SeenOutput:
 
     def stored(self, relatives: Iterable[str]) -> dict[str, str]:
         """Those of the outputs that are there, with the absolute path or the URI of each."""
-        there = self.receipts.listed if self.store.is_remote else None
-        return {
-            one: self.store.uri(one)
-            for one in relatives
-            if (one in there if there is not None else self.store.look(one) is not None)
-        }
+        return {one: self.store.uri(one) for one in relatives if self.receipts.entry(one) is not None}
 
     def outside_of(self, keep: Collection[str]) -> list[str]:
         """Relative paths of outputs that are there and not to be kept, sorted."""
@@ -179,7 +173,7 @@ class SeenOutput:
         Raises:
             OSError: there is none.
         """
-        found = self.receipts.listed.get(relative) if self.store.is_remote else self.store.look(relative)
+        found = self.receipts.entry(relative)
         if found is None:
             raise FileNotFoundError(f"{self.store.uri(relative)} is not there")
         return OutputFile(self.store, relative, found)
@@ -222,23 +216,21 @@ class RunOutput(SeenOutput, Closing):
             OutputError: not ours, not there, cannot be written, or held by another run (says by whom).
         """
         found = inspect_output(out)
-        if isinstance(out, StoreUri):
-            store = BucketStore(out)
+        store = open_store(out)
+        if isinstance(store, BucketStore):
             store.require_conditions()
-            return cls(out, store, lease.take(store, part, say))
-        if found == "absent":
+        elif found == "absent":
             if not create:
                 raise OutputError(f"{out} does not exist; create it with `scorer run`")
-            with output_errors("make", out):
-                make_folders(out)
-        folder = FolderStore(out)
-        held = lease.take(folder, part, say)
+            with output_errors("make", store.place):
+                make_folders(store.place)
+        held = lease.take(store, part, say)
         try:
             inspect_output(out)  # somebody else may have had it until a moment ago
         except OutputError:
             held.release()
             raise
-        return cls(out, folder, held)
+        return cls(out, store, held)
 
     def close(self) -> None:
         """Let go of the output."""
@@ -277,14 +269,9 @@ class RunOutput(SeenOutput, Closing):
         """Replace ``_run.json``."""
         self._write(RUN, summary, "run")
 
-    def write_success(self, receipts: Iterable[Receipt] | None = None) -> None:
+    def write_success(self, receipts: Iterable[Receipt]) -> None:
         """Say that every planned shard is done; the last thing a run writes. ``receipts``: of all of them."""
-        if receipts is None:
-            receipts = [one for one in self._planned_receipts_now() if one is not None]
         self._write(SUCCESS, digest_of(receipts).encode("ascii"), "success")
-
-    def _planned_receipts_now(self) -> list[Receipt | None]:
-        return [self.receipts.read(relative) for relative in self.receipts.all()]
 
     def _write(self, name: str, content: bytes, label: str) -> None:
         self.check()

@@ -92,6 +92,10 @@ class Receipts:
             self._listed = self._store.list()
         return self._listed
 
+    def entry(self, name: str) -> Entry | None:
+        """What has a name; in a remote store as of the last look."""
+        return self.listed.get(name) if self._store.is_remote else self._store.look(name)
+
     def forget(self) -> None:
         """Look again when something is asked."""
         self._listed = None
@@ -180,11 +184,6 @@ class Receipts:
         self.write(receipt)
         return receipt
 
-    def agrees(self, relative: str, identity: Identity, fingerprint: Fingerprint) -> Receipt | None:
-        """The receipt of a shard that is done, or ``None``; see :meth:`check`."""
-        found = self.check(relative, identity, fingerprint)
-        return found if isinstance(found, Receipt) else None
-
     def is_intact(self, receipt: Receipt) -> bool:
         """Whether a receipt's output is the file that the receipt describes.
 
@@ -194,7 +193,7 @@ class Receipts:
         relative, output = receipt.relative, receipt.output
         if receipt.counts.rows.all != output.rows:
             return False
-        there = self.listed.get(relative) if self._store.is_remote else self._store.look(relative)
+        there = self.entry(relative)
         if there is None or there.size != output.bytes:
             return False
         return there.version == output.e_tag if output.e_tag else self._store.sha256(relative) == output.sha256

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.storage.output import is_finished
+from scorer.storage import SeenOutput
 from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.faults import harness
@@ -58,7 +58,7 @@ def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
         harness.finish(worker)
     whole = tmp_path / "whole"
     harness.run(home / "data", whole, home / "bundle", "--templates", home / "templates.json")
-    assert is_finished(home / "scored")
+    assert SeenOutput(home / "scored").is_finished
     harness.assert_same(home / "scored", whole)
 
 

@@ -14,8 +14,7 @@ from scorer.errors import OutputError, UsageError
 from scorer.run.driver import run
 from scorer.run.options import RunOptions
 from scorer.scoring.plan import Plan
-from scorer.storage import Receipts
-from scorer.storage.output import is_finished
+from scorer.storage import Receipts, SeenOutput
 from scorer.storage.pieces import Piece
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
@@ -49,7 +48,7 @@ def test_a_shard_in_pieces_is_a_folder_that_is_one_table(data: Path, tmp_path: P
     whole, out = tmp_path / "whole", tmp_path / "out"
     before, after = lengths(data, whole), lengths(data, out, split_rows=8)
     assert (after.exit_code, after.summary.shards.done, after.summary.counts) == (0, 5, before.summary.counts)
-    assert list(files(out)) == [*NAMES, "deep/b.parquet"] and is_finished(out)
+    assert list(files(out)) == [*NAMES, "deep/b.parquet"] and SeenOutput(out).is_finished
     assert files(out)["deep/b.parquet"] == files(whole)["deep/b.parquet"]
     assert [pq.read_metadata(out / name).num_rows for name in NAMES] == [8, 8, 8, 1]
     expected = pq.read_table(whole / "a.parquet")
@@ -131,7 +130,7 @@ def test_an_input_that_cannot_be_opened_keeps_its_pieces(data: Path, tmp_path: P
     assert files(out) == before and Receipts(out).failed_names() == NAMES
     assert lengths(data, out, split_rows=8).exit_code == 3 and files(out) == before
     (data / "a.parquet").write_bytes(good)
-    assert lengths(data, out, split_rows=8).exit_code == 0 and is_finished(out)
+    assert lengths(data, out, split_rows=8).exit_code == 0 and SeenOutput(out).is_finished
     assert files(out) == before and Receipts(out).failed_names() == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scorer.scoring.signature import Signature
-from scorer.storage import Counts, Fingerprint, InputRecord, Maker, Receipt, WrittenFile
+from scorer.storage import Counts, Fingerprint, InputRecord, Maker, Receipt, RunOutput, WrittenFile
 from scorer.storage.counts import RowCounts
 
 NOTHING = WrittenFile("", 0, 0)
@@ -33,3 +33,9 @@ def receipt(
         created=created,
         maker=MAKER,
     )
+
+
+def finish_output(held: RunOutput) -> None:
+    """Mark an output as finished, with the receipts that it has."""
+    found = [held.receipts.read(relative) for relative in held.receipts.all()]
+    held.write_success([one for one in found if one is not None])

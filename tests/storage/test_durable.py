@@ -12,7 +12,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, ShardWriter, durable
 from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
-from tests.storage.receipts import fingerprint, receipt
+from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table
 from tests.storage.test_plan import done, plan, tree
 
@@ -98,7 +98,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
             lambda: folder.receipts.write(another),
             lambda: folder.receipts.write_failed("b.parquet", "k", "m", None),
             lambda: folder.write_run(b"{}"),
-            folder.write_success,
+            lambda: finish_output(folder),
         ]
         for attempt in attempts:
             with pytest.raises(OutputError, match="took over this output"):
@@ -123,7 +123,7 @@ LINKED: dict[str, Attempt] = {
     "_failed/deep": lambda folder: folder.receipts.clear_failed("deep/a.parquet"),
     "_plan.json": lambda folder: folder.write_plan(b"{}"),
     "_run.json": lambda folder: folder.write_run(b"{}"),
-    "_SUCCESS": lambda folder: folder.write_success(),
+    "_SUCCESS": lambda folder: finish_output(folder),
 }
 
 

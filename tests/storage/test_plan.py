@@ -20,7 +20,7 @@ from scorer.storage.store import ABSENT, ANY
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, finish, start, wait_gone
 from tests.storage.backends import files, put
-from tests.storage.receipts import fingerprint, receipt
+from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table, write
 
 
@@ -160,7 +160,7 @@ def test_plans_come_back_and_take_success_away(target: Location) -> None:
         assert held.create_plan(plan("a", seed=1)) and not held.create_plan(b"another")
         done(held, "a")
         held.write_run(b"{}")
-        held.write_success()
+        finish_output(held)
         assert held.is_finished and held.remove_stale({"a"}) == []
         assert held.read("_plan.json") == plan("a", seed=1) and list(peek(target)) == ["a"]
         held.write_plan(plan("a", seed=2))
@@ -189,7 +189,7 @@ def test_outputs_whose_input_is_gone_are_removed(target: Location) -> None:
         held.receipts.write_failed("bad.parquet", "crashed", "m", None)
         held.receipts.write_failed("keep.parquet", "crashed", "m", None)
         held.receipts.forget()
-        held.write_success()
+        finish_output(held)
         put(target, "notes.txt", b"somebody's")
         removed = held.remove_stale(["keep.parquet"])
         assert removed == ["2026/01/gone.parquet", "2026/gone.parquet", "2026/planned.parquet", "bad.parquet"]
@@ -226,7 +226,7 @@ def test_killed_while_removing_what_is_stale(tmp_path: Path) -> None:
     with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(folder, "a.parquet")
-        folder.write_success()
+        finish_output(folder)
     status, _, errors = finish(STALE, str(tmp_path), D2T_SCORER_CRASH_AT="stale.receipt_removed")
     assert (status, errors) == (97, "")
     assert tree(tmp_path) == ["_lock", "_plan.json", "_receipts", "a.parquet"]  # no receipt, no _SUCCESS
@@ -249,7 +249,7 @@ with RunOutput.open(Path(sys.argv[1])) as folder:
 def test_killed_while_replacing_the_plan(tmp_path: Path, point: str, seed: int) -> None:
     with RunOutput.open(tmp_path) as folder:
         folder.write_plan(b"1")
-        folder.write_success()
+        finish_output(folder)
     assert finish(PLAN, str(tmp_path), D2T_SCORER_CRASH_AT=point)[0] == 97
     assert (tmp_path / "_plan.json").read_text() == str(seed)
     assert not (tmp_path / "_SUCCESS").exists()
@@ -288,7 +288,7 @@ def test_success_counts_only_while_it_agrees_with_plan_and_receipts(target: Loca
         held.write_plan(plan("a", "b"))
         done(held, "a")
         done(held, "b")
-        held.write_success()
+        finish_output(held)
         assert SeenOutput(target).is_finished
         done(held, "b", output=WrittenFile("f" * 64, 1, 3))
         assert not SeenOutput(target).is_finished
@@ -309,7 +309,7 @@ def test_a_shard_is_set_aside_and_done_again(target: Location) -> None:
         done(held, "a")
         held.receipts.clear_failed("a")
         assert held.receipts.read("a") == receipt("a") and held.receipts.failed_names() == []
-        held.write_success()
+        finish_output(held)
         held.set_aside("a")
         assert SeenOutput(target).why_unfinished() == "it has no _SUCCESS" and held.receipts.read("a") is None
 

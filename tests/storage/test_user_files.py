@@ -19,7 +19,7 @@ from scorer.storage.user_files import check_user_file, staged, write_user_file
 from scorer.system.codec import encode
 from tests.plans import made_plan
 from tests.processes import LIMIT_S
-from tests.storage.receipts import receipt
+from tests.storage.receipts import finish_output, receipt
 from tests.storage.tables import rows_table
 
 
@@ -219,7 +219,7 @@ def out(tmp_path: Path) -> Path:
         written = ShardWriter(folder.path / "a.parquet", rows_table(1).schema).commit()
         folder.receipts.write(receipt("a.parquet", output=written))
         folder.write_run(b"{}")
-        folder.write_success()
+        finish_output(folder)
     return tmp_path / "out"
 
 

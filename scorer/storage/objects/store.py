@@ -38,6 +38,8 @@ LARGEST_PUT = 5 << 30
 SMALL_BYTES = 1 << 20
 SMALL_S, BULK_S = 60, 1800
 """Longest time of a request that moves at most :data:`SMALL_BYTES`, or a plan, and of any other, in seconds."""
+PROBE = "_probe-"
+"""Begin of the names of the objects with which :meth:`BucketStore.require_conditions` tests a store."""
 _ATTEMPTS = 6
 _PART = 32 << 20
 _AHEAD = 8 << 20
@@ -178,7 +180,7 @@ class BucketStore:
         Raises:
             StoreError: it writes them all the same, or cannot be reached or written to.
         """
-        name = f"_probe-{secrets.token_hex(8)}"
+        name = f"{PROBE}{secrets.token_hex(8)}"
         first = second = again = stale = None
         try:
             first = self._put(name, b"first", ABSENT)
