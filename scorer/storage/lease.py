@@ -145,10 +145,10 @@ class Lease:
     def _give_back(self) -> None:
         if self._thread.ident is not None:
             self._thread.join()  # a heartbeat on its way would write the line again
-        with suppress(OSError, OutputError):
+        with suppress(OutputError):
             if self._is_mine():
                 if self._lock is not None:
-                    self._lock.write(b"")
+                    self._lock.clear()
                 else:
                     self._store.delete([self._name])
         if self._lock is not None:
@@ -160,7 +160,7 @@ class Lease:
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_S):
-            with suppress(OSError, OutputError):  # the store is away; :meth:`check` looks again before a write
+            with suppress(OutputError):  # the store is away; :meth:`check` looks again before a write
                 # In a folder not after a takeover: the heartbeat would be taken for that of the new holder.
                 self._lost = self._lost or (self._lock is not None and not self._is_mine()) or not self._write()
             if self._lost:

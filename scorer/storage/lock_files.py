@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -100,8 +101,8 @@ class FileLock:
     Child processes do not inherit the descriptor, so that no child keeps the lock after its parent has ended.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._file = descriptor
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path, self._file = path, descriptor
 
     @classmethod
     def take(cls, path: Path) -> Self | None:
@@ -120,13 +121,22 @@ class FileLock:
             except OSError:
                 os.close(file)
                 raise
-        return cls(file)
+        return cls(path, file)
 
     def write(self, block: bytes) -> None:
-        """Replace what the file says, in place: another file of this name would not have the flock."""
-        os.pwrite(self._file, block, 0)
-        os.ftruncate(self._file, len(block))
-        os.utime(self._file)  # network file systems then write it at once
+        """Replace what the file says, in place: another file of this name would not have the flock.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        with output_errors("write", self._path):
+            os.pwrite(self._file, block, 0)
+            os.utime(self._file)  # network file systems then write it at once
+
+    def clear(self) -> None:
+        """Let the file say nothing, as far as possible."""
+        with suppress(OSError):
+            os.ftruncate(self._file, 0)
 
     def close(self) -> None:
         """Release the flock. The file is kept: if it were removed, two processes could lock two files of one name."""
