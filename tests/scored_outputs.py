@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import convert
 
-from scorer.metric.columns import OUTPUT
+from scorer.metric.checks import OMISSION, Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.keys import row_keys
-from scorer.metric.rows import Rows
-from scorer.metric.verdict import FINE, ROUGH
+from scorer.metric.templates import Templates
+from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.signature import Signature
+from scorer.status import SCORED
 from scorer.storage import InputRecord, Receipts, RunOutput, ShardWriter
 from scorer.storage.counts import FactCounts, PredicateCounts, RowCounts
 from tests.plans import made_plan, made_summary
@@ -52,58 +53,16 @@ def scored(
     """
     names = names or ColumnNames()
     rows = find_columns(table.schema, names).rows(table)
-    made = _columns(rows, fact_entailment, text_entailment, {**rows.errors, **(errors or {})})
-    for field in OUTPUT:
-        table = table.append_column(field.with_name(names.prefix + field.name), made[field.name])
+    rows.errors.update(errors or {})
+    checks = build_checks(rows, Templates(), Options())
+    probabilities = np.full((len(checks), 3), np.nan, np.float32)
+    about_fact = checks.kind == OMISSION
+    probabilities[about_fact, ENTAILMENT] = np.array(fact_entailment, np.float32)[checks.fact[about_fact]]
+    probabilities[~about_fact, ENTAILMENT] = np.array(text_entailment, np.float32)[checks.row[~about_fact]]
+    verdicts = decide(rows, checks, probabilities, np.full(len(checks), SCORED, np.int8))
+    for field, column in zip(OUTPUT, to_columns(rows, verdicts), strict=True):
+        table = table.append_column(field.with_name(names.prefix + field.name), column)
     return table
-
-
-def _columns(rows: Rows, fact_entailment: Any, text_entailment: Any, errors: Mapping[int, str]) -> dict[str, pa.Array]:
-    """Labels from probabilities; blank texts and errors as the metric has them. By name, as in ``OUTPUT``."""
-    n, offsets = len(rows), rows.triples.offsets
-    facts, texts = np.array(fact_entailment, np.float32), np.array(text_entailment, np.float32)
-    owner = np.repeat(np.arange(n), rows.triples.lengths)
-    broken = np.zeros(n, bool)
-    broken[list(errors)] = True
-    blank = np.array([text is not None and not text.strip() for text in rows.texts] + [False], bool)[rows.text_codes]
-    blank &= ~broken
-    unscored = broken | blank
-    omitted = (facts < 0.5) | blank[owner]
-    omission = np.zeros(n, bool)
-    omission[owner[omitted]] = True
-    fine = omission + 2 * ((texts < 0.5) & ~blank)
-    confidence = texts.copy()
-    np.minimum.at(confidence, owner, facts)
-    confidence[blank] = 0.0
-    kept = omitted & ~broken[owner]
-    places = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
-    positions = np.arange(len(owner)) - offsets[:-1][owner]
-    checked = ~unscored[owner]
-    lengths = np.concatenate([[0], np.cumsum(np.bincount(owner[checked], minlength=n))])
-    notes = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8), mask=~blank), ["empty_text"])
-    said: list[str | None] = [None] * n
-    for row, kind in errors.items():
-        said[row] = kind
-
-    def lists(ends: Any, values: pa.Array, valid: Any) -> pa.Array:
-        return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), values, mask=pa.array(~valid))
-
-    def labels(codes: Any, words: tuple[str, ...]) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8), mask=broken), list(words))
-
-    return {
-        "fine": labels(fine, FINE),
-        "rough": labels(np.minimum(fine, 1), ROUGH),
-        "confidence": pa.array(confidence, mask=broken),
-        "omitted": lists(places, pa.array(positions[kept].astype(np.int32)), ~broken),
-        "fact_entailment": lists(lengths, pa.array(facts[checked]), ~unscored),
-        "text_entailment": pa.array(texts, mask=unscored),
-        "all_facts_entailment": pa.nulls(n, pa.float32()),
-        "error": pa.array(said, pa.string()),
-        "note": notes.dictionary_decode(),
-        "reused": pa.array(np.zeros(n, bool)),
-        "row_key": row_keys(rows),
-    }
 
 
 def finish(

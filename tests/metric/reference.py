@@ -1,9 +1,18 @@
-"""The metric again, one row at a time, as a reader of the paper would write it: the yardstick for the columnar code."""
+"""The metric again, one row at a time, as a reader of the paper would write it: the yardstick for the columnar code.
+
+And what tests need for sentences: words for tokens, full stops for ends of sentences.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from scorer.metric.checks import KIND_NAMES, Checks
 
 TRIPLE = tuple[str, str, str]
 
@@ -57,3 +66,21 @@ def judge(
     hallucination = any(not ok for kind, ok in passed if kind == "hallucination")
     fine = "+".join(name for name, on in (("omission", omission), ("hallucination", hallucination)) if on) or "OK"
     return Expected(fine, min(e for _, (_, _, e) in asked), omitted, None, None)
+
+
+def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """A tokenizer whose tokens are words."""
+    return np.array([len(text.split()) for text in texts], np.int64)
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    """Sentences that end with a full stop."""
+    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
+
+
+def asked(checks: Checks) -> list[tuple[int, str, str, str]]:
+    """(row, kind, premise, hypothesis) of every check."""
+    return [
+        (int(row), KIND_NAMES[kind], checks.texts[p], checks.texts[h])
+        for row, kind, p, h in zip(checks.row, checks.kind, checks.premise, checks.hypothesis, strict=True)
+    ]

@@ -8,30 +8,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import TemplateError
-from scorer.metric.checks import KIND_NAMES, Checks, Options, build_checks
+from scorer.metric.checks import Options, build_checks
 from scorer.metric.rows import INVALID_SELECTION, from_arrow, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.triples import from_lists, from_python
+from tests.metric.reference import asked
 
 A, B = ("X", "p", "a"), ("X", "q", "b")
 FACT_A, FACT_B = "The p of X is a.", "The q of X is b."
 
 
-def listed(checks: Checks) -> list[tuple[int, str, str, str]]:
-    return [
-        (
-            int(checks.row[c]),
-            KIND_NAMES[checks.kind[c]],
-            checks.texts[checks.premise[c]],
-            checks.texts[checks.hypothesis[c]],
-        )
-        for c in range(len(checks))
-    ]
-
-
 def test_the_released_code_asks_for_all_facts_at_once_as_well() -> None:
     checks = build_checks(from_pairs([([A, B], "text")]), Templates(), Options(protocol="nlgi_eval"))
-    assert listed(checks) == [
+    assert asked(checks) == [
         (0, "omission", "text", FACT_A),
         (0, "omission", "text", FACT_B),
         (0, "hallucination", f"{FACT_A} {FACT_B}", "text"),
@@ -43,20 +32,20 @@ def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> Non
     optional = parse_optional(["p=a"])
     rows = from_pairs([([A, B], "text"), ([A], "text")])
     paper = build_checks(rows, Templates(), Options(optional=optional))
-    assert listed(paper) == [
+    assert asked(paper) == [
         (0, "omission", "text", FACT_B),
         (0, "hallucination", f"{FACT_A} {FACT_B}", "text"),
         (1, "hallucination", FACT_A, "text"),
     ]
     code = build_checks(rows, Templates(), Options(protocol="nlgi_eval", optional=optional))
-    assert listed(code)[len(paper) :] == [(0, "all_facts", "text", FACT_B)]
+    assert asked(code)[len(paper) :] == [(0, "all_facts", "text", FACT_B)]
 
 
 def test_the_omission_side_can_be_switched_off() -> None:
     checks = build_checks(
         from_pairs([([A, B], "t")]), Templates(), Options(protocol="nlgi_eval", sides="hallucination")
     )
-    assert [kind for _, kind, _, _ in listed(checks)] == ["hallucination"]
+    assert [kind for _, kind, _, _ in asked(checks)] == ["hallucination"]
 
 
 def test_a_selection_limits_both_sides() -> None:
@@ -64,7 +53,7 @@ def test_a_selection_limits_both_sides() -> None:
     selected = pa.array([[1], None, [], [2], [0, 0]], pa.list_(pa.int32()))
     rows = from_arrow(triples, pa.array(["t"] * 5), selected)
     assert rows.errors == {2: "no_triples", 3: INVALID_SELECTION}
-    assert listed(build_checks(rows, Templates(), Options())) == [
+    assert asked(build_checks(rows, Templates(), Options())) == [
         (0, "omission", "t", FACT_B),
         (1, "omission", "t", FACT_A),
         (1, "omission", "t", FACT_B),
@@ -97,7 +86,7 @@ def test_a_missing_template_can_be_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "templates", "protocol", "asked", "unique"),
+    ("file", "templates", "protocol", "pairs", "unique"),
     [
         ("e2e_primary", "e2e", "nlgi_eval", 61_593, 58_537),
         ("e2e_primary", "e2e", "paper", 53_802, 51_038),
@@ -108,7 +97,7 @@ def test_a_missing_template_can_be_refused() -> None:
     ],
 )
 def test_pair_counts_of_the_public_data(
-    shared_data: Path, file: str, templates: str, protocol: str, asked: int, unique: int
+    shared_data: Path, file: str, templates: str, protocol: str, pairs: int, unique: int
 ) -> None:
     """The counts were taken independently of this code; they are for rows that have a text."""
     table = pq.read_table(shared_data / f"{file}.parquet")
@@ -118,6 +107,6 @@ def test_pair_counts_of_the_public_data(
     blank = rows.triples.lengths[checks.blank]
     # The counts asked about empty texts too; this program judges them without asking.
     not_asked = int((blank + 1 + (protocol == "nlgi_eval")).sum())
-    assert len(checks) + not_asked == asked
+    assert len(checks) + not_asked == pairs
     if not not_asked:
         assert len(np.unique(checks.premise.astype(np.int64) << 32 | checks.hypothesis)) == unique

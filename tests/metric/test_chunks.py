@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.metric.chunks import Span, chunks_of, one_line, sentences_of, units_of
+from tests.metric.reference import split
 
 
 def words(texts: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -27,10 +27,6 @@ def characters(texts: Sequence[str]) -> npt.NDArray[np.int64]:
 def merging(texts: Sequence[str]) -> npt.NDArray[np.int64]:
     """One whose tokens do not add up: each pair of words next to each other costs a token more."""
     return np.array([max(2 * len(text.split()) - 1, 0) for text in texts], np.int64)
-
-
-def split(text: str) -> list[Span]:
-    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
 
 
 def chunked(document: str, most: int, measure: object) -> list[Span]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scorer.metric.checks import Checks
-from scorer.metric.columns import to_columns, to_details, to_mean_entailment, to_sentences
+from scorer.metric.columns import OUTPUT, to_columns, to_details, to_mean_entailment, to_sentences
 from scorer.metric.document_checks import MOST_PAIRS, document_checks
 from scorer.metric.documents import from_documents
 from scorer.metric.keys import row_keys
@@ -20,16 +18,9 @@ from scorer.metric.sentences import Room, SentenceSide
 from scorer.metric.subset import take
 from scorer.metric.verdict import decide
 from scorer.status import NOT_FINITE, SCORED
+from tests.metric.reference import count, split
 
 LIMIT = 60
-
-
-def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    return np.array([len(text.split()) for text in texts], np.int64)
-
-
-def split(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
 
 
 def ask(rows: Rows, limit: int = LIMIT, truncates: bool = False) -> Checks:
@@ -48,14 +39,12 @@ def answers(checks: Checks) -> npt.NDArray[np.float32]:
 def judged(rows: Rows, checks: Checks, status: npt.NDArray[np.int8] | None = None) -> list[dict[str, Any]]:
     known = status if status is not None else np.full(len(checks), SCORED, np.int8)
     verdicts = decide(rows, checks, answers(checks), known, omission_side=False)
-    columns = dict(zip(OUTPUT_NAMES, to_columns(rows, verdicts), strict=True))
+    columns = dict(zip(OUTPUT.names, to_columns(rows, verdicts), strict=True))
     columns |= {"sentences": to_sentences(rows, checks, verdicts), "mean_entailment": to_mean_entailment(verdicts)}
     columns |= {"details": to_details(rows, checks, answers(checks), known)}
     return pa.table(columns).to_pylist()
 
 
-OUTPUT_NAMES = ("fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "all_facts_entailment",
-                "error", "note", "reused", "row_key")  # fmt: skip
 DOCUMENT = " ".join(f"Sentence {i} of the document has {i} things." for i in range(30))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,37 +9,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from scorer.metric.checks import KIND_NAMES, SENTENCE, Checks, Options, build_checks
+from scorer.metric.checks import SENTENCE, Checks, Options, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.rows import Rows, from_pairs
 from scorer.metric.sentences import Room, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
+from tests.metric.reference import asked, count, split
 
 TEMPLATES = Templates.from_dict({"PTS": "<subject> scored <object> points.", "REB": "<subject> got <object> rebounds."})
 ANN, BOB = ("Ann Ash", "PTS", "9"), ("Bob Birch", "REB", "4")  # five words each
 TEXT = "Ann Ash scored 9 points. Bob Birch got 5 rebounds."  # two sentences of five words
 
 
-def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    return np.array([len(text.split()) for text in texts], np.int64)
-
-
-def split(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"[^\s.][^.]*\.?", text)]
-
-
 def ask(rows: Rows, limit: int, *, checks: Options | None = None) -> Checks:
     options = checks or Options(sides="hallucination")
     return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, Room(limit, count, count)))
-
-
-def asked(checks: Checks) -> list[tuple[int, str, str, str]]:
-    return [
-        (int(row), KIND_NAMES[kind], checks.texts[p], checks.texts[h])
-        for row, kind, p, h in zip(checks.row, checks.kind, checks.premise, checks.hypothesis, strict=True)
-    ]
 
 
 ALL = "Ann Ash scored 9 points. Bob Birch got 4 rebounds."
