@@ -75,13 +75,15 @@ def _ask(use: Use, model: Path, grid: Grid, budget: int | None) -> dict[str, Any
     asked = {
         "bundle": str(use.bundle.path.absolute()),
         "sha256": use.bundle.sha256,
-        "precision": use.precision,
-        "layout": use.layout,
-        "attention": use.attention,
-        "device_memory": use.device_memory,
-        "device": str(use.device),
-        "threads": use.threads,
-        "step": grid.step,
+        "engine": {
+            "device": str(use.device),
+            "precision": use.precision,
+            "layout": use.layout,
+            "attention": use.attention,
+            "device_memory": use.device_memory,
+            "threads": use.threads,
+            "step": grid.step,
+        },
         "budget": budget,
         # Stacks of threads are reserved and hardly used.
         "memory": memory + (2 << 30) + use.threads * (16 << 20) if use.device.row.limits_smoke_test else None,

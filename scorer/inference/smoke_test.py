@@ -68,18 +68,7 @@ def _try(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(bundle: Bundle, asked: dict[str, Any], budget: int | None) -> Engine:
-    return Engine(
-        bundle,
-        device=asked["device"],
-        precision=asked["precision"],
-        threads=asked["threads"],
-        step=asked["step"],
-        token_budget=budget,
-        layout=asked["layout"],
-        attention=asked["attention"],
-        device_memory=asked["device_memory"],
-        in_smoke_test=True,
-    )
+    return Engine(bundle, **asked["engine"], token_budget=budget, in_smoke_test=True)
 
 
 def _say_that_it_moves(replies: int) -> None:

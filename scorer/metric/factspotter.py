@@ -10,14 +10,12 @@ The string is written as the authors' training code writes it: in lower case, tr
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
 from ..errors import MissingDependencyError
+from .templates import in_words
 from .triples import Triple
-
-_CAMEL = re.compile(r"([a-z])([A-Z])")
 
 
 def require() -> None:
@@ -31,8 +29,8 @@ def require() -> None:
 
 def parts(triple: Triple) -> Triple:
     """The parts of a triple as the classifier reads them."""
-    predicate = _CAMEL.sub(r"\1 \2", triple.predicate)
-    return Triple(*(_plain(part.replace("_", " ")) for part in (triple.subject, predicate, triple.object)))
+    subject, value = (part.replace("_", " ") for part in (triple.subject, triple.object))
+    return Triple(*map(_plain, (subject, in_words(triple.predicate), value)))
 
 
 def describe(triple: Triple) -> str:

@@ -22,6 +22,7 @@ from ..errors import TemplateError, UsageError
 from ..system.arguments import described, strings
 from ..system.files import read_small
 from .triples import Triple
+from .values import unique_keys
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024
@@ -85,13 +86,11 @@ class Templates:
             TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
         """
         try:
-            data = json.loads(read_small(Path(path), LARGEST_FILE).decode("utf-8-sig"), object_pairs_hook=_no_key_twice)
+            data = json.loads(read_small(Path(path), LARGEST_FILE).decode("utf-8-sig"), object_pairs_hook=unique_keys)
         except OSError as e:
             raise TemplateError(f"template file {path}: {e.strerror or e}; give a readable JSON file") from e
-        except _KeyTwiceError as e:
-            raise TemplateError(f"template file {path}: the key {e.args[0]!r} occurs twice; remove one") from e
-        except (UnicodeDecodeError, RecursionError, ValueError) as e:
-            raise TemplateError(f"template file {path} is not UTF-8 JSON ({e}); fix it or pass another file") from e
+        except (RecursionError, ValueError) as e:
+            raise TemplateError(f"template file {path} is not valid JSON ({e}); fix it or pass another file") from e
         return cls.from_dict(data, str(path))
 
     @classmethod
@@ -205,30 +204,19 @@ def written(pattern: Pattern) -> str:
     return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
 
 
+def in_words(predicate: str) -> str:
+    """A predicate as words: divided at ``_``, and where a capital follows a small letter."""
+    return _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
+
+
 def _backoff(predicate: str) -> Pattern:
-    """The general template (the paper, section 3), with the predicate as words."""
-    words = _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
-    return (f"The {words} of ", "subject", " is ", "object", ".")
+    """The general template (the paper, section 3)."""
+    return (f"The {in_words(predicate)} of ", "subject", " is ", "object", ".")
 
 
 def _unquote(value: str) -> str:
     match = _QUOTED.fullmatch(value)
     return match[1] if match else value
-
-
-class _KeyTwiceError(ValueError):
-    """A key that occurs twice in one object; Python's reader would keep the last."""
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _KeyTwiceError(key)
-            seen.add(key)
-    return found
 
 
 def _plain(value: Any) -> dict[Any, Any]:

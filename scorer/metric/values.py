@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
@@ -39,16 +40,21 @@ def parse_json(text: str, constant: Callable[[str], Any] = str) -> Any:
         ValueError: it is none, is nested too deeply, or has a key twice.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=unique_keys, parse_int=str, parse_float=str, parse_constant=constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, where Python's reader would keep the last of two values.
+
+    Raises:
+        ValueError: a key occurs twice.
+    """
     found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} occurs twice")
+    if len(found) < len(pairs):
+        times = Counter(name for name, _ in pairs)
+        raise ValueError(f"the key {next(name for name in times if times[name] > 1)!r} occurs twice")
     return found
 
 
