@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu import settings
 from benchmarks.runners import ours
 from benchmarks.sample import write_sample
 from scorer.inference.bundle import Bundle
-from tests.bundles import RESTAURANTS, make_bundle
+from tests.bundles import make_bundle
 from tests.inference.packed_graph import make_packed_bundle
 
 
@@ -26,16 +25,6 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def with_options(spec: dict[str, Any], **options: Any) -> dict[str, Any]:
     return {**spec, "options": {"precision": "fp32", **options}}
-
-
-@pytest.mark.slow
-def test_exact_answers_are_those_of_fp32(spec: dict[str, Any]) -> None:
-    asked = settings.labels("int8")
-    real = {**spec, "bundle": str(RESTAURANTS)}
-    found = {s.name: ours.engine_pairs(with_options(real, **s.options), {})() for s in asked}
-    assert set(found) == {"engine-fp32", "engine-int8", "engine-int8-exact"}
-    labels = {name: probabilities.argmax(axis=1).tolist() for name, probabilities in found.items()}
-    assert labels["engine-int8-exact"] == labels["engine-fp32"]
 
 
 def test_calls_that_hold_more_than_their_pairs_give_the_same_answers(spec: dict[str, Any], tmp_path: Path) -> None:

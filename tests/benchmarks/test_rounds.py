@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks import results
 from benchmarks.rounds import Group, run_rounds
-from benchmarks.runners.common import choose
 from benchmarks.sample import Sample, write_sample
 from benchmarks.settings import Setting
 from scorer.inference.bundle import Bundle
@@ -78,20 +77,3 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: P
     assert "nowhere" in by_name["gone"]["error"]
     assert by_name["unmade"]["error"] == "openvino: not installed"
     assert "a peer that is not installed" in results.table(results.summarise(group))
-
-
-def test_the_fastest_candidate_is_chosen() -> None:
-    asked = []
-
-    def attempt(candidate: int, positions: list[int]) -> None:
-        asked.append(candidate)
-        sum(range(candidate))
-
-    assert choose([3_000_000, 10], attempt, [5, 6, 7, 8], count=2) == 10
-    assert choose([("calls", 3_000_000), ("streams", 10)], lambda way, _: attempt(way[1], []), [5, 6]) == (
-        "streams",
-        10,
-    )
-    asked.clear()
-    assert choose([7], attempt, [5, 6, 7, 8]) == 7
-    assert asked == [7]  # warmed up, not timed

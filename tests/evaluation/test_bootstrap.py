@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scorer.evaluation.bootstrap import drawn_rows, percentiles
+from scorer.evaluation.bootstrap import percentiles
 from scorer.evaluation.figures import collapse, confusion, intervals, macro_f1
 
 RNG = np.random.default_rng(11)
@@ -46,11 +46,3 @@ def test_percentiles_need_most_samples() -> None:
     assert percentiles(np.arange(1001.0)) == [25.0, 975.0]
     assert percentiles(np.array([1.0, np.nan])) is None
     assert percentiles(np.zeros(0)) is None
-
-
-def test_samples_take_whole_inputs() -> None:
-    inputs = np.array([5, 2, 5, 9, 2, 5])
-    for rows in drawn_rows(inputs, 20):
-        drawn = np.bincount(rows, minlength=6)
-        for value in (2, 5, 9):
-            assert len(set(drawn[inputs == value])) == 1

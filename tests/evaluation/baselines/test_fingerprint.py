@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from msgspec.structs import replace
 
 from scorer.evaluation.baselines import judges, reference_judges
 from scorer.evaluation.baselines.reference_counts import ReferenceCounts
@@ -78,12 +77,7 @@ def test_a_baseline(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = of_baseline(kind(**given))
     found = [of_baseline(kind(**{**given, **change})) for change in changes]
     found += [of_baseline(kind(**given), names) for names in (ColumnNames(text="t2", mr="mr"), ColumnNames(mr="m2"))]
-    for one in found:
-        assert one != plain and found.count(one) == 1
-        # Nor only in the line of the signature, which shows twelve digits of a digest.
-        assert replace(one, signature=plain.signature, signature_parts=plain.signature_parts) != plain or (
-            one.signature_parts != plain.signature_parts
-        )
+    assert plain not in found and all(found.count(one) == 1 for one in found)
 
 
 def test_a_ranking() -> None:

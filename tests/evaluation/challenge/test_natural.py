@@ -73,13 +73,10 @@ def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(InputError, match="none of the files"):
+        judge_natural(tmp_path, cast(Scorer, Truthful()))
     pq.write_table(pa.table(columns), tmp_path / "paws_wiki_dev_test.parquet")
     with pytest.raises(error, match="paws_wiki_dev_test"):
-        judge_natural(tmp_path, cast(Scorer, Truthful()))
-
-
-def test_a_folder_without_the_sets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none of the files"):
         judge_natural(tmp_path, cast(Scorer, Truthful()))
 
 
