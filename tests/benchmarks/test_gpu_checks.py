@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.gpu import questions
 from benchmarks.gpu.__main__ import main
-from benchmarks.runners import session
+from benchmarks.runners import ours, session
+from benchmarks.sample import write_sample
+from scorer.inference.bundle import Bundle
 from tests.inference.packed_graph import make_packed_bundle
 
 
@@ -35,6 +39,19 @@ def test_copies_between_devices_are_counted() -> None:
     ]
     events += [{"cat": "Node", "name": "Gemm_fence_before", "args": {}}, {"cat": "Session", "name": "model_run"}]
     assert session.nodes_that_ran(events) == {"CPU": {"Shape": 1}, "CUDA": {"Gemm": 2, "MemcpyToHost": 1}}
+
+
+def test_padded_and_packed_layout_give_the_same_answers(bundle: Path, tmp_path: Path) -> None:
+    """The bare session, with a packed graph that a CPU runs."""
+    sample = write_sample(tmp_path, Bundle.load(bundle), pairs=40, systems=1, seed=1)
+    asked = {"bundle": str(bundle), "pairs": sample.pairs_file, "device": "cpu", "threads": 1}
+    options = {"precision": "fp16", "in_smoke_test": True, "token_budget": 2048}
+    chosen: dict[str, Any] = {}
+    expected, _ = ours.bare_session({**asked, "options": {**options, "layout": "padded"}}, {})()
+    found, _ = ours.bare_session({**asked, "options": {**options, "layout": "packed"}}, chosen)()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    assert (chosen["layout"], chosen["attention"]) == ("packed", "PackedMultiHeadAttention")
+    assert 0 <= chosen["padding"] < 1
 
 
 @pytest.mark.slow

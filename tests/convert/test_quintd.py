@@ -58,12 +58,7 @@ EXPECTED: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
     "ice_hockey": (
         HOCKEY,
         "A – B",
-        [
-            ("home team.name", "A"),
-            ("home team.short name", "a"),
-            ("away team.name", "B"),
-            ("home score.period1", "2"),
-        ],
+        [("home team.name", "A"), ("home team.short name", "a"), ("away team.name", "B"), ("home score.period1", "2")],
     ),
 }
 

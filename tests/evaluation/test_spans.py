@@ -41,22 +41,36 @@ def test_overlaps_are_those_that_share_a_character(one: list[tuple[str, int, int
     assert overlaps(spans(one), spans(other)).tolist() == expected
 
 
-# Two texts of three sentences of ten characters each, and one that nobody annotated.
-OUT = pa.table(
-    {
-        "text_id": ["t1", "t2", "t3"],
-        "system": ["s", "r", "s"],
-        "text": ["A" * 30, "B" * 30, "C" * 30],
-        "sentences": pa.array(
-            [
-                [{"start": i * 10, "end": i * 10 + 9, "entailment": e} for i, e in enumerate(row)]
-                for row in ([0.9, 0.1, 0.2], [0.4, None, 0.6], [0.0, 0.0, 0.0])
-            ],
-            SENTENCES.type,
-        ),
-    }
+def write(path: Path, columns: str, rows: list[tuple[Any, ...]]) -> Path:
+    """A file of rows: Parquet, CSV or TSV by its name. ``columns``: their names with blanks between."""
+    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(columns.split())})
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        pacsv.write_csv(table, path, pacsv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
+    return path
+
+
+def scored_texts(texts: dict[str, tuple[str, list[tuple[int, int, float | None]]]], **columns: Any) -> pa.Table:
+    """The output of a run with ``--sentences``: by id each text, and its sentences with P(entailment)."""
+    names = ("start", "end", "entailment")
+    sentences = [[dict(zip(names, one, strict=True)) for one in found] for _, found in texts.values()]
+    made = {"text_id": list(texts), "text": [text for text, _ in texts.values()]}
+    return pa.table({**made, "sentences": pa.array(sentences, SENTENCES.type), **columns})
+
+
+def of_ten(letter: str, *entailments: float | None) -> tuple[str, list[tuple[int, int, float | None]]]:
+    """A text with sentences of ten characters each."""
+    return letter * 10 * len(entailments), [(i * 10, i * 10 + 9, e) for i, e in enumerate(entailments)]
+
+
+# Two texts of three sentences, and one that nobody annotated.
+OUT = scored_texts(
+    {"t1": of_ten("A", 0.9, 0.1, 0.2), "t2": of_ten("B", 0.4, None, 0.6), "t3": of_ten("C", 0.0, 0.0, 0.0)},
+    system=["s", "r", "s"],
 )
-GOLD = [  # text, start, end, category
+PLACED = "text_id char_start char_end category"
+GOLD = [
     ("t1", 10, 12, "number"),
     ("t1", 15, 18, "number"),
     ("t1", 1, 3, "Not checkable"),
@@ -65,15 +79,10 @@ GOLD = [  # text, start, end, category
 ]
 
 
-def gold_table(rows: list[tuple[Any, ...]] = GOLD) -> pa.Table:
-    names = ("text_id", "char_start", "char_end", "category")
-    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    pq.write_table(gold_table(), tmp_path / "gold.parquet")
-    return save(OUT, tmp_path / "out" / "x.parquet").parent, tmp_path / "gold.parquet"
+    gold = write(tmp_path / "gold.parquet", PLACED, GOLD)
+    return save(OUT, tmp_path / "out" / "x.parquet").parent, gold
 
 
 def test_figures_by_hand(files: tuple[Path, Path]) -> None:
@@ -103,18 +112,14 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     assert lines[0]["flag_everything"]["recall"] == 1.0
 
 
-@pytest.mark.parametrize(("kind", "with_units"), [("parquet", True), ("csv", False), ("tsv", True)])
+@pytest.mark.parametrize(("kind", "with_units"), [("csv", False), ("tsv", True)])
 def test_spans_of_another_metric(tmp_path: Path, kind: str, with_units: bool) -> None:
     rows = [("t1", 10, 19, True), ("t1", 20, 29, True), ("t2", 0, 9, False), ("t9", 0, 9, True)]
-    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("text_id", "start", "end", "flagged"))})
-    if not with_units:
-        table = table.filter(table["flagged"]).drop_columns("flagged")
-    flags, gold = tmp_path / f"flags.{kind}", tmp_path / f"gold.{kind}"
-    for made, path in ((table, flags), (gold_table(), gold)):
-        if kind == "parquet":
-            pq.write_table(made, path)
-        else:
-            pacsv.write_csv(made, path, pacsv.WriteOptions(delimiter="\t" if kind == "tsv" else ","))
+    gold = write(tmp_path / f"gold.{kind}", PLACED, GOLD)
+    if with_units:
+        flags = write(tmp_path / f"flags.{kind}", "text_id start end flagged", rows)
+    else:
+        flags = write(tmp_path / f"flags.{kind}", "text_id start end", [row[:3] for row in rows if row[3]])
     report = evaluate_spans(flags, SpanOptions(gold, resamples=0))
     assert report["texts"] == 2, "a text in which nothing is flagged counts; one that the gold does not know does not"
     assert (report["all"]["found"], report["all"]["errors"]) == (2, 5)
@@ -125,37 +130,22 @@ def test_spans_of_another_metric(tmp_path: Path, kind: str, with_units: bool) ->
 
 
 def test_errors_without_offsets_are_looked_for_in_the_text(tmp_path: Path) -> None:
-    text = "One two. One two two. Three."
-    table = pa.table({"text_id": ["a"], "text": [text], "sentences": pa.array(
-        [[{"start": 0, "end": 8, "entailment": 0.1}, {"start": 9, "end": 21, "entailment": 0.9},
-          {"start": 22, "end": 28, "entailment": 0.1}]], SENTENCES.type)})  # fmt: skip
-    pq.write_table(table, tmp_path / "out.parquet")
+    text = "One two. One two two. Three.", [(0, 8, 0.1), (9, 21, 0.9), (22, 28, 0.1)]
+    pq.write_table(scored_texts({"a": text}), tmp_path / "out.parquet")
     rows = [("One two.", "two"), ("One two two.", "two"), ("Three.", "Three"), ("Not there.", "Not")]
-    gold = pa.table(
-        {"text_id": ["a"] * 4, "sentence": [r[0] for r in rows], "span": [r[1] for r in rows], "category": ["word"] * 4}
-    )
-    pq.write_table(gold, tmp_path / "gold.parquet")
+    gold = [("a", *row, "word") for row in rows]
+    write(tmp_path / "gold.parquet", "text_id sentence span category", gold)
     report = evaluate_spans(tmp_path / "out.parquet", SpanOptions(tmp_path / "gold.parquet", resamples=0))
     assert (report["unlocated"], report["located_by_sentence"]) == (1, 1)
     assert (report["all"]["errors"], report["all"]["found"]) == (3, 2)
 
 
 def test_every_annotators_labels_serve_as_gold(tmp_path: Path) -> None:
+    places = {"i1": ("t1", 10, 12), "i2": ("t1", 0, 2)}
     given = {"i1": ("number", "number", "no_error"), "i2": ("word", "no_error", "no_error")}
-    labels = [(item, label) for item, said in given.items() for label in said]
-    table = pa.table(
-        {
-            "item_id": [item for item, _ in labels],
-            "annotator": ["x", "y", "z"] * 2,
-            "label": [label for _, label in labels],
-            "text_id": ["t1"] * 6,
-            "char_start": [10] * 3 + [0] * 3,
-            "char_end": [12] * 3 + [2] * 3,
-        }
-    )
-    pq.write_table(table, tmp_path / "votes.parquet")
+    rows = [(item, "xyz"[n], label, *places[item]) for item, said in given.items() for n, label in enumerate(said)]
+    gold = write(tmp_path / "votes.parquet", "item_id annotator label text_id char_start char_end", rows)
     save(OUT, tmp_path / "x.parquet")
-    gold = tmp_path / "votes.parquet"
     report = evaluate_spans(tmp_path / "x.parquet", SpanOptions(gold, annotations=gold, resamples=0))
     assert (report["all"]["errors"], report["all"]["found"]) == (1, 1)
     assert report["agreement"]["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
@@ -176,11 +166,10 @@ def test_outputs_that_cannot_be_used(files: tuple[Path, Path], change: Any, erro
 
 
 def test_gold_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> None:
-    gold = tmp_path / "bad.parquet"
-    pq.write_table(gold_table([("t1", 5, 2, "word")]), gold)
+    gold = write(tmp_path / "bad.parquet", PLACED, [("t1", 5, 2, "word")])
     with pytest.raises(InputError, match="is from 5 to 2"):
         evaluate_spans(files[0], SpanOptions(gold))
-    pq.write_table(gold_table([("t1", 5, 7, "word")]).append_column("span", [["XY"]]), gold)
+    write(gold, f"{PLACED} span", [("t1", 5, 7, "word", "XY")])
     with pytest.raises(InputError, match="1 of 1 errors are not at their offsets"):
         evaluate_spans(files[0], SpanOptions(gold))
     (tmp_path / "text.csv").write_text("a,b\n1,2\n")
@@ -198,10 +187,9 @@ def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path:
         spans = found.setdefault(row["text_id"], [])
         start = texts[row["text_id"]].index(row["text"], spans[-1][1] if spans else 0)
         spans.append((start, start + len(row["text"])))
-    rows = [(name, start, end) for name, spans in found.items() for start, end in spans]
-    table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("text_id", "start", "end"))})
-    pq.write_table(table.append_column("flagged", [[True] * len(rows)]), tmp_path / "all.parquet")
-    report = evaluate_spans(tmp_path / "all.parquet", SpanOptions(shared_data / "st_gold_errors.parquet", resamples=0))
+    rows = [(name, start, end, True) for name, spans in found.items() for start, end in spans]
+    every = write(tmp_path / "all.parquet", "text_id start end flagged", rows)
+    report = evaluate_spans(every, SpanOptions(shared_data / "st_gold_errors.parquet", resamples=0))
     assert (report["texts"], report["units"]["units"]) == (55, 670)
     assert report["all"]["precision"] == pytest.approx(0.787, abs=5e-4)
     assert report["all"]["recall"] == 1
@@ -227,29 +215,12 @@ def test_the_command(files: tuple[Path, Path]) -> None:
 
 def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
     """Two inputs of two texts each; the texts of an input have the same errors, so resampling texts is too narrow."""
-    texts = [f"t{i}" for i in range(8)]
-    out = pa.table(
-        {
-            "text_id": texts,
-            "text": ["A" * 20] * 8,
-            "sentences": pa.array(
-                [[{"start": 0, "end": 9, "entailment": 0.1}, {"start": 10, "end": 19, "entailment": 0.9}]] * 8,
-                SENTENCES.type,
-            ),
-        }
-    )
-    # The flagged sentence is right in inputs a and b, wrong in c and d.
-    gold = pa.table(
-        {
-            "text_id": texts,
-            "char_start": [0 if i < 4 else 10 for i in range(8)],
-            "char_end": [5 if i < 4 else 15 for i in range(8)],
-            "category": ["Incorrect"] * 8,
-            "domain": ["x" if i % 4 < 2 else "y" for i in range(8)],
-            "example": [f"e{i // 2}" for i in range(8)],
-        }
-    )
-    pq.write_table(gold, tmp_path / "gold.parquet")
+    out = scored_texts({f"t{i}": of_ten("A", 0.1, 0.9) for i in range(8)})
+    rows = []
+    for i in range(8):  # the flagged sentence is right in the first two inputs, wrong in the others
+        start = 0 if i < 4 else 10
+        rows.append((f"t{i}", start, start + 5, "Incorrect", "x" if i % 4 < 2 else "y", f"e{i // 2}"))
+    write(tmp_path / "gold.parquet", f"{PLACED} domain example", rows)
     save(out, tmp_path / "out" / "x.parquet")
     options = SpanOptions(tmp_path / "gold.parquet", by=("domain",), inputs="example")
     found = evaluate_spans(tmp_path / "out", options)
@@ -274,16 +245,15 @@ def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
 
 
 def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> None:
-    gold = pa.table(
-        {
-            "text_id": ["t1", "t1", "t2", "t1", "t1", "t3"],
-            "annotator": [0, 0, 0, 1, 1, 1],
-            "char_start": [0, 10, None, 2, 20, 5],
-            "char_end": [5, 15, None, 4, 25, 8],
-            "category": ["Incorrect", "Other", None, "Incorrect", "Incorrect", "Incorrect"],
-        }
-    )
-    pq.write_table(gold, tmp_path / "gold.parquet")
+    rows = [
+        ("t1", 0, 0, 5, "Incorrect"),
+        ("t1", 0, 10, 15, "Other"),
+        ("t2", 0, None, None, None),
+        ("t1", 1, 2, 4, "Incorrect"),
+        ("t1", 1, 20, 25, "Incorrect"),
+        ("t3", 1, 5, 8, "Incorrect"),
+    ]
+    write(tmp_path / "gold.parquet", "text_id annotator char_start char_end category", rows)
     out = save(OUT, tmp_path / "out" / "x.parquet").parent
     found = evaluate_spans(out, SpanOptions(tmp_path / "gold.parquet"))
     assert found["texts"] == 2 and found["all"]["errors"] == 2
@@ -296,23 +266,17 @@ def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> 
 def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> None:
     """Two texts of three sentences. The gold has errors in t1's first and second sentence; a rival marks both with one
     span and t2's third; another marks nothing in t1 and does not know t2; the number 12 stands twice in t2."""
-    texts = ["It is one. It is two. It is six.", "It is 12 m. It is 12 km. 123 is not."]
-    bounds = [[(0, 10), (11, 21), (22, 32)], [(0, 11), (12, 24), (25, 36)]]
-    sentences = [[{"start": a, "end": b, "entailment": 0.9} for a, b in one] for one in bounds]
-    out = pa.table(
+    out = scored_texts(
         {
-            "text_id": ["t1", "t2"],
-            "text": texts,
-            "sentences": pa.array(sentences, SENTENCES.type),
-            "unsupported_numbers": pa.array([[], ["12"]], pa.list_(pa.string())),
-        }
+            "t1": ("It is one. It is two. It is six.", [(0, 10, 0.9), (11, 21, 0.9), (22, 32, 0.9)]),
+            "t2": ("It is 12 m. It is 12 km. 123 is not.", [(0, 11, 0.9), (12, 24, 0.9), (25, 36, 0.9)]),
+        },
+        unsupported_numbers=pa.array([[], ["12"]], pa.list_(pa.string())),
     )
-    gold = pa.table({"text_id": ["t1", "t1", "t2"], "char_start": [6, 17, None], "char_end": [9, 20, None],
-                     "category": ["Contradictory"] * 2 + [None]})  # fmt: skip
-    rivals = pa.table({"text_id": ["t1", "t2", "t1"], "annotator": ["llm", "llm", "shy"],
-                       "char_start": [6, 25, None], "char_end": [20, 28, None]})  # fmt: skip
-    for name, table in (("gold", gold), ("rivals", rivals)):
-        pq.write_table(table, tmp_path / f"{name}.parquet")
+    gold = [("t1", 6, 9, "Contradictory"), ("t1", 17, 20, "Contradictory"), ("t2", None, None, None)]
+    write(tmp_path / "gold.parquet", PLACED, gold)
+    rivals = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None)]
+    write(tmp_path / "rivals.parquet", "text_id annotator char_start char_end", rivals)
     save(out, tmp_path / "out" / "x.parquet")
     options = SpanOptions(tmp_path / "gold.parquet", rivals=tmp_path / "rivals.parquet", resamples=20)
     report = evaluate_spans(tmp_path / "out", options)

@@ -40,12 +40,7 @@ def family_of(model_type: str) -> Family:
 
 
 def make_checkpoint(
-    folder: Path,
-    model_type: str,
-    *,
-    id2label: Mapping[int, str] = ID2LABEL,
-    half: bool = False,
-    **config: Any,
+    folder: Path, model_type: str, *, id2label: Mapping[int, str] = ID2LABEL, half: bool = False, **config: Any
 ) -> Path:
     """A checkpoint of two layers with large random weights, so that all labels occur; with ``half`` its weights are
     half-precision numbers. ``config``: changes of the family's config."""
@@ -58,9 +53,7 @@ def make_checkpoint(
     }  # fmt: skip
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
-        **dict(
-            zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), family.special, strict=True),
-        ),
+        **dict(zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), family.special, strict=True)),
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
     )
     made = getattr(transformers, family.config_class)(

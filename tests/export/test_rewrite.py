@@ -36,10 +36,7 @@ def logits(model: Any) -> np.ndarray:
     return session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
 
 
-@pytest.mark.parametrize(
-    "rewrites",
-    [(keep_first_token,), (split_residuals,), (keep_first_token, split_residuals)],
-)
+@pytest.mark.parametrize("rewrites", [(keep_first_token,), (split_residuals,), (keep_first_token, split_residuals)])
 def test_rewriting_keeps_the_logits(model: Any, rewrites: tuple[Callable[[Any], None], ...]) -> None:
     before = logits(model)
     for rewrite in rewrites:

@@ -34,14 +34,7 @@ def test_a_written_share_is_within_half_of_its_last_digit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("difference", "written"),
-    [
-        (-0.047, "-4.7"),
-        (0.0012, "+0.12"),
-        (0.0, "±0"),
-        (-0.00001, "≈0"),
-        (-1.0, "-100.0"),
-    ],
+    ("difference", "written"), [(-0.047, "-4.7"), (0.0012, "+0.12"), (0.0, "±0"), (-0.00001, "≈0"), (-1.0, "-100.0")]
 )
 def test_points(difference: float, written: str) -> None:
     assert points(difference) == written

@@ -11,12 +11,7 @@ import transformers
 
 from export.training import network
 from export.training.general.objective import SMOOTHING, loss_of
-from export.training.network import (
-    Network,
-    Size,
-    load_checkpoint,
-    save_checkpoint,
-)
+from export.training.network import Network, Size, load_checkpoint, save_checkpoint
 
 SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
 
