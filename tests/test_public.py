@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,40 +18,24 @@ from scorer.evaluation.report import EvaluateOptions
 from scorer.evaluation.spans import SpanOptions
 from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.templates import parse_optional
+from scorer.scoring.settings import Settings
 
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
 
 
+def defaults(kind: Any, *required: Any) -> dict[str, Any]:
+    """The fields of a data class, as they are by default."""
+    made = kind(*required)
+    return {one.name: getattr(made, one.name) for one in fields(kind)}
+
+
 # Each with arguments that are right, of which one at a time is replaced; ``None`` for one that takes any value.
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "Scorer": (
-        Scorer,
-        {
-            "bundle": "nowhere",
-            "device": "cpu",
-            "precision": "auto",
-            "templates": None,
-            "protocol": "paper",
-            "checks": "both",
-            "optional": (),
-            "missing_template": "backoff",
-            "sentences": False,
-            "exact": False,
-            "check_numbers": False,
-            "overlong": "error",
-            "columns": None,
-        },
-    ),
-    "ColumnNames": (ColumnNames, {name: getattr(ColumnNames(), name) for name in ColumnNames.__dataclass_fields__}),
-    "AuditOptions": (AuditOptions, {name: getattr(AuditOptions(), name) for name in AuditOptions.__dataclass_fields__}),
-    "EvaluateOptions": (
-        EvaluateOptions,
-        {name: getattr(EvaluateOptions(), name) for name in EvaluateOptions.__dataclass_fields__},
-    ),
-    "SpanOptions": (
-        SpanOptions,
-        {name: getattr(SpanOptions(Path("g")), name) for name in SpanOptions.__dataclass_fields__},
-    ),
+    "Scorer": (Scorer, defaults(Settings, "nowhere")),
+    "ColumnNames": (ColumnNames, defaults(ColumnNames)),
+    "AuditOptions": (AuditOptions, defaults(AuditOptions)),
+    "EvaluateOptions": (EvaluateOptions, defaults(EvaluateOptions)),
+    "SpanOptions": (SpanOptions, defaults(SpanOptions, Path("g"))),
     "parse_optional": (parse_optional, {"specs": []}),
 }
 

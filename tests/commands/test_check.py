@@ -15,6 +15,7 @@ def test_one_row_is_explained_check_by_check(tiny: Path) -> None:
     as_json = json.loads(scorer("check", *row, "--bundle", tiny, "--json").stdout)
     assert len(as_json["checks"]) == 3
     assert as_json["signature"].startswith("model:tiny@")
+    assert "note: empty_text" in scorer("check", *row[:2], "--text", "", "--bundle", tiny).stdout
 
 
 def test_the_console_shows_an_example_and_survives_nonsense(tiny: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.evaluation.rates.label_file import design_path
 from tests.evaluation.rates.outputs import output
+from tests.evaluation.rates.test_estimates import read, write
 from tests.run.calls import scorer
 
 
@@ -20,16 +21,12 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fill(path: Path, out: Path) -> Path:
     """Fill in the truth, which the made-up output has as a column."""
-    items = json.loads(path.with_name(path.stem + ".design.json").read_text())["items"]
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.DictReader(file))
+    items = json.loads(design_path(path).read_text())["items"]
+    lines = read(path)
     for line in lines:
         item = items[line["item"]]
         line["label"] = pq.read_table(out / item["file"], columns=["truth"])["truth"][item["row"]].as_py()
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
+    write(path, lines)
     return path
 
 

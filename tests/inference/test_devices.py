@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.inference.devices import is_out_of_memory, parse
+from scorer.inference.devices import Device, is_out_of_memory, parse, unwanted_fusions
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,8 @@ def test_devices_are_named_by_kind_and_number(asked: str, found: tuple[str, int]
 )
 def test_failures_for_want_of_memory(message: str) -> None:
     assert is_out_of_memory(RuntimeError(message))
+
+
+def test_a_fusion_that_changes_numbers_is_left_out_on_a_cpu_alone() -> None:
+    assert unwanted_fusions(Device("cpu").provider) == ["SkipLayerNormFusion"]
+    assert unwanted_fusions(Device("cuda").provider) == []
