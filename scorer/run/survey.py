@@ -16,7 +16,7 @@ from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns, Window
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
 from ..storage.canonical import normal
-from ..storage.content import content_of
+from ..storage.content import content_sha256
 from ..storage.filesystems import refuse_overlap
 from ..storage.pieces import Piece, piece_name, shard_of
 
@@ -88,7 +88,7 @@ class Shard:
 
     def record(self) -> InputRecord:
         """The input with its content, for the receipt of its output. The pieces of a file share one hash of it."""
-        return replace(self.planned, content=content_of(self.file.uri, self.info.identity, self.piece))
+        return replace(self.planned, content=content_sha256(self.file.uri, self.info.identity))
 
     def fingerprint(self, signature: Signature, reuse: str = "") -> Fingerprint:
         """What the output of this shard depends on: the signature of the score, and what else shapes the file.

@@ -10,17 +10,12 @@ import os
 from functools import lru_cache
 
 from ..system.progress import sha256_of
-from .pieces import Piece
 from .records import Identity
 
 
-def content_of(uri: str, identity: Identity, piece: Piece | None) -> str | None:
-    """:func:`content_sha256` of the whole input; the pieces of one file share what was taken once by this process."""
-    return content_sha256(uri, identity) if piece is None else _shared(uri, identity)
-
-
+@lru_cache(maxsize=1024)
 def content_sha256(uri: str, identity: Identity) -> str | None:
-    """SHA-256 of a local file, as hex.
+    """SHA-256 of a local file, as hex. The pieces of one file share what was taken once by this process.
 
     Returns:
         ``None`` for a URI of a store, and if the file cannot be read or has another size or time than the identity,
@@ -37,8 +32,3 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
         return None
     times = {(found.st_size, found.st_mtime_ns) for found in (before, after)}
     return digest if times == {(identity.size, identity.mtime_ns)} else None
-
-
-@lru_cache(maxsize=1024)
-def _shared(uri: str, identity: Identity) -> str | None:
-    return content_sha256(uri, identity)

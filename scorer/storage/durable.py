@@ -67,11 +67,6 @@ def temporary_name(token: str = "") -> str:
     return f".d2t-{token or secrets.token_hex(8)}-{secrets.token_hex(8)}.tmp"
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a file name is one that :func:`temporary_name` gives."""
-    return _TEMPORARY.fullmatch(name) is not None
-
-
 def token_of(name: str) -> str | None:
     """The holder's token in the name of a temporary file; ``None`` for other names."""
     match = _TEMPORARY.fullmatch(name)

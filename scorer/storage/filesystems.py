@@ -14,7 +14,8 @@ from pathlib import Path
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from . import delta
-from .listing import LocalListing, Place, expand, is_hidden, walk
+from .listing import ANY_DEPTH, LocalListing, Place, expand, is_hidden
+from .local_paths import path_of_uri
 from .objects.reading import StoreListing
 from .objects.uri import SCHEMES, Location, StoreUri, check_stores_apart
 
@@ -93,20 +94,11 @@ def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> 
     """Refuse an output among the inputs: the next run would take its outputs for inputs.
 
     Raises:
-        OutputError: they contain one another.
+        OutputError: OUT is or is inside an input, a glob would find it, or an input is inside OUT.
     """
-    if isinstance(out, Path):
-        _check_folder_apart(list(inputs), out, form)
-    else:
+    if not isinstance(out, Path):
         check_stores_apart(inputs, out)
-
-
-def _check_folder_apart(inputs: Sequence[str], out: Path, form: Format = "auto") -> None:
-    """Refuse an output folder among the inputs: the next run would take its outputs for inputs.
-
-    Raises:
-        OutputError: OUT is or is inside an input folder, a glob would find it, or an input is inside OUT.
-    """
+        return
     target = out.resolve()
     for given in inputs:
         parsed = _parse(given)
@@ -123,9 +115,7 @@ def _check_folder_apart(inputs: Sequence[str], out: Path, form: Format = "auto")
                         f"the output folder {out} is inside the input {given}, so the next run would score its own "
                         "outputs; choose an --out outside of the input"
                     )
-    for given in inputs:
-        parsed = _parse(given)
-        if isinstance(parsed.place.listing, LocalListing) and parsed.pattern is not None:
+        if parsed.pattern is not None:
             apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
             for file in _files(parsed, form):
                 path = Path(file.uri)
@@ -141,46 +131,37 @@ def _files(parsed: _Input, form: Format) -> list[InputFile]:
     Raises:
         InputError: there are none.
     """
-    place = parsed.place
-    if parsed.pattern is not None:
-        groups = suffixes_of(form)
-        found = next(
-            (found for suffixes in groups if (found := sorted(set(expand(place, parsed.pattern, suffixes))))), []
-        )
-        if not found:
-            raise InputError(f"{parsed.given} matches no file; check the pattern")
-    elif place.kind() == "folder" and isinstance(place.listing, LocalListing) and delta.is_table(place.path):
+    given, place, groups = parsed.given, parsed.place, suffixes_of(form)
+    kind = place.kind() if parsed.pattern is None else "folder"
+    if kind == "absent":
+        raise InputError(f"{given} does not exist")
+    if kind == "file":
+        if is_hidden(place.name):
+            raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
+        return [InputFile(place.uri, output_name(place.name, format_of(place.name, form)))]
+    if parsed.pattern is None and isinstance(place.listing, LocalListing) and delta.is_table(place.path):
         if form not in ("auto", "parquet"):
-            raise UsageError(f"{parsed.given} is a Delta table, whose files are Parquet; leave out --format {form}")
+            raise UsageError(f"{given} is a Delta table, whose files are Parquet; leave out --format {form}")
         taken = delta.snapshot(place.path, parsed.version)
         if not taken.files:
-            raise InputError(f"{parsed.given}: version {taken.version} of the Delta table has no file")
+            raise InputError(f"{given}: version {taken.version} of the Delta table has no file")
         table = f"{place.path}@v{taken.version}"
         return [InputFile(place.below(relative).uri, relative, table) for relative in taken.files]
-    elif place.kind() == "folder":
-        groups = suffixes_of(form)
-        found = next(filter(None, (sorted(walk(place, suffixes)) for suffixes in groups)), [])
-        if not found:
-            names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
-            raise InputError(
-                f"{parsed.given} has no file to read ({names}); names that begin with '_' or '.' are skipped"
-            )
-    elif place.kind() == "file":
-        if is_hidden(place.name):
-            raise UsageError(f"{parsed.given}: files whose names begin with '_' or '.' are not scored; rename it")
-        return [InputFile(place.uri, output_name(place.name, format_of(place.name, form)))]
-    else:
-        raise InputError(f"{parsed.given} does not exist")
-    return [
-        InputFile(place.below(relative).uri, output_name(relative, format_of(relative, form))) for relative in found
-    ]
+    pattern = parsed.pattern or (ANY_DEPTH,)
+    found = next(filter(None, (sorted(set(expand(place, pattern, suffixes))) for suffixes in groups)), [])
+    if not found and parsed.pattern is not None:
+        raise InputError(f"{given} matches no file; check the pattern")
+    if not found:
+        names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
+        raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
+    return [InputFile(place.below(one).uri, output_name(one, format_of(one, form))) for one in found]
 
 
 def _parse(given: str) -> _Input:
     scheme = _SCHEME.match(given)
     if scheme is not None:
         magic = "*["  # a question mark begins the query of a URI
-        place = _remote(given) if scheme[1].lower() != "file" else LocalListing.from_uri(given)
+        place = _remote(given) if scheme[1].lower() != "file" else LocalListing.place(path_of_uri(given, "the input"))
     else:
         if not given or "\0" in given:
             raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")

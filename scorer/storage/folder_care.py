@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ..errors import OutputError
-from .durable import discard, is_temporary, output_errors, refuse_links, token_of
+from .durable import discard, output_errors, refuse_links, token_of
 from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
 from .local_paths import local_path
 
@@ -37,11 +37,6 @@ def is_there(out: Path) -> bool:
     return True
 
 
-def lies_below(out: Path, relative: str) -> bool:
-    """Whether an output really lies in the folder; behind a link to another folder it is not ours to remove."""
-    return (out / relative).parent.resolve().is_relative_to(out.resolve())
-
-
 def prune(out: Path, paths: Iterable[Path]) -> None:
     """Remove the folders of files that are gone where they became empty, upwards; one with anything in it stays."""
     for path in paths:
@@ -65,12 +60,12 @@ def sweep(out: Path, live: Collection[str]) -> list[str]:
     swept = []
     for root, folders, names in os.walk(out):
         folders.sort()
-        for name in sorted(filter(is_temporary, names)):
-            if token_of(name) in live:
-                continue
-            path = Path(root, name)
-            discard(path)
-            swept.append(path.relative_to(out).as_posix())
+        for name in sorted(names):
+            token = token_of(name)
+            if token is not None and token not in live:
+                path = Path(root, name)
+                discard(path)
+                swept.append(path.relative_to(out).as_posix())
     return swept
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from ..errors import InputError
-from .local_paths import expand_home, path_of_uri
+from .local_paths import expand_home
 
 Kind = Literal["file", "folder", "absent"]
 ANY_DEPTH = "**"
@@ -73,11 +73,6 @@ def is_hidden(name: str) -> bool:
     return name.startswith(("_", "."))
 
 
-def walk(place: Place, suffixes: Sequence[str]) -> Iterator[str]:
-    """Relative paths of the files below a folder that have one of the suffixes; see :func:`expand`."""
-    return expand(place, (ANY_DEPTH,), suffixes)
-
-
 def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
     """Relative paths of the files that a glob finds below a folder; ``**`` stands for any number of folders.
 
@@ -91,18 +86,18 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
     if place.kind() != "folder":
         return
     parts = _collapsed(pattern)
-    plain = [_Visit(place, "", 0, None)]
+    plain = [_Visit(place, "", 0, set())]
     linked: deque[_Visit] = deque()
     seen = set()
     while plain or linked:
         visit = plain.pop() if plain else linked.popleft()
         key = visit.place.listing.identity(visit.place.path)
-        if visit.is_linked and _contains(visit.above, key):
+        if visit.is_linked and key in visit.above:
             raise InputError(f"{visit.place.path} is a link to a folder that contains it; remove it or name the files")
         if (key, visit.part) in seen:
             continue
         seen.add((key, visit.part))
-        here = _Above(key, visit.above)
+        here = {key, *visit.above}
         deeper: list[_Visit] = []
         for entry in visit.place.listing.entries(visit.place.path):
             if is_hidden(entry.name):
@@ -121,29 +116,15 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
         plain += reversed(deeper)
 
 
-class _Above(NamedTuple):
-    """The folders on the path to a folder, innermost first."""
-
-    key: Hashable
-    above: _Above | None
-
-
 class _Visit(NamedTuple):
-    """A folder to search, from a part of the glob on. ``base``: its path below the root, with a trailing slash."""
+    """A folder to search, from a part of the glob on. ``base``: its path below the root, with a trailing slash;
+    ``above``: the folders on the path to it."""
 
     place: Place
     base: str
     part: int
-    above: _Above | None
+    above: set[Hashable]
     is_linked: bool = False
-
-
-def _contains(above: _Above | None, key: Hashable) -> bool:
-    while above is not None:
-        if above.key == key:
-            return True
-        above = above.above
-    return False
 
 
 def _collapsed(pattern: Sequence[str]) -> list[str]:
@@ -178,10 +159,6 @@ class LocalListing:
     @classmethod
     def place(cls, path: str) -> Place:
         return Place(cls(), str(expand_home(Path(path), "the input").absolute()))
-
-    @classmethod
-    def from_uri(cls, uri: str) -> Place:
-        return cls.place(path_of_uri(uri, "the input"))
 
     def kind(self, path: str) -> Kind:
         try:

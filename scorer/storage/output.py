@@ -165,7 +165,9 @@ class SeenOutput:
 
     def _is_inside(self, relative: str) -> bool:
         """Whether an output really lies in a folder; behind a link to another folder it is not ours to remove."""
-        return not isinstance(self.path, Path) or folder_care.lies_below(self.path, relative)
+        if not isinstance(self.path, Path):
+            return True
+        return (self.path / relative).parent.resolve().is_relative_to(self.path.resolve())
 
     def file(self, relative: str) -> OutputFile:
         """A shard's output as it is now.

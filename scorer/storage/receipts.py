@@ -19,7 +19,7 @@ from ..system.codec import Record, decode, encode, seal, unseal
 from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
 from ..system.waiting import several
 from .canonical import digest
-from .content import content_of
+from .content import content_sha256
 from .counts import Counts
 from .finished import FAILED, RECEIPTS, check_relative
 from .folder import FolderStore
@@ -297,7 +297,7 @@ def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
     if not uri or record.content is None or record.identity is None:
         return False
     touched = record.identity.changes_to(identity) == ["mtime_ns"]
-    return touched and content_of(uri, identity, record.piece) == record.content
+    return touched and content_sha256(uri, identity) == record.content
 
 
 def _version(listed: dict[str, Entry], relative: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, ShardWriter, durable
-from scorer.storage.durable import atomic_bytes, is_temporary, temporary_name, token_of
+from scorer.storage.durable import atomic_bytes, temporary_name, token_of
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table
 from tests.storage.test_plan import done, plan, tree
@@ -20,10 +20,10 @@ from tests.storage.test_plan import done, plan, tree
 def test_names_of_temporary_files_cannot_be_guessed() -> None:
     names = {temporary_name("a" * 16) for _ in range(1000)}
     assert len(names) == 1000
-    assert all(is_temporary(name) and token_of(name) == "a" * 16 for name in names)
+    assert all(token_of(name) == "a" * 16 for name in names)
     assert token_of(temporary_name()) != token_of(temporary_name())
     for name in (".d2t-0123456789abcdef.tmp", "d2t-0123456789abcdef.tmp", ".d2t-x.tmp", temporary_name() + "x"):
-        assert not is_temporary(name) and token_of(name) is None
+        assert token_of(name) is None
 
 
 @pytest.mark.parametrize("planted", ["a link to a file", "a link to nothing", "a file"])
@@ -51,7 +51,7 @@ def test_files_are_made_with_exclusive_flags(tmp_path: Path, monkeypatch: pytest
     real = os.open
 
     def spy(path: object, flags: int, *more: int) -> int:
-        if is_temporary(Path(str(path)).name):
+        if token_of(Path(str(path)).name):
             seen.append(flags)
         return real(path, flags, *more)  # type: ignore[arg-type]
 
@@ -103,7 +103,7 @@ def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> N
         for attempt in attempts:
             with pytest.raises(OutputError, match="took over this output"):
                 attempt()
-    assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if not is_temporary(n)]
+    assert [name for name in tree(tmp_path) if name != "_failed"] == [n for n in before if token_of(n) is None]
     found = Receipts(tmp_path).read("b.parquet")
     assert found is not None and found.fingerprint == fingerprint()
 

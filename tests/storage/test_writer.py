@@ -13,7 +13,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import ShardWriter, WrittenFile
-from scorer.storage.durable import atomic_bytes, is_temporary
+from scorer.storage.durable import atomic_bytes, token_of
 from tests.processes import finish
 from tests.storage.tables import rows_table
 
@@ -48,7 +48,7 @@ def test_nothing_is_there_before_the_commit_and_after_an_abandonment(tmp_path: P
     writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
     writer.write(rows_table(100))
     (temporary,) = tmp_path.iterdir()
-    assert is_temporary(temporary.name)
+    assert token_of(temporary.name)
     writer.abandon()
     writer.abandon()
     assert names(tmp_path) == []
@@ -124,7 +124,7 @@ def test_killed_between_the_steps(tmp_path: Path, point: str, is_there: int) -> 
     assert (status, errors) == (0 if point == "none" else 97, "")
     assert path.exists() == bool(is_there)
     left = [name for name in names(tmp_path) if name != "a.parquet"]
-    assert len(left) == (not is_there) and all(map(is_temporary, left))
+    assert len(left) == (not is_there) and all(map(token_of, left))
     if is_there:
         assert pq.read_table(path)["x"].to_pylist() == [1, 2, 3]
     assert write(path, pa.table({"x": [4]})).rows == 1  # what was left is no hindrance
