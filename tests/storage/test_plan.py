@@ -3,7 +3,6 @@ runs in both; the others are about links, locks, permissions, processes or tempo
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from scorer.errors import OutputError, SchemaError
 from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output
-from scorer.storage.durable import open_temporary, temporary_name, token_of
+from scorer.storage.durable import open_temporary, temporary_name
 from scorer.storage.finished import planned_inputs
 from scorer.storage.objects.uri import Location
 from scorer.storage.store import ABSENT, ANY
@@ -312,16 +311,6 @@ def test_a_shard_is_set_aside_and_done_again(target: Location) -> None:
         finish_output(held)
         held.set_aside("a")
         assert SeenOutput(target).why_unfinished() == "it has no _SUCCESS" and held.receipts.read("a") is None
-
-
-def test_the_token_is_in_the_lock_and_in_the_names_of_temporary_files(tmp_path: Path) -> None:
-    with RunOutput.open(tmp_path) as folder:
-        assert json.loads((tmp_path / "_lock").read_text())["token"] == folder.token
-        temporary, file = open_temporary(tmp_path / "a", folder.holder)
-        file.close()
-        assert token_of(temporary.name) == folder.token
-    with RunOutput.open(tmp_path) as another:
-        assert another.token != folder.token
 
 
 def test_hidden_names_are_left_alone(target: Location) -> None:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, SchemaError
@@ -253,22 +252,3 @@ def test_other_hidden_names_are_free(out: Path, name: str) -> None:
     with RunOutput.open(out) as folder:
         assert folder.sweep_temporary() == []
         assert folder.remove_stale(["a.parquet", "deep/b.parquet"]) == []
-
-
-def test_tables_for_users(tmp_path: Path) -> None:
-    """What the writer of shards does, for a file that a user named: by a link, and into a pipe."""
-    (tmp_path / "real.parquet").write_bytes(b"old")
-    (tmp_path / "link.parquet").symlink_to("real.parquet")
-    os.mkfifo(tmp_path / "pipe.parquet")
-
-    def write(name: str) -> None:
-        with staged(tmp_path / name, "--out") as place:
-            writer = ShardWriter(place, rows_table(1).schema)
-            writer.write(rows_table(9))
-            writer.commit()
-
-    write("link.parquet")
-    copy = read_while(tmp_path / "pipe.parquet", lambda: write("pipe.parquet"))
-    assert (tmp_path / "link.parquet").is_symlink() and (tmp_path / "pipe.parquet").is_fifo()
-    assert pq.read_table(tmp_path / "real.parquet").num_rows == 9
-    assert copy == (tmp_path / "real.parquet").read_bytes()

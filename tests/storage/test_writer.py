@@ -13,7 +13,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import ShardWriter, WrittenFile
-from scorer.storage.durable import atomic_bytes, token_of
+from scorer.storage.durable import token_of
 from tests.processes import finish
 from tests.storage.tables import rows_table
 
@@ -31,7 +31,8 @@ def names(folder: Path) -> list[str]:
 
 def test_what_is_written_is_what_is_told(tmp_path: Path) -> None:
     path = tmp_path / "deep/er/a.parquet"
-    one, two = rows_table(10), rows_table(25)
+    kept = {"signature": "old", "mine": "kept"}
+    one, two = (rows_table(rows).replace_schema_metadata(kept) for rows in (10, 25))
     written = write(path, one, two, signature="é|1")
     assert written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (written.bytes, written.rows) == (path.stat().st_size, 35)
@@ -39,7 +40,7 @@ def test_what_is_written_is_what_is_told(tmp_path: Path) -> None:
     assert found.read().equals(pa.concat_tables([one, two]))
     assert found.schema_arrow.equals(one.schema)
     assert [found.metadata.row_group(i).num_rows for i in range(2)] == [10, 25]
-    assert found.metadata.metadata[b"signature"] == "é|1".encode()
+    assert found.metadata.metadata[b"signature"] == "é|1".encode() and found.metadata.metadata[b"mine"] == b"kept"
     assert found.metadata.row_group(0).column(1).compression == "ZSTD"
     assert names(tmp_path) == ["a.parquet", "deep", "er"]
 
@@ -65,13 +66,6 @@ def test_the_same_tables_give_the_same_bytes_whatever_stood_there(tmp_path: Path
     (tmp_path / "b/a.parquet").write_bytes(b"old")
     assert write(tmp_path / "b/a.parquet", *tables, x="1") == first
     assert write(tmp_path / "c.parquet", *tables, x="2").sha256 != first.sha256
-
-
-def test_metadata_replaces_that_of_the_input(tmp_path: Path) -> None:
-    table = rows_table(2).replace_schema_metadata({"signature": "old", "mine": "kept"})
-    write(tmp_path / "a.parquet", table, signature="new")
-    kept = pq.read_schema(tmp_path / "a.parquet").metadata
-    assert (kept[b"signature"], kept[b"mine"]) == (b"new", b"kept")
 
 
 def test_columns_that_change_are_refused(tmp_path: Path) -> None:
@@ -129,20 +123,3 @@ def test_killed_between_the_steps(tmp_path: Path, point: str, is_there: int) -> 
         assert pq.read_table(path)["x"].to_pylist() == [1, 2, 3]
     assert write(path, pa.table({"x": [4]})).rows == 1  # what was left is no hindrance
     assert names(tmp_path) == sorted([*left, "a.parquet"])  # and is swept by who holds the folder
-
-
-def test_a_name_of_the_greatest_length_and_one_beyond(tmp_path: Path) -> None:
-    assert write(tmp_path / ("a" * 255), rows_table(1)).rows == 1
-    with pytest.raises(OutputError, match="give the input a shorter name"):
-        write(tmp_path / ("a" * 256), rows_table(1))
-
-
-def test_bytes_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "deep/x.json"
-    atomic_bytes(path, b"first")
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
-        with pytest.raises(OutputError, match="No space left on device; free some space and run again"):
-            atomic_bytes(path, b"second")
-    assert names(tmp_path) == ["deep", "x.json"]
-    assert path.read_bytes() == b"first"

@@ -78,15 +78,6 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(reader: ShardRead
             reader.probe(str(tmp_path / name))
 
 
-def test_the_child_is_replaced_when_it_is_killed(shard: str) -> None:
-    with ShardReader(timeout_s=LIMIT_S) as reader:
-        reader.probe(shard)
-        first = child_of(reader).pid
-        kill_and_wait(first)
-        assert reader.probe(shard).rows == 1000
-        assert child_of(reader).pid != first
-
-
 def test_a_kill_in_the_middle_neither_loses_nor_repeats_rows(long_shard: str) -> None:
     whole = pq.read_table(long_shard)
     pids = set()

@@ -47,24 +47,6 @@ def test_bounds_are_those_of_the_definition_however_batches_fall(
     assert all(column.num_chunks == 1 for w in windows for column in w.columns)
 
 
-def test_windows_do_not_depend_on_the_batches_that_parquet_is_read_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from scorer.storage.reading import source
-
-    table = rows_table(1500)
-    uri = write(tmp_path / "a.parquet", table, row_group_size=400)
-    expected = None
-    for largest in (1, 13, 256, 100_000):
-        monkeypatch.setattr(source, "MAX_BATCH_ROWS", largest)
-        with source.Source(uri) as opened:
-            batches = opened.batches(None, 0, opened.rows, 512, 1 << 16, lambda: None)
-            windows = list(cut(batches, opened.schema, max_rows=512, max_bytes=30_000))
-        expected = expected or windows
-        assert len(windows) == len(expected)
-        assert all(a.equals(b) for a, b in zip(windows, expected, strict=True))
-
-
 @pytest.mark.parametrize("first", [0, 500])
 def test_batches_of_heavy_rows_are_small_whatever_the_footer_says(tmp_path: Path, first: int) -> None:
     from scorer.storage.reading.source import Source
