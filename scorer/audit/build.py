@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import convert
 
 from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
 from ..scoring import extent as partial
-from ..scoring.counts import OTHER_PREDICATES
+from ..scoring.output_templates import find_templates
 from ..scoring.outputs import Output, open_output
 from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
-from ..storage.counts import FactCounts
+from ..stats.percentages import percent
 from ..system.arguments import check_fields
-from . import bundle, callouts, failing_templates, gates, history, queries, rules, true_rates
+from . import callouts, gates, history, queries, rules, templates
 from .changes import add_changes, correct
 from .database import Database
 from .document import (
@@ -33,20 +34,18 @@ from .document import (
     RowCounts,
     TemplateFigures,
     TemplatesShown,
+    TrueRates,
     Worse,
 )
 from .effects import RunRates
 from .facts import FactReader
-from .figures import Context, effect_notes, group_figures
+from .figures import effect_notes, group_figures
 from .grouping import DEFAULT, Grouping
-from .headline import headline
 from .matching import match
 from .reference import Reference, read_reference
-from .rows import flips, group_columns, worst_rows
+from .rows import flips, got_worse, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
 from .states import FINE_OF, Policy
-from .templates import template_figures, templates_of
-from .worse import got_worse
 
 WORST = 30
 
@@ -107,7 +106,7 @@ class _Audit:
         )
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        self.templates = templates_of(self.output)
+        self.templates = find_templates(self.output.full_signature, self.output.settings)
         self.notes: list[str] = []
 
     def document(self) -> Document:
@@ -147,10 +146,10 @@ class _Audit:
             finished=self.output.summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked.nothing_checked and checked.required else gates.worst_of(found),
-            headline=headline(shown, checked),
+            headline=callouts.headline(shown, checked),
             checked=checked,
             signature=signature,
-            bundle=bundle.bundle_of(signature),
+            bundle=callouts.bundle_of(signature),
             templates=self._templates_shown(),
             device=self.output.summary.device.name or self.output.summary.device.kind,
             versions=dict(self.output.summary.versions),
@@ -165,13 +164,15 @@ class _Audit:
             baseline=baseline,
             baseline_changes=changes,
             reference=reference.shown if reference is not None else None,
-            callouts=callouts.call_out(found, shown, baseline, changes, [*looks_wrong, *bundle.call_out(self.output)]),
+            callouts=callouts.call_out(
+                found, shown, baseline, changes, [*looks_wrong, *callouts.bundle_callouts(self.output)]
+            ),
             gates=found,
             groups=shown,
             template_figures=templates,
             worst=worst_rows(run, queries.worst(run, self.options.worst), group_columns(self.groupings), known),
             worse=self._worse(run, before),
-            true_rates=true_rates.true_rates(self.rates),
+            true_rates=convert(self.rates, TrueRates | None, from_attributes=True),
             history=[],
             notes=self.notes,
         )
@@ -237,19 +238,15 @@ class _Audit:
         return FactReader(fact_form(output), by_object, output.columns.subject, output.schema)
 
     def _figures(self, run: ScannedRun, before: ScannedRun | None) -> dict[Grouping, list[GroupFigures]]:
-        rates = _omission_rates(before) if before is not None else {}
-        shares = _backoff_shares(self.output.summary.counts.facts)
-        missed = _backoff_shares(before.output.summary.counts.facts) if before is not None else None
-        own = RunRates(run, self.options.errors)
-        of_before = RunRates(before, self.options.errors) if before is not None else None
-        context = Context(run, own, shares, rates.get)
+        known = _omission_rates(before) if before is not None else {}
+        now = RunRates(run, self.options.errors)
+        was = RunRates(before, self.options.errors) if before is not None else None
         figures = {}
         for grouping in self.groupings:
             confidences = queries.confidences(run, grouping)
-            groups = group_figures(context, grouping, confidences)
-            if before is not None and of_before is not None and missed is not None:
-                add_changes(before, run, grouping, confidences, groups, (of_before, own), missed)
-            figures[grouping] = groups
+            figures[grouping] = group_figures(now, grouping, confidences, known)
+            if was is not None:
+                add_changes(was, now, grouping, confidences, figures[grouping])
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
@@ -277,10 +274,10 @@ class _Audit:
 
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
         filled = self.templates is not None and fact_form(self.output) != "facts"
-        found = template_figures(run, self.templates[0]) if filled and self.templates is not None else []
+        found = templates.template_figures(run, self.templates[0]) if filled and self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
         groups = run.database.groups[grouping].groups()
-        return found, failing_templates.call_out(run, grouping, groups, everything, found)
+        return found, templates.call_out(run, grouping, groups, everything, found)
 
     def _baseline(self) -> Baseline | None:
         if self.earlier is None:
@@ -317,7 +314,7 @@ class _Audit:
                 "figures by template are missing: the template file is not where the run found it, or has changed"
             )
         if self.rates is not None:
-            self.notes += true_rates.notes(self.rates)
+            self.notes += _true_rates_in_words(self.rates)
         if self.options.errors == "excluded":
             self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
 
@@ -328,10 +325,16 @@ def _omission_rates(run: ScannedRun) -> dict[str, float]:
     return {name: lost / facts for name, facts, lost in triples if facts}
 
 
-def _backoff_shares(facts: FactCounts) -> Callable[[str], float | None]:
-    """The share of a predicate's facts that had no template, as the run counted them."""
-    shares = {name: counts.backoff / counts.all if counts.all else 0.0 for name, counts in facts.by_predicate.items()}
-    return lambda predicate: shares.get(predicate, shares.get(OTHER_PREDICATES))
+def _true_rates_in_words(found: RatesFile) -> list[str]:
+    """The rates of all rows, a sentence each."""
+    source = "labels of an earlier run" if found.source == "calibration" else "labels"
+    return [
+        f"true {one.rate.removesuffix('_rate')} rate {percent(one.value)}, "
+        f"95% interval {percent(one.low)} to {percent(one.high)}, "
+        f"from {one.labels:,} {source} (the metric's own: {percent(one.metric)})"
+        for one in found.rates
+        if one.group is None
+    ]
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

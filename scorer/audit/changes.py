@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from .document import ADDED_RATES, RATES, Change, ConfidenceChange, GroupFigures
 from .effects import RunRates, cluster_sums
 from .figures import FactTables
 from .grouping import Grouping
-from .scan import ScannedRun
 from .significance import kolmogorov_smirnov, stability_index
 from .states import FINE_OF, Counts
 
@@ -25,25 +23,14 @@ LEVEL = 0.05
 
 
 def add_changes(
-    before: ScannedRun,
-    after: ScannedRun,
-    grouping: Grouping,
-    confidences: Confidences,
-    groups: list[GroupFigures],
-    rates: tuple[RunRates, RunRates],
-    backoff: Callable[[str], float | None],
+    before: RunRates, after: RunRates, grouping: Grouping, confidences: Confidences, groups: list[GroupFigures]
 ) -> None:
     """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`.
 
     Args:
-        confidences: of all rows of this run, by its groups. rates: of both runs.
-        backoff: share of a predicate's facts without a template, in the baseline.
+        confidences: of all rows of this run, by its groups.
     """
-    _Comparison(before, after, grouping, confidences, rates).fill(groups)
-    facts = FactTables(before, grouping, backoff)
-    for code, group in enumerate(groups):
-        if group.change is not None:
-            group.change.backoff_before = facts.missed(code)
+    _Comparison(before, after, grouping, confidences).fill(groups)
 
 
 def correct(groups: list[GroupFigures]) -> None:
@@ -63,26 +50,19 @@ def correct(groups: list[GroupFigures]) -> None:
 class _Comparison:
     """The state of comparing one grouping."""
 
-    def __init__(
-        self,
-        before: ScannedRun,
-        after: ScannedRun,
-        grouping: Grouping,
-        confidences: Confidences,
-        rates: tuple[RunRates, RunRates],
-    ) -> None:
-        self.kept = queries.kept(after, grouping)
-        self.rows_added, self.rows_removed = queries.added(after, grouping), queries.added(before, grouping)
-        self.masks = rates[0].masks, rates[1].masks
-        self.rewritten = queries.rewritten(after, grouping)
-        self.rewritten_sums = cluster_sums(queries.clusters_of_pairs(after, grouping, *self.masks))
-        self.all = [run.samples(grouping) for run in rates]
-        self.moved = [run.of(grouping, "moved") for run in rates]
-        self.single = [run.of(grouping, "single") for run in rates]
-        self.states = [queries.states(run, grouping) for run in (before, after)]
-        self.confidences = queries.confidences(before, grouping), confidences
-        self.removed = queries.confidences(before, grouping, unmatched=True)
-        self.added = queries.confidences(after, grouping, unmatched=True)
+    def __init__(self, before: RunRates, after: RunRates, grouping: Grouping, confidences: Confidences) -> None:
+        was, now = before.run, after.run
+        self.kept, self.rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
+        self.rows_added, self.rows_removed = queries.added(now, grouping), queries.added(was, grouping)
+        self.masks = before.masks, after.masks
+        self.rewritten_sums = cluster_sums(queries.clusters_of_pairs(now, grouping, *self.masks))
+        self.all = [run.samples(grouping) for run in (before, after)]
+        self.moved = [run.of(grouping, "moved") for run in (before, after)]
+        self.single = [run.of(grouping, "single") for run in (before, after)]
+        self.rows_before = queries.states(was, grouping).sum(axis=1)
+        self.confidences = queries.confidences(was, grouping), confidences
+        self.removed, self.added = (queries.confidences(run, grouping, unmatched=True) for run in (was, now))
+        self.facts_before = FactTables(was, grouping)
 
     def fill(self, groups: list[GroupFigures]) -> None:
         """Set ``change`` of each group."""
@@ -92,13 +72,13 @@ class _Comparison:
             kept = self.kept[code]
             counts = {name: self._counts(name, code) for name in RATES}
             group.change = Change(
-                rows_before=int(self.states[0][code].sum()),
+                rows_before=int(self.rows_before[code]),
                 added=int(self.rows_added[code].sum()),
                 removed=int(self.rows_removed[code].sum()),
                 kept=int(kept.sum()),
                 rewritten=int(self.rewritten[code].sum()),
                 flips=int(kept[flipped].sum()),
-                backoff_before=None,
+                backoff_before=self.facts_before.missed(code),
                 rates={name: rate_change(one) for name, one in counts.items()},
                 added_rates={name: added_rate(counts[name.removeprefix("added_")]) for name in ADDED_RATES},
                 confidence=self._confidence(code),

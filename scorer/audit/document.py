@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from ..stats.intervals import Rate as Rate
 from ..storage.counts import RowCounts as RowCounts
@@ -22,8 +22,6 @@ from .shown_rows import Part
 from .shown_rows import Worse as Worse
 from .shown_rows import WorseRow as WorseRow
 from .shown_rows import WorstRow as WorstRow
-from .true_rates import TrueRate as TrueRate
-from .true_rates import TrueRates as TrueRates
 
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
@@ -259,7 +257,7 @@ class ReferenceShown(Part):
     signature: str
 
 
-class Callout(Part):
+class Callout(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
     (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``numbers`` ``tokens`` ``drift``
     ``bundle`` ``errors`` ``improvement``.
@@ -267,9 +265,9 @@ class Callout(Part):
 
     kind: str
     severity: Severity
-    group: Group
+    group: Group = field(default_factory=dict)
     message: str
-    evidence: list[str]
+    evidence: list[str] = field(default_factory=list)
 
 
 class Gate(Part):
@@ -308,6 +306,28 @@ class Checked(Part):
     silent: int
     nothing_checked: bool
     required: bool
+
+
+class TrueRate(Part):
+    """A rate of all rows (``group`` is null) or of a group, from human ``labels``: ``value`` with its 95 %
+    interval; ``metric``: what the metric's own labels say."""
+
+    rate: str
+    group: str | None
+    rows: int
+    labels: int
+    metric: float
+    value: float
+    low: float
+    high: float
+
+
+class TrueRates(Part):
+    """``source``: ``labels``, ``column`` or ``calibration`` (labels of an earlier run). ``by``: the groups' column."""
+
+    source: str
+    by: str | None
+    rates: list[TrueRate]
 
 
 class HistoryRates(Part):

@@ -1,8 +1,7 @@
-"""The facts of a window by predicate, without a Python object for each row or triple.
+"""The facts of a window by predicate, without a Python object for each row: only distinct values pass through Python.
 
-Spellings are those of :mod:`scorer.metric.triples`; here only predicates are wanted (and objects, where a template
-depends on them), and a number that tells inputs apart, so that columns are split in Arrow and only distinct values pass
-through Python.
+What is wanted of a fact is its predicate (and its object, where a template depends on it), and a number that tells
+inputs apart.
 """
 
 from __future__ import annotations
@@ -18,17 +17,14 @@ import pyarrow.compute as pc
 
 from ..metric.inputs import FactForm, read_facts
 from ..metric.triple_forms import as_elements, is_text, part_columns
-from ..metric.triples import RowTriples, Triple, encode, parse_mr, parse_triple, parse_triples
+from ..metric.triples import RowTriples, encode
 from ..scoring.counts import OTHER_PREDICATES
 
-_PLAIN = r"^[^|]*\|(?P<predicate>[^|]*)\|(?P<object>[^|]*)$"
-MOST_REMEMBERED = 200_000
 MOST_SENTENCES = 10_000
 """Of facts that are sentences, the first so many distinct ones are counted apart."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
-_Fact = tuple[Ints, Ints, Hashes]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -103,28 +99,25 @@ class FactReader:
         schema: pa.Schema | None = None,
     ) -> None:
         self.predicates, self.objects = Names(), Names()
-        self.objects_wanted = by_object is not None
         self._key = key
         self.subject = key if form == "attributes" and schema is not None and key in schema.names else None
         self._form, self._by_object = form, by_object or (lambda predicate: False)
         self._wanted: list[bool] = []
-        self._known: dict[bytes, _Fact] = {}
 
     def read(self, column: pa.Array, subjects: pa.Array | None = None) -> Facts:
         """The facts of a column. ``subjects``: the column ``subject``."""
-        if self._form == "attributes" or (self._form == "facts" and is_text(column.type)):
-            table = pa.table({"facts": column})
-            if self._key is not None and subjects is not None:
-                table = table.append_column(self._key, subjects)
-            return self._from_parsed(read_facts(table, "facts", self._form, self._key))
-        if self._form == "mr" or (is_text(column.type) and not pa.types.is_null(column.type)):
-            return self._from_texts(column)
-        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        flat = as_elements(pc.list_flatten(column))
-        if self._form == "facts":
-            return Facts(lengths, *self._from_sentences(flat))
-        if not pa.types.is_struct(flat.type):
-            return Facts(lengths, *self._from_strings(flat))
+        if self._form == "triples" and not is_text(column.type):
+            flat = as_elements(pc.list_flatten(column))
+            if pa.types.is_struct(flat.type):
+                lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+                return self._from_structs(lengths.astype(np.int64), flat)
+        table = pa.table({"facts": column})
+        if self._key is not None and subjects is not None:
+            table = table.append_column(self._key, subjects)
+        return self._from_parsed(read_facts(table, "facts", self._form, self._key))
+
+    def _from_structs(self, lengths: Ints, flat: pa.Array) -> Facts:
+        """Most facts are structs, whose parts are split in Arrow already: only distinct parts pass through Python."""
         children = {part: encode(child) for part, child in part_columns(flat).items()}
         codes, values = children["predicate"]
         predicate = self.predicates.codes(values)[codes]
@@ -140,76 +133,24 @@ class FactReader:
         return Facts(lengths, predicate, objects, found)
 
     def _from_parsed(self, parsed: RowTriples) -> Facts:
-        distinct = parsed.distinct
-        predicate = np.array([self._sentence(one.predicate) for one in distinct], np.int64)
+        distinct, ids = parsed.distinct, parsed.ids
+        predicate = np.array([self._predicate(one.predicate) for one in distinct], np.int64)
         wanted = self._wants(predicate).tolist()
         objects = [self.objects.code(t.object) if w else -1 for t, w in zip(distinct, wanted, strict=True)]
-        ids = parsed.ids
-        return Facts(parsed.lengths, predicate[ids], np.array(objects, np.int64)[ids], _of_triples(distinct)[ids])
+        found = hashes(["\0".join(triple).encode("utf-8", "surrogatepass") for triple in distinct])
+        return Facts(parsed.lengths, predicate[ids], np.array(objects, np.int64)[ids], found[ids])
 
     def _wants(self, predicate: Ints) -> npt.NDArray[np.bool_]:
         names = self.predicates.names
         self._wanted += [self._by_object(name) for name in names[len(self._wanted) :]]
         return np.array([*self._wanted, False], bool)[predicate]
 
-    def _from_sentences(self, flat: pa.Array) -> _Fact:
-        codes, values = encode(flat)
-        names = [value.decode(errors="replace").strip() for value in values]
-        found = np.array([self._sentence(name) if name else -1 for name in names] + [-1], np.int64)
-        return found[codes], np.full(len(codes), -1, np.int64), hashes(values)[codes]
-
-    def _sentence(self, name: str) -> int:
-        room = len(self.predicates) < MOST_SENTENCES or name in self.predicates
-        return self.predicates.code(name if room else OTHER_PREDICATES)
-
-    def _from_strings(self, flat: pa.Array) -> _Fact:
-        codes, values = encode(flat)
-        parts = pc.extract_regex(pa.array(values, pa.binary()), _PLAIN)
-        predicate = _numbers(self.predicates, pc.struct_field(parts, "predicate"))
-        odd = np.flatnonzero(pc.is_null(parts).to_numpy(zero_copy_only=False)).tolist()
-        triples = {i: parse_triple(values[i].decode(errors="replace")) for i in odd}
-        for i, triple in triples.items():
-            predicate[i] = -1 if triple is None else self.predicates.code(triple.predicate)
-        objects = np.full(len(values), -1, np.int64)
-        wanted = self._wants(predicate)
-        if wanted.any():
-            objects[wanted] = _numbers(self.objects, pc.struct_field(parts, "object").filter(pa.array(wanted)))
-        for i, triple in triples.items():
-            if triple is not None and wanted[i]:
-                objects[i] = self.objects.code(triple.object)
-        return np.append(predicate, -1)[codes], np.append(objects, -1)[codes], hashes(values)[codes]
-
-    def _from_texts(self, column: pa.Array) -> Facts:
-        codes, values = encode(column)
-        if len(self._known) > MOST_REMEMBERED:
-            self._known.clear()
-        parsed = [self._known.get(value) or self._known.setdefault(value, self._parse(value)) for value in values]
-        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64)
-        chosen = [parsed[code] if code >= 0 else nothing for code in codes.tolist()]
-        lengths = np.array([len(one[0]) for one in chosen], np.int64)
-        columns = zip(nothing, *chosen, strict=True)
-        predicate, value, found = (np.concatenate(column) for column in columns)
-        return Facts(lengths, predicate, value, found)
-
-    def _parse(self, value: bytes) -> _Fact:
-        parse: Callable[[str], list[Triple] | None] = parse_mr if self._form == "mr" else parse_triples
-        triples = parse(value.decode(errors="replace")) or []
-        predicate = np.array([self.predicates.code(t.predicate) for t in triples], np.int64)
-        wanted = self._wants(predicate).tolist()
-        objects = [self.objects.code(t.object) if w else -1 for t, w in zip(triples, wanted, strict=True)]
-        return predicate, np.array(objects, np.int64), _of_triples(triples)[:-1]
+    def _predicate(self, name: str) -> int:
+        bounded = self._form in ("facts", "attributes") and len(self.predicates) >= MOST_SENTENCES
+        return self.predicates.code(OTHER_PREDICATES if bounded and name not in self.predicates else name)
 
 
 def hashes(values: Sequence[bytes]) -> Hashes:
     """Numbers that tell values apart, one dummy 0 at the end (for null). uint64, *Shape:* (values + 1,)."""
     digests = b"".join(blake2b(value, digest_size=8).digest() for value in values)
     return np.frombuffer(digests + bytes(8), np.uint64)
-
-
-def _of_triples(triples: Sequence[Triple]) -> Hashes:
-    return hashes(["\0".join(triple).encode("utf-8", "surrogatepass") for triple in triples])
-
-
-def _numbers(names: Names, column: pa.Array) -> Ints:
-    codes, values = encode(column)
-    return names.codes(values)[codes]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..metric.verdict import FINE
+from ..scoring.counts import OTHER_PREDICATES
 from ..stats.intervals import rate
 from . import queries
 from .confidences import Confidences
@@ -24,34 +24,28 @@ SHOWN_FROM = 1.2
 """A design effect above this is shown to people."""
 
 
-@dataclass(frozen=True)
-class Context:
-    """What the figures of all groups share. ``rates``: of the run. ``backoff``: share of a predicate's facts without a
-    template, ``None`` where not known. ``before``: omission rate of a predicate in the baseline."""
+def group_figures(
+    rates: RunRates, grouping: Grouping, confidences: Confidences, before: Mapping[str, float]
+) -> list[GroupFigures]:
+    """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked.
 
-    run: ScannedRun
-    rates: RunRates
-    backoff: Callable[[str], float | None]
-    before: Callable[[str], float | None]
-
-
-def group_figures(context: Context, grouping: Grouping, confidences: Confidences) -> list[GroupFigures]:
-    """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
-    run = context.run
+    Args:
+        before: omission rates of predicates in the baseline, which are shown for all rows.
+    """
+    run = rates.run
     states = queries.states(run, grouping)
     errors, notes = queries.errors(run, grouping), queries.notes(run, grouping)
     reused = queries.reused(run, grouping).tolist()
     by_facts, by_length = queries.by_facts(run, grouping), queries.by_length(run, grouping)
     repeats = queries.repeats(run, grouping)
-    samples = context.rates.samples(grouping)
-    facts = FactTables(run, grouping, context.backoff)
+    samples = rates.samples(grouping)
+    facts = FactTables(run, grouping)
     found = []
-    before = context.before if not grouping else lambda predicate: None
     for code, group in enumerate(run.database.groups[grouping].groups()):
         by_label, rows = labels(states[code]), int(states[code].sum())
-        rates = {name: rate(one.count, one.n, one.effect) for name, one in samples[code].items()}
+        shares = {name: rate(one.count, one.n, one.effect) for name, one in samples[code].items()}
         effects = {name: one.effect for name, one in samples[code].items()}
-        predicates = facts.predicates(code, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES, before)
+        predicates, left_out = facts.predicates(code, before if not grouping else {})
         distinct = int(repeats.distinct[code])
         found.append(
             GroupFigures(
@@ -64,16 +58,16 @@ def group_figures(context: Context, grouping: Grouping, confidences: Confidences
                 rough={"OK": by_label[0], "not_OK": sum(by_label) - by_label[0]},
                 errors=_named(errors[code], run.errors.names),
                 notes=_named(notes[code], run.notes.names),
-                rates=rates,
+                rates=shares,
                 labels={
-                    name: rate(n, rates["not_ok_rate"].n, effects["not_ok_rate"])
+                    name: rate(n, shares["not_ok_rate"].n, effects["not_ok_rate"])
                     for name, n in zip(FINE, by_label, strict=True)
                 },
                 design_effects=effects,
                 backoff=facts.missed(code),
                 confidence=confidences.distribution(code),
-                predicates=predicates[0],
-                predicates_left_out=predicates[1],
+                predicates=predicates,
+                predicates_left_out=left_out,
                 by_facts=_by_size(run, FACT_CLASSES, by_facts[code]),
                 by_length=_by_size(run, LENGTH_CLASSES, by_length[code]) if run.has_text else [],
                 duplicates=Duplicates(
@@ -98,12 +92,17 @@ def effect_notes(groups: Sequence[GroupFigures]) -> list[str]:
 
 
 class FactTables:
-    """Facts by group and predicate, and how they are shown. ``share``: of a predicate's facts, without a template."""
+    """Facts of a grouping by group and predicate, and how they are shown.
 
-    def __init__(self, run: ScannedRun, grouping: Grouping, share: Callable[[str], float | None]) -> None:
-        self.names = run.predicates.names
+    ``shares``: of each predicate's facts, without a template, as the run counted them; ``None`` where it did not.
+    """
+
+    def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
+        self.names, self.most = run.predicates.names, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES
         self.all, self.checked, self.omitted = queries.facts(run, grouping)
-        self.shares = [share(name) for name in self.names]
+        counted = run.output.summary.counts.facts.by_predicate
+        known = {name: one.backoff / one.all if one.all else 0.0 for name, one in counted.items()}
+        self.shares = [known.get(name, known.get(OTHER_PREDICATES)) for name in self.names]
         self.known = run.has_facts and None not in self.shares
         self.weights = np.array([one or 0.0 for one in self.shares])
 
@@ -114,7 +113,7 @@ class FactTables:
         facts = self.all[group]
         return rate(round(float((facts * self.weights).sum())), int(facts.sum()))
 
-    def predicates(self, group: int, most: int, before: Callable[[str], float | None]) -> tuple[list[Predicate], int]:
+    def predicates(self, group: int, before: Mapping[str, float]) -> tuple[list[Predicate], int]:
         """The predicates of a group by falling omission rate, and how many more there are."""
         checked, omitted = self.checked[group], self.omitted[group]
         there = np.flatnonzero(checked)
@@ -124,10 +123,10 @@ class FactTables:
                 predicate=self.names[p],
                 omission=rate(omitted[p], checked[p]),
                 backoff=self.shares[p],
-                before=before(self.names[p]),
+                before=before.get(self.names[p]),
                 suspect=False,
             )
-            for p in ranked[:most]
+            for p in ranked[: self.most]
         ]
         return found, len(ranked) - len(found)
 
