@@ -14,11 +14,9 @@
     figures.py      the figures of each group         changes.py     a group against the baseline
     matching.py     rows of two runs                  significance.py tests of change
     power.py        what gates can find               reach.py       which gates can fire
-    suggest.py      gates files for an output         templates.py   figures of each template
-    failing_templates.py   templates that look wrong
+    suggest.py      gates files for an output         templates.py   figures of each, and which look wrong
     rules.py        gates as a file has them          gates.py       the result of each gate
-    callouts.py     what to look at first             headline.py    the sentence under the verdict
-    rows.py         single rows, for people           worse.py       rows that got worse
+    callouts.py     what to look at first             rows.py        single rows, for people
     document.py     the types of the document         history.py, report/   files made from it
 """
 

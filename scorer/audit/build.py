@@ -35,7 +35,6 @@ from .document import (
     TemplateFigures,
     TemplatesShown,
     TrueRates,
-    Worse,
 )
 from .effects import RunRates
 from .facts import FactReader
@@ -106,8 +105,10 @@ class _Audit:
         )
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        self.templates = find_templates(self.output.full_signature, self.output.settings)
-        self.notes: list[str] = []
+        self.templates: Templates | None
+        self.template_file: Path | None
+        found = find_templates(self.output.full_signature, self.output.settings)
+        self.templates, self.template_file = found or (None, None)
 
     def document(self) -> Document:
         """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
@@ -128,31 +129,30 @@ class _Audit:
         figures = self._figures(run, before)
         changes = self._changes(run, before, figures)
         everything = figures[()][0]
-        templates, looks_wrong = self._templates(run, everything)
+        template_figures, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
         reference = self._reference()
-        found = gates.evaluate(
-            self.rules, lambda grouping: figures[grouping], run.omissions_checked, self.rates, reference
-        )
+        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked, self.rates, reference)
         checked = gates.checked(found, self.options.require_gates)
-        signature = self.output.signature
+        signature, summary = self.output.signature, self.output.summary
         baseline = self._baseline()
-        known = self.templates[0] if self.templates is not None else None
-        self._note(run)
-        self.notes += effect_notes(shown)
+        columns, most = group_columns(self.groupings), self.options.worst
         document = Document(
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
-            finished=self.output.summary.finished,
+            finished=summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked.nothing_checked and checked.required else gates.worst_of(found),
             headline=callouts.headline(shown, checked),
             checked=checked,
             signature=signature,
             bundle=callouts.bundle_of(signature),
-            templates=self._templates_shown(),
-            device=self.output.summary.device.name or self.output.summary.device.kind,
-            versions=dict(self.output.summary.versions),
+            templates=TemplatesShown(
+                sha=parse(signature).get("templates", ""),
+                file=_printable(self.template_file) if self.template_file is not None else None,
+            ),
+            device=summary.device.name or summary.device.kind,
+            versions=dict(summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by], errors=self.options.errors),
             rows=RowCounts(
                 all=everything.rows,
@@ -169,12 +169,12 @@ class _Audit:
             ),
             gates=found,
             groups=shown,
-            template_figures=templates,
-            worst=worst_rows(run, queries.worst(run, self.options.worst), group_columns(self.groupings), known),
-            worse=self._worse(run, before),
+            template_figures=template_figures,
+            worst=worst_rows(run, queries.worst(run, most), columns, self.templates),
+            worse=got_worse(before, run, most, columns, self.templates) if before is not None else None,
             true_rates=convert(self.rates, TrueRates | None, from_attributes=True),
             history=[],
-            notes=self.notes,
+            notes=[*self._notes(run), *effect_notes(shown)],
         )
         return document, shown
 
@@ -230,11 +230,10 @@ class _Audit:
         default: list[Grouping] = [(DEFAULT,)] if DEFAULT in names else []
         return list(dict.fromkeys(self.options.by)) if self.options.by else default
 
-    def _reader(self, output: Output, known: tuple[Templates, Path | None] | None) -> FactReader | None:
+    def _reader(self, output: Output, known: Templates | None) -> FactReader | None:
         if fact_column(output) is None:
             return None
-        templates = known[0] if known is not None else None
-        by_object = templates.depends_on_object if templates is not None and templates.by_object else None
+        by_object = known.depends_on_object if known is not None and known.by_object else None
         return FactReader(fact_form(output), by_object, output.columns.subject, output.schema)
 
     def _figures(self, run: ScannedRun, before: ScannedRun | None) -> dict[Grouping, list[GroupFigures]]:
@@ -266,15 +265,9 @@ class _Audit:
             flips=flips(before, run, queries.flipped(run), same_signature=not self.differs),
         )
 
-    def _worse(self, run: ScannedRun, before: ScannedRun | None) -> Worse | None:
-        if before is None:
-            return None
-        known = self.templates[0] if self.templates is not None else None
-        return got_worse(before, run, self.options.worst, group_columns(self.groupings), known)
-
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
-        filled = self.templates is not None and fact_form(self.output) != "facts"
-        found = templates.template_figures(run, self.templates[0]) if filled and self.templates is not None else []
+        filled = fact_form(self.output) != "facts"
+        found = templates.template_figures(run, self.templates) if filled and self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
         groups = run.database.groups[grouping].groups()
         return found, templates.call_out(run, grouping, groups, everything, found)
@@ -292,31 +285,32 @@ class _Audit:
             rows=len(self.earlier),
         )
 
-    def _templates_shown(self) -> TemplatesShown:
-        file = self.templates[1] if self.templates is not None else None
-        digest = parse(self.output.signature).get("templates", "")
-        return TemplatesShown(sha=digest, file=_printable(file) if file is not None else None)
-
-    def _note(self, run: ScannedRun) -> None:
-        if not len(run):
-            self.notes.append("the output has no rows")
+    def _notes(self, run: ScannedRun) -> list[str]:
+        """Figures that are missing, and why; true rates in words."""
         documents = self.output.columns.document is not None
-        if documents:
-            self.notes.append("texts were checked against documents, so there are no figures of omissions and facts")
-        if not run.has_facts and not documents:
-            self.notes.append("figures by predicate and template are missing: the run did not keep the facts (--keep)")
-        if not run.has_text:
-            self.notes.append("figures by length of text are missing: the run did not keep the texts (--keep)")
-        if not run.omissions_checked and not documents:
-            self.notes.append("omissions were not checked (--checks hallucination): their rates are null")
-        if self.templates is None:
-            self.notes.append(
-                "figures by template are missing: the template file is not where the run found it, or has changed"
-            )
+        said = (
+            (not len(run), "the output has no rows"),
+            (documents, "texts were checked against documents, so there are no figures of omissions and facts"),
+            (
+                not run.has_facts and not documents,
+                "figures by predicate and template are missing: the run did not keep the facts (--keep)",
+            ),
+            (not run.has_text, "figures by length of text are missing: the run did not keep the texts (--keep)"),
+            (
+                not run.omissions_checked and not documents,
+                "omissions were not checked (--checks hallucination): their rates are null",
+            ),
+            (
+                self.templates is None,
+                "figures by template are missing: the template file is not where the run found it, or has changed",
+            ),
+        )
+        found = [note for holds, note in said if holds]
         if self.rates is not None:
-            self.notes += _true_rates_in_words(self.rates)
+            found += _true_rates_in_words(self.rates)
         if self.options.errors == "excluded":
-            self.notes.append("rows with errors are left out of the rates of labels (--errors excluded)")
+            found.append("rows with errors are left out of the rates of labels (--errors excluded)")
+        return found
 
 
 def _omission_rates(run: ScannedRun) -> dict[str, float]:

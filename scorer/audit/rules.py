@@ -51,14 +51,6 @@ MOST_DOTS = 100
 MOST_ROWS = 2**53
 """Of ``min_rows``: the largest number that every reader of JSON has."""
 _MOST_SHOWN = 60
-_FORMS = {
-    "group": 'a table of columns and values: { system = "tgen" }',
-    "by": 'a list of columns: ["system"]',
-    "against": '"baseline", "removed" or "reference", or leave it out',
-    "missing": '"fail" or "pass", or leave it out',
-    "min_rows": "a number of rows",
-}
-"""What a key of a gate may be, where it is not a number."""
 
 
 class GateTable(Record, frozen=True):
@@ -149,33 +141,42 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
     try:
         table = convert(content, GateTable, where)
     except DamagedFileError as e:
-        raise UsageError(f"{where}: {_wrong(content, str(e).removeprefix(f'{where}: '))}") from e
-    against = table.against
-    if against == "removed" and metric not in ADDED_RATES:
-        raise UsageError(
-            f'{where}: against = "removed" is for metrics of added rows, {", ".join(ADDED_RATES)}; '
-            'write against = "baseline"'
-        )
-    if against == "reference" and metric not in RATES:
-        raise UsageError(f'{where}: against = "reference" is for {", ".join(RATES)}; write against = "baseline"')
-    if against is not None and metric in TRUE_RATES:
-        raise UsageError(f"{where}: {metric} describes one run; remove against")
-    _check_chance(table, where)
-    warn, fail = _thresholds(table, where)
+        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(GateTable.__struct_fields__)}") from e
+    against, fail_p = table.against, table.fail_p
+    refusals = (
+        (
+            against == "removed" and metric not in ADDED_RATES,
+            f'against = "removed" is for {", ".join(ADDED_RATES)}; write against = "baseline"',
+        ),
+        (
+            against == "reference" and metric not in RATES,
+            f'against = "reference" is for {", ".join(RATES)}; write against = "baseline"',
+        ),
+        (against is not None and metric in TRUE_RATES, f"{metric} describes one run; remove against"),
+        (
+            fail_p is not None and (metric not in ADDED_RATES or against is None),
+            f'fail_p is for {", ".join(ADDED_RATES)} with against = "removed" or "baseline"',
+        ),
+        (
+            fail_p is not None and not 0 < fail_p < 1,
+            f"fail_p = {fail_p} is not a probability between 0 and 1, such as 0.001",
+        ),
+        (
+            table.warn is None and table.fail is None and fail_p is None,
+            "neither warn nor fail is given; write at least one of them",
+        ),
+        (table.group and table.by, "both group and by; write one of them"),
+    )
+    for refused, why in refusals:
+        if refused:
+            raise UsageError(f"{where}: {why}")
+    warn, fail = (_threshold(table, key, where) for key in ("warn", "fail"))
+    sign = -1 if table.metric in LOWER_IS_WORSE and against is None else 1
+    if warn is not None and fail is not None and sign * warn > sign * fail:
+        raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
     group = _group(table.group, where)
-    if group and table.by:
-        raise UsageError(f"{where}: both group and by; write one of them")
     own = {"where": where, "warn": warn, "fail": fail, "group": group, "by": tuple(dict.fromkeys(table.by))}
     return Rule(**asdict(table) | own)
-
-
-def _wrong(content: Mapping[str, Any], reason: str) -> str:
-    """What is wrong with a table: the key with its value, and what it may be."""
-    key = re.split(r"\W", reason, maxsplit=1)[0]
-    if key not in content:
-        return f"{visible(reason)[:200]}; the keys are {', '.join(GateTable.__struct_fields__)}"
-    problem = visible(reason.partition(": ")[2])[:200]
-    return f"{key} = {_shown(content[key])}: {problem}; write {_FORMS.get(key, 'a number')}"
 
 
 def _group(values: Mapping[str, Any], where: str) -> Group:
@@ -188,55 +189,26 @@ def _group(values: Mapping[str, Any], where: str) -> Group:
         raise UsageError(f"{said}: {e}") from e
 
 
-def _thresholds(table: GateTable, where: str) -> tuple[float | None, float | None]:
-    falls = table.metric in LOWER_IS_WORSE and table.against is not None
-    warn, fail = (
-        _threshold(f"{where}: {key} = {value:g}", value, table.metric, falls) if value is not None else None
-        for key, value in (("warn", table.warn), ("fail", table.fail))
-    )
-    if warn is None and fail is None and table.fail_p is None:
-        raise UsageError(f"{where}: neither warn nor fail is given; write at least one of them")
-    sign = -1 if table.metric in LOWER_IS_WORSE and not falls else 1
-    if warn is not None and fail is not None and sign * warn > sign * fail:
-        raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
-    return warn, fail
-
-
-def _check_chance(table: GateTable, where: str) -> None:
-    """``fail_p``: a probability, of a comparison of added rows."""
-    if table.fail_p is None:
-        return
-    if table.metric not in ADDED_RATES or table.against is None:
-        raise UsageError(
-            f"{where}: fail_p compares added rows with others; use it with a metric of {', '.join(ADDED_RATES)} and "
-            'against = "removed"'
-        )
-    if not 0 < table.fail_p < 1:
-        raise UsageError(f"{where}: fail_p = {table.fail_p:g} is not a probability between 0 and 1, such as 0.001")
-
-
-def _threshold(said: str, number: float, metric: str, falls: bool) -> float:
-    """A threshold. ``said``: as it is written; ``falls``: it is how far the metric may fall, whatever its sign."""
+def _threshold(table: GateTable, key: Literal["warn", "fail"], where: str) -> float | None:
+    """``warn`` or ``fail``. How far a metric may fall may be written with any sign."""
+    number: float | None = getattr(table, key)
+    if number is None:
+        return None
+    metric, said = table.metric, f"{where}: {key} = {number:g}"
+    lower_is_worse, share = metric in LOWER_IS_WORSE, metric in SHARES
+    falls = lower_is_worse and table.against is not None
     if not math.isfinite(number):
         raise UsageError(f"{said} is not a number that a figure can reach; write a finite one")
     number = abs(number) if falls else number
     if number < 0:
-        instead = f"{-number:g}" if metric not in SHARES or number >= -1 else "a value between 0 and 1"
-        raise UsageError(f"{said} is negative, and {metric} never falls below 0 by itself; did you mean {instead}?")
-    if metric in SHARES and number > 1:
-        instead = f"did you mean {_share(number)}?" if number <= 100 else "write a share between 0 and 1"
-        raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; {instead}")
-    never_low = metric in LOWER_IS_WORSE and not falls and number == 0
-    if never_low or (metric in SHARES and number == 1 and (falls or metric not in LOWER_IS_WORSE)):
-        side = "below 0" if never_low else "above 1"
+        raise UsageError(f"{said} is negative, and {metric} never falls below 0 by itself; did you mean {-number:g}?")
+    if share and number > 1:
+        raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; did you mean {number / 100:g}?")
+    least = lower_is_worse and not falls
+    if number == 0 if least else share and number == 1:
+        side = "below 0" if least else "above 1"
         raise UsageError(f"{said} never fires: a value equal to the threshold passes, and {metric} is never {side}")
     return number
-
-
-def _share(percent: float) -> str:
-    """``0.20`` for 20: two digits at least."""
-    text = f"{percent / 100:.10f}".rstrip("0")
-    return text + "0" * (4 - len(text))
 
 
 def _shown(value: Any) -> str:

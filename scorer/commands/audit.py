@@ -120,6 +120,7 @@ def audit_command(
     signature, or only one is partial).
     """
     from ..audit import AuditOptions
+    from ..audit import report as rendering
     from ..storage.user_files import write_user_file
     from .show.audit import print_document
 
@@ -136,22 +137,14 @@ def audit_command(
         allow_partial=allow_partial,
     )
     document = _audited(out, baseline, options)
-    if report is not None:
-        from ..audit.report import render
-
-        write_user_file(report, render(document).encode("utf-8"), "--report")
-    if junit is not None:
-        from ..audit.report.pipelines import junit as as_junit
-
-        write_user_file(junit, as_junit(document).encode("utf-8"), "--junit")
-    if summary is not None:
-        from ..audit.report.pipelines import markdown
-
-        write_user_file(summary, markdown(document).encode("utf-8", "replace"), "--summary")
-    if metrics is not None:
-        from ..audit.report.pipelines import metrics as as_metrics
-
-        write_user_file(metrics, as_metrics(document).encode("utf-8", "replace"), "--metrics")
+    for option, path, render in (
+        ("--report", report, rendering.render),
+        ("--junit", junit, rendering.junit),
+        ("--summary", summary, rendering.markdown),
+        ("--metrics", metrics, rendering.metrics),
+    ):
+        if path is not None:
+            write_user_file(path, render(document).encode("utf-8", "replace"), option)
     if as_json:
         print_json(document, allow_nan=False)
     else:

@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
     "mean_confidence": None,
     **dict.fromkeys(RATES, 0.5),
 }
-NAN, INFINITY = float("nan"), float("inf")
+NAN = float("nan")
 
 
 def refused(out: Path, file: Path) -> str:
@@ -43,14 +43,11 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"night": None}, "row 1: night: Expected `str`, got `null`"),
         ({"status": "fine"}, "row 1: status: Invalid enum value 'fine'"),
         ({"group": "[]"}, "row 1: group: Expected `object`, got `array`"),
         ({"group": "[" * 100_000}, "is not a history"),
         ({"rows": -1}, "row 1: rows: Expected `int` >= 0"),
         ({"empty_rate": NAN}, "row 1: rates.empty_rate: Expected `float` >= 0.0"),
-        ({"error_rate": 1.5}, "row 1: rates.error_rate: Expected `float` <= 1.0"),
-        ({"mean_confidence": NAN}, "row 1: mean_confidence: Expected `float` >= 0.0"),
     ],
 )
 def test_values_that_no_audit_writes(out: Path, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -67,8 +64,6 @@ def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monk
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     assert "fifo is a device or a pipe, but this file is also read" in refused(out, fifo)
-    assert "/dev/zero is a device or a pipe, but this file is also read" in refused(out, Path("/dev/zero"))
-    assert "is a folder" in refused(out, tmp_path)
     file = tmp_path / "history.parquet"
     pq.write_table(pa.Table.from_pylist([GOOD] * 3, history.COLUMNS), file)
     monkeypatch.setattr(history, "MOST_ROWS", 2)

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
-from scorer.audit.escapes import UNSEEN
-from scorer.audit.report.pipelines import MOST_GROUPS, MOST_LINES, markdown, metrics
+from scorer.audit.report import MOST_LINES, markdown, metrics
+from scorer.audit.report.content import MOST_GROUPS
+from scorer.audit.report.escapes import UNSEEN
 from scorer.commands import app
 from tests.audit.nights import night, row
 from tests.audit.report.hostile import TEXTS

@@ -13,11 +13,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit, database
+from scorer.audit import AuditOptions, audit, database, queries
 from scorer.audit.database import Database
 from scorer.audit.document import Document
+from scorer.audit.facts import FactReader
+from scorer.audit.matching import match
+from scorer.audit.scan import scan_output
+from scorer.audit.states import rate_states
 from scorer.errors import OutputError
 from scorer.metric.verdict import FINE
+from scorer.scoring.outputs import open_output
 from tests.audit.nights import Row, night, row
 
 Line = dict[str, Any]
@@ -192,6 +197,46 @@ def test_two_runs(
 
 
 QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")
+
+
+def moments(rows: list[tuple[str, int, int]]) -> list[int]:
+    """Of (input, counted, added up) each: inputs, Σn, Σx, Σn², Σnx, Σx²."""
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for name, n, x in rows:
+        sums[name][0] += n
+        sums[name][1] += x
+    found = [[n > 0, n, x, n * n, n * x, x * x] for n, x in sums.values()]
+    return [int(one) for one in np.array(found).reshape(-1, 6).sum(axis=0)]
+
+
+def bad(line: Line) -> int:
+    return int(line["fine"] != "OK")
+
+
+def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
+    outs = [night(tmp_path / str(second), made(4, 260, bool(second)), shards=2) for second in (0, 1)]
+    before, after = map(lines_of, outs)
+    with Database([("system",)]) as database:
+        runs = [
+            scan_output(open_output(out), database, table, FactReader("triples"))
+            for out, table in zip(outs, ("was", "now"), strict=True)
+        ]
+        match(*runs)
+        masks = rate_states("not-ok", True, False)
+        for place, group in enumerate(database.groups["system",].groups()):
+            mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]
+            _, removed, added = paired(*mine)
+            pairs = rewritten(removed, added)
+            single = [line for line in added if not any(line is now for _, now in pairs)]
+            gone = [line for line in removed if not any(line is was for was, _ in pairs)]
+            wanted = {"all": mine[1], "moved": added, "single": single}
+            for rows, lines in wanted.items():
+                found = queries.clusters(runs[1], ("system",), masks, rows)["not_ok_rate"][place]  # type: ignore[arg-type]
+                assert found.tolist() == moments([(str(line["triples"]), 1, bad(line)) for line in lines])
+            left = queries.clusters(runs[0], ("system",), masks, "single")["not_ok_rate"][place]
+            assert left.tolist() == moments([(str(line["triples"]), 1, bad(line)) for line in gone])
+            moved = queries.clusters_of_pairs(runs[1], ("system",), masks, masks)["not_ok_rate"][place]
+            assert moved.tolist() == moments([(str(w["triples"]), 1, bad(n) - bad(w)) for w, n in pairs])
 
 
 def test_the_temporary_database_has_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

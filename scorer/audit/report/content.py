@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from ..document import (
@@ -19,8 +20,10 @@ from ..document import (
     RateChange,
     WorstRow,
 )
+from ..gates import describe
 from ..significance import LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX
 from . import charts, numbers
+from .escapes import for_prometheus
 from .limits import Limits, clip_plain
 
 MEASURES: Final = {
@@ -66,6 +69,8 @@ TESTED: Final = frozenset({"regression", "improvement", "drift"})
 GLYPHS: Final = {"pass": "M5 12.5l4.5 4.5L19 7.5", "warn": "M12 6v7.5M12 17.2v.6", "fail": "M7 7l10 10M17 7L7 17"}
 _TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 _LONGEST_COMMAND = 400
+MOST_GROUPS = 50
+"""Groups of each grouping that have metrics: values of the data must not multiply the time series."""
 
 
 def verdict(document: Document) -> tuple[str, str]:
@@ -95,12 +100,35 @@ def sections(document: Document) -> dict[str, str]:
     return {name: heading for name, (heading, found) in there.items() if found}
 
 
-def tables_of_groups(document: Document) -> list[tuple[list[str], list[GroupFigures]]]:
-    """The groups of each grouping; all rows alone where there is none."""
+def by_grouping(document: Document) -> dict[tuple[str, ...], list[GroupFigures]]:
+    """The groups of each grouping, by its columns; all rows are the one group of no columns."""
     found: dict[tuple[str, ...], list[GroupFigures]] = {}
-    for group in document.groups[1:]:
+    for group in document.groups:
         found.setdefault(tuple(group.grouping), []).append(group)
-    return [(list(names), groups) for names, groups in found.items()] or [([], [])]
+    return found
+
+
+def tables_of_groups(document: Document) -> list[tuple[tuple[str, ...], list[GroupFigures]]]:
+    """The groups of each grouping; all rows alone where there is none."""
+    return [(names, groups) for names, groups in by_grouping(document).items() if names] or [((), [])]
+
+
+def largest(document: Document) -> list[GroupFigures]:
+    """The groups with most rows of each grouping; of those whose labels are equal once cut, the first."""
+    chosen = [
+        group
+        for groups in by_grouping(document).values()
+        for group in sorted(groups, key=lambda group: (-group.rows, describe(group.group)))[:MOST_GROUPS]
+    ]
+    return list({for_prometheus(describe(group.group)): group for group in reversed(chosen)}.values())[::-1]
+
+
+def seconds(stamp: str) -> float | None:
+    """A time of the document, in seconds since 1970; ``None`` where it is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return None
 
 
 def gates(document: Document) -> list[Gate]:

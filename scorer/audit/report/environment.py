@@ -1,11 +1,11 @@
-"""The templates of the page and what holds in all of them.
+"""The environments of the templates, one for each format, and what holds in all of them.
 
-- Text is never markup: autoescape is on, and only ``charts.py``, ``unseen.py`` and the package's own style sheet and
-  script are :class:`markupsafe.Markup`.
-- The finaliser shows every text with its unseen characters framed. Attributes take ``|plain`` instead.
+- Text is never markup: every expression is escaped as its format needs, by the finaliser (:mod:`.escapes`). Only
+  ``charts.py``, ``escapes.py`` and the package's own style sheet and script are :class:`markupsafe.Markup`.
+- The page shows every text with its unseen characters framed. Attributes take ``|plain`` instead.
 - A name that is not there is an error, never an empty place.
-- A line break in a template, with the blanks around it, is nothing: templates can be laid out, and no blank gets
-  between two elements by accident. A tag is written on one line, and so is a sentence.
+- A line break in a template of the page, with the blanks around it, is nothing: templates can be laid out, and no blank
+  gets between two elements by accident. A tag is written on one line, and so is a sentence.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
-from markupsafe import Markup
 
-from ..escapes import plain
+from ..document import RATES
+from ..gates import describe, shown, why_nothing
 from . import charts, content, numbers
+from .escapes import finaliser, plain
 from .limits import clip, clip_plain
-from .unseen import framed
 
 _BREAK = re.compile(r"[ \t]*\n\s*")
+_LONGEST_LINE = 300
 
 
 class _NoBreaks(Extension):
@@ -37,32 +38,34 @@ class _NoBreaks(Extension):
             yield token
 
 
-def finalise(value: object) -> object:
-    """What an expression of a template becomes on the page: markup as it is, text with unseen characters framed."""
-    return framed(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @cache
-def environment() -> Environment:
-    """The environment of all templates, made once."""
+def environment(kind: str) -> Environment:
+    """The environment of a format, which is the second part of a template's name: ``html``, ``md``, ``xml``, ``prom``
+    or ``txt``."""
+    page = kind == "html"
     made = Environment(
         loader=PackageLoader(__package__, "templates"),
-        autoescape=True,
+        autoescape=kind in ("html", "xml"),
         undefined=StrictUndefined,
-        finalize=finalise,
-        extensions=[_NoBreaks],
+        finalize=finaliser(kind),
+        extensions=[_NoBreaks] if page else [],
+        trim_blocks=not page,
+        lstrip_blocks=not page,
         auto_reload=False,
     )
-    made.filters |= {
-        "plain": plain,
-        "clip": clip,
-        "clip_plain": clip_plain,
-        **{one.__name__: one for one in numbers.FILTERS},
-    }
+    made.filters |= {"plain": plain, "clip": clip, "clip_plain": clip_plain, "line": _line}
+    made.filters |= {one.__name__: one for one in numbers.FILTERS}
     made.globals |= {"charts": charts, "content": content}
+    made.globals |= {"RATES": RATES, "describe": describe, "shown": shown, "why_nothing": why_nothing}
     return made
 
 
 def rendered(template: str, **names: object) -> str:
-    """A template of the package as HTML."""
-    return environment().get_template(template).render(names)
+    """A template of the package, filled."""
+    return environment(template.split(".")[1]).get_template(template).render(names)
+
+
+def _line(text: str) -> str:
+    """A text on one line, cut."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 3] + "..."

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ..escapes import plain
-from .unseen import cost
+from .escapes import cost, plain
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""

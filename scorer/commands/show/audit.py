@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ...audit.document import Document, GroupFigures
 from ...audit.gates import describe
-from ...audit.report.pipelines import console_markup
+from ...audit.report import console_markup
 from ...system.display import all_visible
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, points, share, table

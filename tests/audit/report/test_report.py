@@ -10,8 +10,7 @@ from importlib import resources
 import pytest
 from msgspec.structs import replace
 
-from scorer.audit.document import Checked
-from scorer.audit.report import MAX_BYTES, render
+from scorer.audit.report import MAX_BYTES, Audit, render
 from scorer.stats.intervals import rate
 from tests.audit.report.documents import document
 from tests.audit.report.hostile import TEXTS, huge, infected
@@ -108,32 +107,6 @@ def test_without_a_baseline_it_says_so() -> None:
     assert not root.find("line", class_="step")
 
 
-def test_gates_that_all_stayed_silent_have_not_passed() -> None:
-    found = document()
-    found.gates = [gate for gate in found.gates if gate.status == "silent"]
-    found.status = "pass"
-    found.checked = Checked(gates=1, silent=1, nothing_checked=True, required=False)
-    root = parse(render(found))
-    assert words(root.one("h1")) == "Nothing checked"
-    assert root.one("header", class_="top warn")
-    found.status, found.checked.required = "fail", True
-    assert words(parse(render(found)).one("header", class_="top fail").one("h1")) == "Nothing checked"
-
-
-def test_a_partial_output_is_told_before_the_verdict() -> None:
-    found = document()
-    assert not parse(render(found)).find("div", class_="partial")
-    found.partial = "only the first 10 rows were scored (--limit) <b>"
-    found.baseline.partial = "the run did not finish"
-    root = parse(render(found))
-    said = words(root.one("header", class_="top fail"))
-    first, second = (words(line) for line in root.one("div", class_="partial").find("p"))
-    assert first == "partial This output: only the first 10 rows were scored (--limit) <b>."
-    assert second == "partial The baseline: the run did not finish."
-    assert said.index("only the first 10 rows") < said.index("Failed")
-    assert words(root.one("title")).startswith("Partial. Failed: ")
-
-
 def test_few_rows_and_chances_are_told_as_such() -> None:
     """The stability index of few rows is not shown; a gate on a chance shows it, and its metric in words."""
     found = document()
@@ -160,9 +133,8 @@ def test_an_audit_of_no_rows_is_a_page_too() -> None:
     parse(render(found))
 
 
-@pytest.mark.parametrize("embedded", [False, True])
-def test_the_policy_lets_nothing_in_but_the_two_files_of_the_package(embedded: bool) -> None:
-    root = parse(render(document(), embedded=embedded))
+def test_the_policy_lets_nothing_in_but_the_two_files_of_the_package(page: Node) -> None:
+    root = page
     policy = dict(
         part.strip().split(" ", 1)
         for part in (root.one("meta", http_equiv="Content-Security-Policy").attributes["content"] or "").split(";")
@@ -278,3 +250,12 @@ def test_a_trend_needs_two_runs() -> None:
     runs = cells(table_of(two, "All rows, run by run"))
     assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
     assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "7.6%", "12.7%", "12.7%"]]
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing() -> None:
+    frame = parse(Audit(document())._repr_html_()).one("iframe")
+    assert frame.attributes["sandbox"] == "allow-scripts"  # with an origin, the script could reach the notebook
+    assert frame.attributes["srcdoc"] == Audit(document()).html() == render(document())
+    root = parse(Audit(infected('"></iframe><script>window.pwned = 1</script>'))._repr_html_())
+    assert [node.name for node in root.walk()] == ["root", "iframe"]
+    assert repr(Audit(document())) == "Audit(status='fail', out='/data/scored/2026-11-21')"

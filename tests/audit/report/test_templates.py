@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError, nodes
 
 import scorer.audit.report
-from scorer.audit.escapes import plain
-from scorer.audit.report.environment import environment, finalise
-from scorer.audit.report.unseen import cost, framed
+from scorer.audit.report.environment import environment
+from scorer.audit.report.escapes import cost, framed, plain
 from tests.audit.report.parsing import parse
 
 PACKAGE = Path(scorer.audit.report.__file__).parent
@@ -27,7 +26,7 @@ def source(template: str) -> str:
 
 
 def rendered(template: str, **views: object) -> str:
-    return environment().from_string(template).render(views)
+    return environment("html").from_string(template).render(views)
 
 
 def shown(markup: str) -> str:
@@ -59,12 +58,12 @@ def test_the_cost_of_a_text_is_never_underrated(value: str) -> None:
 
 
 def test_what_turns_the_line_or_hides_is_spelled_out() -> None:
-    assert finalise("a\u202eb") == "a<span class=unseen>U+202E</span>b"
-    assert finalise("\u2028") == "<span class=unseen>U+2028</span>"
+    assert framed("a\u202eb") == "a<span class=unseen>U+202E</span>b"
+    assert framed("\u2028") == "<span class=unseen>U+2028</span>"
     assert plain("a\u2067b\x00") == "a[U+2067]b[U+0000]"
     joined = "👩\u200d🚒 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
-    assert finalise(joined) == joined
-    assert finalise("line\n\tnext\r\nwindows") == "line\n\tnext\nwindows"
+    assert framed(joined) == joined
+    assert framed("line\n\tnext\r\nwindows") == "line\n\tnext\nwindows"
 
 
 def test_a_line_break_of_a_template_is_nothing_and_one_of_the_data_is_kept() -> None:
@@ -81,8 +80,8 @@ def test_a_name_that_is_not_there_is_an_error(template: str) -> None:
 def test_autoescape_holds_in_every_template(name: str) -> None:
     """It is on, nothing turns it off, and nothing joins text to markup where the finaliser does not see it."""
     assert name.endswith(".html.jinja")
-    assert environment().autoescape is True
-    tree = environment().parse(source(name))
+    assert environment("html").autoescape is True
+    tree = environment("html").parse(source(name))
     assert not [*tree.find_all((nodes.ScopedEvalContextModifier, nodes.EvalContextModifier))], "autoescape is changed"
     assert {found.name for found in tree.find_all(nodes.Filter)}.isdisjoint({"safe", "xmlattr", "urlize", "tojson"})
     assert not [*tree.find_all((nodes.Mod, nodes.FilterBlock))]
@@ -92,8 +91,7 @@ def test_autoescape_holds_in_every_template(name: str) -> None:
 def test_attributes_are_quoted_and_take_plain_text(name: str) -> None:
     for tag in re.findall(r"<[a-z][^<>]*>", re.sub(r"{[#%].*?[#%]}", "", source(name), flags=re.DOTALL)):
         for value in re.findall(r"{{(.*?)}}", tag):
-            numbers = ("position", "omitted", "loop.index0")
-            assert re.search(r"\|(plain|clip_plain\([^()]*\))$", value.strip()) or value.strip() in numbers, tag
+            assert re.search(r"\|(plain|clip_plain\([^()]*\))$", value.strip()) or value.strip() == "loop.index0", tag
         assert not re.search(r"=(?!\")", re.sub(r"{{.*?}}|\"[^\"]*\"", '"', tag)), tag
 
 
@@ -104,5 +102,5 @@ def test_only_three_files_make_markup() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Markup":
                 calls.append((path.name, ast.unparse(node.args[0])))
-    assert [name for name, _ in calls] == ["__init__.py", "charts.py", "pipelines.py", "unseen.py"]
+    assert [name for name, _ in calls] == ["__init__.py", "charts.py", "escapes.py", "escapes.py"]
     assert dict(calls)["__init__.py"] == "resources.files(__package__).joinpath(name).read_text('utf-8')"

@@ -1,17 +1,63 @@
-"""Charts stand where their figures say."""
+"""What the page is made of: figures as text, cuts, and charts that stand where their figures say."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from scorer.audit.report import charts
+from scorer.audit.report import charts, numbers
 from scorer.audit.report.environment import environment
+from scorer.audit.report.limits import Limits, clip, clip_plain, steps
 from tests.audit.report.parsing import Node, parse
+
+
+@pytest.mark.parametrize(
+    ("filter_", "value", "shown"),
+    [
+        (numbers.percent, 0.0316, "3.2%"),
+        (numbers.percent, None, "–"),
+        (numbers.points, -0.047, "−4.7"),
+        (numbers.points, 0.0, "±0"),
+        (numbers.probability, 0.0004, "<0.001"),
+        (numbers.probability, 0.9997, ">0.999"),
+        (numbers.probability, 1.0, "1.000"),
+        (numbers.count, 1234567, "1,234,567"),
+        (numbers.sortable, None, ""),
+    ],
+)
+def test_figures_as_text(filter_: object, value: float | None, shown: str) -> None:
+    assert filter_(value) == shown  # type: ignore[operator]
+
+
+def test_intervals_as_text() -> None:
+    assert numbers.span(0.029, 0.036, unit=False) == "2.9–3.6"
+    assert numbers.span(0.0, 0.00001) == "0–<0.01%"
+    assert numbers.span(None, 0.1) == ""
+    assert numbers.point_span(-0.01, 0.02) == "−1.0 to +2.0"
+    assert numbers.plural(0, "row").replace("\u00a0", " ") == "0 rows"
+
+
+def test_a_cut_text_says_how_much_is_missing() -> None:
+    data = environment("html").get_template("values.html.jinja").make_module({"limits": Limits()}).data  # type: ignore[attr-defined]
+    assert data("abc", 3) == '<bdi class="data">abc</bdi>'
+    assert parse(data("abcdef", 4)).text == "abcd … 2 more characters"
+    assert clip("abcdef", 4) == ("abcd", 2)
+    assert clip_plain("abcdef", 4) == "abcd…"
+    assert clip_plain("abcd", 4) == "abcd"
+
+
+def test_every_step_shows_less_and_the_last_next_to_nothing() -> None:
+    found = steps()
+    assert found[0] == Limits()
+    for before, after in pairwise(found):
+        assert all(getattr(after, name) <= value for name, value in vars(before).items())
+    assert set(vars(found[-1]).values()) == {2}
 
 
 def charted(plot: charts.Plot) -> Node:
     """A chart as it stands in the page."""
-    return parse(environment().get_template("tables.html.jinja").module.drawn(plot))  # type: ignore[attr-defined]
+    return parse(environment("html").get_template("tables.html.jinja").module.drawn(plot))  # type: ignore[attr-defined]
 
 
 def at(node: Node, name: str) -> float:
