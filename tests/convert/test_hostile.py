@@ -21,6 +21,7 @@ GOOD = "name[Fox], food[Thai]"
         (b"name[A], name[B], food[C]\tx", "of 2 names"),
         (b"name[A], food[]\tx", "not a meaning representation like"),
         (b"name[Fox], food[Thai]\ta\tb", "3 columns instead of 2"),
+        (b"name[Fox], food[Thai]", "1 columns instead of 2"),
         (b"name[Fox], food[Thai]\tcaf\xe9", "not UTF-8 (byte 0xe9 at byte 26 of the line)"),
         (b"name[Fox], food[Th\0ai]\tx", "a NUL byte"),
     ],
@@ -66,6 +67,7 @@ def test_values_in_messages_are_short_and_escaped(write: Write, convert: Convert
     ("content", "what"),
     [
         (b"", "is empty"),
+        (b"\n \n", "only blank lines"),
         (b"\xff\xfeM\x00R\x00", "UTF-16"),
         (b"PK\x03\x04zip", "spreadsheet"),
         (b"a,b\n1,2\n", "neither a header with a column mr nor a meaning representation"),
@@ -117,6 +119,7 @@ DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
         ('<!DOCTYPE b SYSTEM "x.dtd"><b>&gone;</b>', "external part ('x.dtd')"),
         ("<benchmark>\n<entries>\n<entry>", ":3: not well-formed XML"),
         (b"<benchmark>\n\n\0</benchmark>", ":3: not well-formed"),
+        ("<?xml version='1.0' encoding='martian'?><benchmark/>", "unknown encoding"),
         ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "unknown encoding"),
         ("<html><p>404</p></html>", "no <entry> elements"),
         ("<a>" * 5000, "nested over 100 deep"),

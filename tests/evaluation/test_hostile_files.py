@@ -105,6 +105,7 @@ def test_a_damaged_file_of_rates_is_refused_or_gives_rates(
     path = changed(sample / "rates.json", change, tmp_path / "rates.json")
     (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "true_not_ok_rate"\nfail = 0.5\n')
     for arguments in (
+        ("rate", sample / "out", "--calibration", path),
         ("rate", sample / "out", "--calibration", path, "--labels", sample / "l.csv"),
         ("audit", sample / "out", "--rates", path, "--gates", tmp_path / "gates.toml"),
     ):
@@ -163,6 +164,7 @@ def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path
 
 
 ANNOTATED = [
+    {"domain": ["wikidata"]},
     {"domain": [None], "model": [None], "example_idx": [None], "data": [None], "text": [None]},
     {"domain": ["wikidata"], "model": ["m"], "example_idx": [HUGE // 10**12], "data": ["\x00"], "text": ["t"]},
     {"domain": [["wikidata"]], "model": [{"a": 1}], "example_idx": [1], "data": ["[" * 9999], "text": ["t"]},
@@ -203,6 +205,7 @@ ANNOTATION = (
         ("Milford", "m", ANNOTATION.replace(": 0,", ": " + "9" * 5000 + ","), 2, "that cannot be read"),
         ("Milford", "m", "[" * 100_000, 2, "that cannot be read"),
         ("Milford", "m", ANNOTATION[:40], 2, "that cannot be read"),
+        ("Milford", "m", "5", 2, "that cannot be read"),
     ],
 )
 def test_a_hostile_line_of_a_collection_costs_itself(

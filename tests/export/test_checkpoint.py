@@ -26,6 +26,7 @@ def opened(folder: Path, labels: list[str] | None = None) -> Checkpoint:
         ({"architectures": ["GPT2ForSequenceClassification"], "model_type": "gpt2"}, "supports RobertaForSequence"),
         ({"model_type": "bert"}, "nothing else"),
         ({"architectures": ["RobertaModel"]}, "an encoder without a head"),
+        ({"architectures": None}, "architectures is None"),
         ({"hidden_act": "gelu_new"}, "hidden_act is 'gelu_new'"),
         ({"quantization_config": {"bits": 4}}, "quantization_config"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),

@@ -27,10 +27,11 @@ def find(checkpoint: Path | str, revision: str | None = None) -> Source:
     return find_source(str(checkpoint), revision, lambda _: None)
 
 
-def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path) -> None:
-    (copy / "config.json").rename(tmp_path / "elsewhere")
-    (copy / "config.json").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CheckpointError, match=r"config\.json leads out of the folder"):
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
+    (copy / name).rename(tmp_path / "elsewhere")
+    (copy / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointError, match=rf"{name} leads out of the folder"):
         find(copy)
 
 
@@ -100,6 +101,7 @@ def response() -> Any:
     ("error", "message"),
     [
         (ConnectionError("Name or service not known"), r"cannot be reached \(Name or .*--local-dir FOLDER`"),
+        (TimeoutError(), r"cannot be reached \(TimeoutError\)"),
         (ConnectionError("HTTPSConnectionPool(host='hub')"), r"cannot be reached \(ConnectionError\)"),
         (RepositoryNotFoundError("404", response=response()), "neither a folder here nor a public model"),
         (RevisionNotFoundError("404", response=response()), "has no revision 'v9'"),

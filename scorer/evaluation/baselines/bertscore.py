@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...inference.encoder import Embeddings, Encoder, Ids
+from .reference_counts import known_of
 
 COLUMNS = ("bertscore_precision", "bertscore_recall", "bertscore_f1")
 _TOGETHER = 256
@@ -83,14 +84,15 @@ class BertScore:
             BundleError: the encoder does not run.
         """
         result = np.full((len(texts), len(COLUMNS)), np.nan)
-        rows = [r for r in range(len(texts)) if texts[r] is not None and references[r]]
+        given = [known_of(one) for one in references]
+        rows = [r for r in range(len(texts)) if texts[r] is not None and given[r]]
         for start in range(0, len(rows), _TOGETHER):
             chosen = rows[start : start + _TOGETHER]
             wanted = [str(texts[r]) for r in chosen]
-            known = [reference for r in chosen for reference in references[r] or ()]
+            known = [reference for r in chosen for reference in given[r]]
             found = self._embedded([*wanted, *known])
             for r, text in zip(chosen, wanted, strict=True):
-                pairs = [match(found[text], found[reference]) for reference in references[r] or ()]
+                pairs = [match(found[text], found[reference]) for reference in given[r]]
                 result[r] = np.max(np.array(pairs), axis=0)
             for text in known:
                 self._kept.setdefault(text, found[text])
