@@ -151,7 +151,7 @@ def make_folders(folder: Path) -> None:
 
 
 def publish(temporary: Path, path: Path, label: str, holder: Holder | None = None, *, replace: bool = True) -> bool:
-    """Give a complete, synced temporary file its final name, durably.
+    """Give a complete, synced temporary file its final name, durably; or remove it.
 
     Args:
         replace: give it the name of an earlier file. Otherwise of two processes on any machines one succeeds: the file
@@ -162,23 +162,30 @@ def publish(temporary: Path, path: Path, label: str, holder: Holder | None = Non
     Raises:
         OutputError: another run has taken over the output folder. OSError: the file cannot be renamed.
     """
-    crash_point(f"{label}.synced")
-    if holder is not None:
-        holder.check()
-    if replace:
-        temporary.replace(path)
-    else:
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            temporary.replace(path)  # a file system without hard links
+    try:
+        crash_point(f"{label}.synced")
+        if holder is not None:
+            holder.check()
+        if replace or not _link(temporary, path):
+            temporary.replace(path)
+    except FileExistsError:
+        return False
+    finally:
+        discard(temporary)
     crash_point(f"{label}.renamed")
     sync_folder(path.parent)
     crash_point(f"{label}.published")
+    return True
+
+
+def _link(path: Path, other: Path) -> bool:
+    """Give a file another name; ``False`` on a file system that has no links."""
+    try:
+        os.link(path, other)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
     return True
 
 
@@ -214,9 +221,10 @@ def atomic_bytes(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            return publish(temporary, path, label, holder, replace=replace)
-        finally:
+        except BaseException:
             discard(temporary)
+            raise
+        return publish(temporary, path, label, holder, replace=replace)
 
 
 def discard(path: Path) -> None:

@@ -64,6 +64,7 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
 
     Raises:
         InputError: an input does not exist, or has no file of the format.
+        StoreError: a store cannot be opened, or refuses a request.
         UsageError: two inputs would have the same output, or a name or a URI cannot be used.
     """
     if not inputs:

@@ -15,7 +15,6 @@ from .durable import (
     Holder,
     atomic_bytes,
     crash_point,
-    discard,
     file_sha256,
     output_errors,
     publish,
@@ -95,11 +94,7 @@ class FolderStore:
         """See :class:`.store.Store`. The file lies in the folder of its name, and was synced."""
         target = self._own(name)
         with output_errors("write", target):
-            try:
-                publish(path, target, "output", self._holder)
-            except BaseException:
-                discard(path)
-                raise
+            publish(path, target, "output", self._holder)
         return ABSENT  # the digest in the receipt says which version it is
 
     def delete(self, names: Iterable[str]) -> None:

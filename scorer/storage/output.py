@@ -291,7 +291,7 @@ class RunOutput(SeenOutput, Closing):
         Raises:
             OutputError: something cannot be removed.
         """
-        return [relative for relative in self._known(keep) if self.remove_output(relative)]
+        return [relative for relative in self._known(keep) if self._remove(relative)]
 
     def set_aside(self, relative: str) -> None:
         """Make a shard not done, and the output not finished; an earlier file stays where it is.
@@ -302,13 +302,9 @@ class RunOutput(SeenOutput, Closing):
         self.reopen()
         self.receipts.remove(relative)
 
-    def remove_output(self, relative: str) -> bool:
-        """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there.
-
-        Raises:
-            OutputError: something cannot be removed.
-        """
-        if not is_output(relative) or not self._is_inside(relative):
+    def _remove(self, relative: str) -> bool:
+        """Remove a shard's receipt, then its output, then the note that it failed; tells whether any was there."""
+        if not self._is_inside(relative):
             return False
         traces = [receipt_name(relative), relative, failed_name(relative)]
         there = [name for name in traces if self.store.look(name) is not None]

@@ -134,7 +134,6 @@ class Receipts:
 
     def look(self, relative: str) -> Receipt | str:
         """The receipt of a shard, or why there is none; see :meth:`read`."""
-        check_relative(relative)
         known = self._read.get(relative)
         if self._listed is not None and known is not None and known[0] == _version(self._listed, relative):
             found = known[1]

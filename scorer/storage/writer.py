@@ -86,12 +86,8 @@ class ShardWriter:
             OutputError: one of these steps failed; the file is deleted, and not synced a second time.
         """
         written, temporary = self.finish()
-        try:
-            with output_errors("write", self._path):
-                publish(temporary, self._path, "output", self._holder)
-        except BaseException:
-            discard(temporary)
-            raise
+        with output_errors("write", self._path):
+            publish(temporary, self._path, "output", self._holder)
         return written
 
     def finish(self) -> tuple[WrittenFile, Path]:

@@ -8,10 +8,9 @@ from functools import lru_cache
 from typing import IO
 from urllib.parse import quote
 
-from ...errors import InputError, ScorerError, UsageError
+from ...errors import ScorerError
 from ..listing import Entry, Kind, Place
 from ..store import Entry as Version
-from .client import StoreError
 from .store import BucketStore
 from .uri import StoreUri
 
@@ -40,52 +39,31 @@ def _opened(bucket: StoreUri, settings: tuple[tuple[str, str], ...]) -> BucketSt
 
 
 class StoreListing:
-    """A bucket as a tree of folders; see :class:`.Listing`. Paths begin with a slash."""
+    """A bucket as a tree of folders; see :class:`.Listing`. Paths begin with a slash.
+
+    Raises:
+        StoreError: the store cannot be opened, or refuses a request; so do all methods.
+    """
 
     def __init__(self, root: StoreUri) -> None:
         self._store = BucketStore(root, patient=False)
 
     @classmethod
     def place(cls, uri: StoreUri) -> Place:
-        """The place of a URI.
-
-        Raises:
-            UsageError: the store cannot be opened.
-        """
-        try:
-            return Place(cls(StoreUri(uri.scheme, uri.bucket, "")), f"/{uri.path}")
-        except StoreError as error:
-            raise UsageError(str(error)) from error
+        return Place(cls(StoreUri(uri.scheme, uri.bucket, "")), f"/{uri.path}")
 
     def kind(self, path: str) -> Kind:
-        """What is at a path; a folder is what objects lie below.
-
-        Raises:
-            InputError: the store refuses.
-        """
-        try:
-            name = path.strip("/")
-            if name and self._store.look(name) is not None:
-                return "file"
-            return "folder" if self._store.children(name) else "absent"
-        except StoreError as error:
-            raise InputError(str(error)) from error
+        """What is at a path; a folder is what objects lie below."""
+        name = path.strip("/")
+        if name and self._store.look(name) is not None:
+            return "file"
+        return "folder" if self._store.children(name) else "absent"
 
     def entries(self, path: str) -> list[Entry]:
-        """See :meth:`.Listing.entries`.
-
-        Raises:
-            InputError: the store refuses.
-        """
-        try:
-            return [Entry(name, is_folder) for name, is_folder in self._store.children(path.strip("/"))]
-        except StoreError as error:
-            raise InputError(str(error)) from error
+        return [Entry(name, is_folder) for name, is_folder in self._store.children(path.strip("/"))]
 
     def identity(self, path: str) -> Hashable:
-        """See :meth:`.Listing.identity`."""
         return path.strip("/")
 
     def uri(self, path: str) -> str:
-        """See :meth:`.Listing.uri`."""
         return f"{self._store.place.root}/{quote(path.strip('/'))}"
