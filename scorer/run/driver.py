@@ -128,7 +128,7 @@ class _Run:
         output.require_space(sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
         if todo or failed:
             output.reopen()
-        self.receipts.remove_all(reasons)  # neither this run nor totals may count them
+        self.receipts.remove(*reasons)  # neither this run nor totals may count them
         for one in failed:
             self._handle(Failed.of(one.file.relative, one.error, None))
         self.work.skipped = len(shards) - len(todo)

@@ -16,9 +16,9 @@ from ..scoring.signature import Signature
 from ..scoring.windows import ShardColumns, Window
 from ..storage import Fingerprint, InputFile, InputRecord, ShardInfo, ShardReader
 from ..storage.canonical import normal
-from ..storage.content import content_sha256
 from ..storage.filesystems import refuse_overlap
 from ..storage.pieces import Piece, piece_name, shard_of
+from ..storage.records import content_sha256
 
 LARGE_ROWS = 2_000_000
 """Rows of a unit above which a run names ``--split-rows``."""

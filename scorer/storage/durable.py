@@ -82,15 +82,9 @@ def open_temporary(path: Path, holder: Holder | None = None) -> tuple[Path, Buff
     if holder is not None:
         refuse_links(holder.root, path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    for last in (False, False, True):
-        make_folders(path.parent)
-        temporary = path.with_name(temporary_name(holder.token if holder is not None else ""))
-        try:
-            return temporary, os.fdopen(os.open(temporary, flags, 0o666), "wb")
-        except FileNotFoundError:  # another process removed the folder, which was empty
-            if last:
-                raise
-    raise AssertionError("unreachable")
+    make_folders(path.parent)
+    temporary = path.with_name(temporary_name(holder.token if holder is not None else ""))
+    return temporary, os.fdopen(os.open(temporary, flags, 0o666), "wb")
 
 
 def refuse_links(root: Path, path: Path) -> None:

@@ -307,17 +307,15 @@ class RunOutput(SeenOutput, Closing):
         if not self._is_inside(relative):
             return False
         traces = [receipt_name(relative), relative, failed_name(relative)]
-        there = [name for name in traces if self.store.look(name) is not None]
-        if there:
-            self.reopen()
-        self.receipts.remove(relative)
+        if all(self.receipts.entry(name) is None for name in traces):
+            return False
+        self.reopen()
+        self.receipts.delete(traces[:1])
         crash_point("stale.receipt_removed")
-        self.store.delete([name for name in there if name == relative])
-        self.receipts.forget()
-        self.receipts.clear_failed(relative)
+        self.receipts.delete(traces[1:])
         if isinstance(self.path, Path) and not self.others():
             folder_care.prune(self.path, [self.path / name for name in traces])
-        return bool(there)
+        return True
 
     def sweep_temporary(self) -> list[str]:
         """Remove the temporary files that dead runs left, and tell which, as paths below the output; those of parts

@@ -19,12 +19,11 @@ from ..system.codec import Record, decode, encode, seal, unseal
 from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
 from ..system.waiting import several
 from .canonical import digest
-from .content import content_sha256
 from .counts import Counts
 from .finished import FAILED, RECEIPTS, check_relative
 from .folder import FolderStore
 from .listing import is_hidden
-from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile
+from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile, content_sha256
 from .store import ANY, Entry, Store
 
 _SUFFIX = ".json"
@@ -85,9 +84,7 @@ class Receipts:
 
     @property
     def listed(self) -> dict[str, Entry]:
-        """Everything in the output by name; of a remote store as of the last look."""
-        if not self._store.is_remote:
-            return self._store.list()
+        """Everything in a remote output by name, as of the last look."""
         if self._listed is None:
             self._listed = self._store.list()
         return self._listed
@@ -115,12 +112,10 @@ class Receipts:
         Raises:
             OutputError: the receipt cannot be written.
         """
-        name = receipt_name(receipt.relative)
-        version = self._store.put(name, seal(receipt), ANY, label="receipt")
+        version = self._put(receipt_name(receipt.relative), seal(receipt), "receipt")
         if version is not None and self._store.is_remote:
             self._read[receipt.relative] = version, receipt
             if self._listed is not None:
-                self._listed[name] = Entry(0, version, 0.0)
                 self._listed[receipt.relative] = Entry(receipt.output.bytes, receipt.output.e_tag, 0.0)
 
     def read(self, relative: str) -> Receipt | None:
@@ -143,16 +138,18 @@ class Receipts:
             return f"{_RECEIPT} is that of another output"
         return found
 
-    def remove(self, relative: str) -> None:
-        """Make a shard not done."""
-        self._delete([receipt_name(relative)])
+    def remove(self, *relatives: str) -> None:
+        """Make shards not done."""
+        self.delete([receipt_name(relative) for relative in relatives])
 
-    def remove_all(self, relatives: Iterable[str]) -> None:
-        """Make shards not done; in a remote store, those that had a receipt at the last look."""
-        names = [receipt_name(relative) for relative in relatives]
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete something of the output; in a remote store, what was there at the last look."""
         if self._store.is_remote:
             names = [name for name in names if name in self.listed]
-        self._delete(names)
+        self._store.delete(names)
+        if self._listed is not None:
+            for name in names:
+                self._listed.pop(name, None)
 
     def check(self, relative: str, identity: Identity, fingerprint: Fingerprint, uri: str = "") -> Receipt | str:
         """The receipt of a shard that is done, or why it is not.
@@ -204,16 +201,11 @@ class Receipts:
     def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
         """Quarantine a shard, with the reason."""
         note = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=_now())
-        name = failed_name(relative)
-        version = self._store.put(name, encode(note, indent=1), ANY, label="failed")
-        if version is not None and self._listed is not None:
-            self._listed[name] = Entry(0, version, 0.0)
+        self._put(failed_name(relative), encode(note, indent=1), "failed")
 
     def clear_failed(self, relative: str) -> None:
         """Forget that a shard was quarantined; costs nothing where it was not."""
-        name = failed_name(relative)
-        if not self._store.is_remote or name in self.listed:
-            self._delete([name])
+        self.delete([failed_name(relative)])
 
     def failed_names(self) -> list[str]:
         """Relative paths of the quarantined shards, sorted."""
@@ -250,10 +242,11 @@ class Receipts:
             self._read[relative] = content[1] if content is not None else "", found
         return found
 
-    def _delete(self, names: Sequence[str]) -> None:
-        self._store.delete(names)
-        for name in names if self._listed is not None else ():
-            self._listed.pop(name, None)  # type: ignore[union-attr]  # it is there
+    def _put(self, name: str, content: bytes, label: str) -> str | None:
+        version = self._store.put(name, content, ANY, label=label)
+        if version is not None and self._listed is not None:
+            self._listed[name] = Entry(len(content), version, 0.0)
+        return version
 
 
 def receipt_name(relative: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from msgspec import field
 
 from ..system.codec import Count, Magnitude, Record
+from ..system.progress import sha256_of
 from .canonical import changes, line_parts
 from .pieces import Piece
 
@@ -28,12 +31,34 @@ class Identity(Record, frozen=True, omit_defaults=True):
 
 class InputRecord(Record, frozen=True, omit_defaults=True):
     """An input. ``identity``: ``None`` where it could not be opened. ``content``: SHA-256 of a local file as hex,
-    ``None`` where it was not taken (:mod:`.content`). ``piece``: the rows of it, ``None`` for all."""
+    ``None`` where it was not taken (:func:`content_sha256`). ``piece``: the rows of it, ``None`` for all."""
 
     uri: str
     identity: Identity | None
     content: str | None = field(name="content_sha256", default=None)
     piece: Piece | None = None
+
+
+@lru_cache(maxsize=1024)
+def content_sha256(uri: str, identity: Identity) -> str | None:
+    """SHA-256 of a local file, as hex: it decides if the modification time alone has changed, as of a file that was
+    copied, checked out or touched. The pieces of one file share what was taken once by this process.
+
+    Returns:
+        ``None`` for a URI of a store, which would have to send the whole file again, and if the file cannot be read or
+        has another size or time than the identity, before or after it was read.
+    """
+    if "://" in uri:
+        return None
+    try:
+        with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
+            before = os.fstat(file.fileno())
+            digest = sha256_of(file)
+            after = os.fstat(file.fileno())
+    except (OSError, ValueError):
+        return None
+    times = {(found.st_size, found.st_mtime_ns) for found in (before, after)}
+    return digest if times == {(identity.size, identity.mtime_ns)} else None
 
 
 class WrittenFile(Record, frozen=True, omit_defaults=True):

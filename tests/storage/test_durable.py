@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import Receipts, RunOutput, ShardWriter, durable
+from scorer.storage import Receipts, RunOutput, ShardWriter
 from scorer.storage.durable import atomic_bytes, temporary_name, token_of
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table
@@ -60,27 +60,6 @@ def test_files_are_made_with_exclusive_flags(tmp_path: Path, monkeypatch: pytest
     ShardWriter(tmp_path / "a.parquet", rows_table(1).schema).abandon()
     assert len(seen) == 2
     assert all(flags & os.O_EXCL and flags & os.O_CREAT and flags & os.O_NOFOLLOW for flags in seen)
-
-
-def test_a_folder_that_another_process_removes_meanwhile_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the last of several workers removes ``_claims`` while another one begins; but not without end."""
-    real, removals = durable.make_folders, [1]
-    made = []
-
-    def make_folders(folder: Path) -> None:
-        real(folder)
-        made.append(folder)
-        if len(made) <= removals[0]:
-            folder.rmdir()
-
-    monkeypatch.setattr(durable, "make_folders", make_folders)
-    atomic_bytes(tmp_path / "folder" / "a.json", b"ours")
-    assert (tmp_path / "folder" / "a.json").read_bytes() == b"ours" and len(made) == 2
-    removals[0] = 1000
-    with pytest.raises(OutputError, match=r"cannot write .*/b\.json: No such file"):
-        atomic_bytes(tmp_path / "other" / "b.json", b"ours")
 
 
 def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> None:
