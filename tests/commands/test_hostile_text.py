@@ -20,6 +20,7 @@ from scorer.commands import app
 from scorer.system.display import HIDDEN
 from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
+from tests.run.calls import scorer
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b2J\x7f\x00\u202e\u2066\u200b\ufeff\u2028\r\n\t[bold red]:smile:"
 """Sets the terminal's title, clears the screen, turns the direction; and what rich would take for its own."""
@@ -28,85 +29,67 @@ NAME = "e\x1b[2J\u202e\nvil"
 _OBEYED = re.compile(f"(?!\n)[{HIDDEN}]")
 
 
-class Places:
-    """Data, outputs and files that hold hostile text wherever it can be held."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.bundle = str(make_bundle(folder / "tiny", max_length=1024))
-        self.data, self.out = folder / "in", folder / "out"
-        self.data.mkdir()
-        triples = [
-            [{"subject": f"s{HOSTILE}", "predicate": f"p{HOSTILE}", "object": f"o{i}{HOSTILE}"}] for i in range(12)
-        ]
-        table = pa.table(
-            {
-                "triples": triples,
-                "text": [f"s{HOSTILE} and o{i}{HOSTILE}. {HOSTILE}" for i in range(12)],
-                "system": [HOSTILE, f"{HOSTILE}2"] * 6,
-                f"column {HOSTILE}": [HOSTILE] * 12,
-                "gold_fine": ["OK", "omission"] * 6,
-            }
-        )
-        pq.write_table(table, self.data / f"{NAME}.parquet")
-        self.templates = folder / f"{NAME}.json"
-        self.templates.write_text(json.dumps({f"other{HOSTILE}": HOSTILE, f"q{HOSTILE}": {HOSTILE: HOSTILE}}))
-        self.spans = folder / f"{NAME}.csv"
-        self.spans.write_text(f"text_id,start,end,category\n{HOSTILE[:8]},0,1,x\n")
-        self.e2e = folder / f"{NAME}.tsv"
-        self.e2e.write_text(f"MR\toutput\nname[{HOSTILE[:9]}], food[x]\ttext {HOSTILE[:9]}\n{HOSTILE[:9]}\tbroken\n")
-        broken = folder / "broken"
-        broken.mkdir()
-        (broken / f"{NAME}.parquet").write_bytes(b"PAR1 nothing")
-        pq.write_table(table, broken / "good.parquet")
-        done = CliRunner().invoke(
-            app, self.arguments("run {data} --out {out} --bundle {bundle} --templates {templates}")
-        )
-        assert done.exit_code == 0, done.output
-
-    def arguments(self, template: str) -> list[str]:
-        """A command line; names in braces are places, ``HOSTILE`` and ``NAME`` the texts."""
-        known = {
-            "data": str(self.data),
-            "out": str(self.out),
-            "bundle": self.bundle,
-            "templates": str(self.templates),
-            "e2e": str(self.e2e),
-            "spans": str(self.spans),
-            "broken": str(self.folder / "broken"),
-            "new": str(self.folder / f"new{len(list(self.folder.iterdir()))}"),
-            "HOSTILE": HOSTILE.replace("\x00", ""),
-            "NAME": NAME,
-        }
-        return [word.format(**known) for word in template.split()]
-
-
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
-    return Places(tmp_path_factory.mktemp("hostile"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, an output and files that hold hostile text wherever it can be held."""
+    made = tmp_path_factory.mktemp("hostile")
+    make_bundle(made / "tiny", max_length=1024)
+    table = pa.table(
+        {
+            "triples": [
+                [{"subject": f"s{HOSTILE}", "predicate": f"p{HOSTILE}", "object": f"o{i}{HOSTILE}"}] for i in range(12)
+            ],
+            "text": [f"s{HOSTILE} and o{i}{HOSTILE}. {HOSTILE}" for i in range(12)],
+            "system": [HOSTILE, f"{HOSTILE}2"] * 6,
+            f"column {HOSTILE}": [HOSTILE] * 12,
+            "gold_fine": ["OK", "omission"] * 6,
+        }
+    )
+    for name in ("in", "broken"):
+        (made / name).mkdir()
+    pq.write_table(table, made / "in" / f"{NAME}.parquet")
+    pq.write_table(table, made / "broken" / "good.parquet")
+    (made / "broken" / f"{NAME}.parquet").write_bytes(b"PAR1 nothing")
+    (made / f"{NAME}.json").write_text(json.dumps({f"other{HOSTILE}": HOSTILE, f"q{HOSTILE}": {HOSTILE: HOSTILE}}))
+    (made / f"{NAME}.csv").write_text(f"text_id,start,end,category\n{HOSTILE[:8]},0,1,x\n")
+    e2e = f"MR\toutput\nname[{HOSTILE[:9]}], food[x]\ttext {HOSTILE[:9]}\n{HOSTILE[:9]}\tbroken\n"
+    (made / f"{NAME}.tsv").write_text(e2e)
+    scorer("run", made / "in", "--out", made / "out", "--bundle", made / "tiny", "--templates", made / f"{NAME}.json")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def arguments(template: str) -> list[str]:
+    """A command line; in braces a new path, and the hostile text and name."""
+    known = {"new": f"new{len(list(Path().iterdir()))}", "HOSTILE": HOSTILE.replace("\x00", ""), "NAME": NAME}
+    return [word.format(**known) for word in template.split()]
 
 
 PRINTS = {
-    "run": "run {data} --out {new} --bundle {bundle} --templates {templates}",
-    "run: a quarantined shard": "run {broken} --out {new} --bundle {bundle} --max-error-rate 1",
-    "run: no such column": "run {data} --out {new} --bundle {bundle} --text-column {HOSTILE}",
-    "plan": "plan {broken} --bundle {bundle} --out {out}",
-    "check": "check --bundle {bundle} --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
-    "explain": "explain {out} --row {NAME}.parquet:0",
-    "evaluate": "evaluate {out} --by system --resamples 20",
-    "evaluate: spans": "evaluate {out} --spans {spans}",
-    "audit": "audit {out} --by system",
-    "templates check": "templates check {templates} --data {data}",
-    "templates extract": "templates extract {data} --out {new}{NAME}.json",
-    "convert": "convert e2e {e2e} --out {new}{NAME}.parquet",
-    "baseline": "baseline keywords {data} --out {new}{NAME}.parquet",
-    "doctor": "doctor --bundle {bundle}",
+    "run": "run in --out {new} --bundle tiny --templates {NAME}.json",
+    "run: a quarantined shard": "run broken --out {new} --bundle tiny --max-error-rate 1",
+    "run: no such column": "run in --out {new} --bundle tiny --text-column {HOSTILE}",
+    "plan": "plan broken --bundle tiny --out out",
+    "check": "check --bundle tiny --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
+    "explain": "explain out --row {NAME}.parquet:0",
+    "evaluate": "evaluate out --by system --resamples 20",
+    "evaluate: spans": "evaluate out --spans {NAME}.csv",
+    "audit": "audit out --by system",
+    "templates check": "templates check {NAME}.json --data in",
+    "templates extract": "templates extract in --out {new}{NAME}.json",
+    "convert": "convert e2e {NAME}.tsv --out {new}{NAME}.parquet",
+    "baseline": "baseline keywords in --out {new}{NAME}.parquet",
+    "doctor": "doctor --bundle tiny",
 }
 
 
 @pytest.mark.parametrize("which", PRINTS)
-def test_nothing_that_a_terminal_obeys_is_printed(which: str, places: Places) -> None:
-    result = CliRunner().invoke(app, places.arguments(PRINTS[which]))
+def test_nothing_that_a_terminal_obeys_is_printed(which: str) -> None:
+    result = CliRunner().invoke(app, arguments(PRINTS[which]))
     assert result.exit_code in (0, 2, 3), result.output
     assert not isinstance(result.exception, Exception), result.exception
     assert "internal error" not in result.stderr
@@ -118,14 +101,14 @@ def test_nothing_that_a_terminal_obeys_is_printed(which: str, places: Places) ->
 
 
 @pytest.mark.parametrize("which", ["check", "explain", "audit", "templates check"])
-def test_json_is_as_safe_and_keeps_every_character(which: str, places: Places) -> None:
-    result = CliRunner().invoke(app, [*places.arguments(PRINTS[which]), "--json"])
+def test_json_is_as_safe_and_keeps_every_character(which: str) -> None:
+    result = CliRunner().invoke(app, [*arguments(PRINTS[which]), "--json"])
     assert result.exit_code == 0, result.output
     assert not _OBEYED.search(result.stdout), repr(result.stdout)
     found = json.dumps(json.loads(result.stdout))
     assert json.dumps(HOSTILE.replace("\x00", ""))[1:30] in found
     assert "<U+" not in found
-    assert pq.read_table(places.out / f"{NAME}.parquet")["system"][0].as_py() == HOSTILE
+    assert pq.read_table(Path("out") / f"{NAME}.parquet")["system"][0].as_py() == HOSTILE
 
 
 @pytest.mark.parametrize("arguments", [[f"--{NAME}"], [NAME], ["check", f"--device{NAME}"], ["run", NAME]])
@@ -135,9 +118,9 @@ def test_usage_errors_show_no_control_characters(arguments: list[str], command_l
     assert not _OBEYED.search(errors)
 
 
-def test_a_terminal_gets_no_control_characters(places: Places) -> None:
+def test_a_terminal_gets_no_control_characters() -> None:
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "scorer", *places.arguments(PRINTS["run: a quarantined shard"])]
+    command = [sys.executable, "-m", "scorer", *arguments(PRINTS["run: a quarantined shard"])]
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"}
     with subprocess.Popen(command, stdout=follower, stderr=follower, stdin=follower, env=environment) as process:
         os.close(follower)
