@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from ..metric.checks import KIND_NAMES
+from ..metric.columns import OUTPUT
 from ..metric.inputs import ColumnNames, output_schema
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
@@ -70,6 +71,7 @@ class Verdict:
     mean_entailment: float | None = None
 
 
+_NOT_OF_A_VERDICT = ("reused", "row_key")
 _ASKED = ("sentences", "unsupported_numbers", "mean_entailment")
 """Output columns that are there where they were asked for."""
 
@@ -83,17 +85,7 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
     """
     names = [field.name for field in output_schema(columns)]
     arrays = dict(zip(names, judged.columns(columns), strict=True))
-    fields = (
-        "fine",
-        "rough",
-        "confidence",
-        "omitted",
-        "fact_entailment",
-        "text_entailment",
-        "all_facts_entailment",
-        "error",
-        "note",
-    )
+    fields = [name for name in OUTPUT.names if name not in _NOT_OF_A_VERDICT]
     offsets = judged.rows.triples.offsets.tolist()
     ids = [] if judged.rows.triples.documents else judged.rows.triples.ids.tolist()
     worded = [judged.checks.texts[judged.checks.facts[i]] for i in ids]

@@ -29,12 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def called(command: list[str], cwd: Path | None = None, before: tuple[str, ...] = ()) -> tuple[int, str]:
+def called(command: list[str], before: tuple[str, ...]) -> tuple[int, str]:
     """Exit code and stderr of ``scorer``, without HOME and without a cache folder that is named."""
     kept = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
     ended = subprocess.run(
         [*before, sys.executable, "-m", "scorer", *command],
-        capture_output=True, text=True, cwd=cwd, env=kept, check=False,
+        capture_output=True, text=True, env=kept, check=False,
     )  # fmt: skip
     return ended.returncode, ended.stderr
 
