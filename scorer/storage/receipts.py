@@ -102,9 +102,8 @@ class Receipts:
         self.forget()
         if not self._store.is_remote:
             return
-        listed = self.listed
-        names = [one for one in _relatives(listed, RECEIPTS) if self._read.get(one, ("",))[0] != _version(listed, one)]
-        several(self._fetch, names, _THREADS)
+        found = relatives_of(self.listed, RECEIPTS)
+        several(self._fetch, [one for one in found if not self._is_read(one)], _THREADS)
 
     def write(self, receipt: Receipt) -> None:
         """Make a shard done. Its output must have its name by now.
@@ -129,11 +128,7 @@ class Receipts:
 
     def look(self, relative: str) -> Receipt | str:
         """The receipt of a shard, or why there is none; see :meth:`read`."""
-        known = self._read.get(relative)
-        if self._listed is not None and known is not None and known[0] == _version(self._listed, relative):
-            found = known[1]
-        else:
-            found = self._fetch(relative)
+        found = self._read[relative][1] if self._is_read(relative) else self._fetch(relative)
         if isinstance(found, Receipt) and found.relative != relative:
             return f"{_RECEIPT} is that of another output"
         return found
@@ -196,7 +191,7 @@ class Receipts:
 
     def all(self) -> Sequence[str]:
         """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""
-        return _relatives(self._listing(RECEIPTS), RECEIPTS)
+        return relatives_of(self._listing(RECEIPTS), RECEIPTS)
 
     def write_failed(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
         """Quarantine a shard, with the reason."""
@@ -209,7 +204,7 @@ class Receipts:
 
     def failed_names(self) -> list[str]:
         """Relative paths of the quarantined shards, sorted."""
-        return _relatives(self._listing(FAILED), FAILED)
+        return relatives_of(self._listing(FAILED), FAILED)
 
     def failed(self) -> dict[str, FailedShard]:
         """Quarantined shards, by relative path; of a damaged note, only that there is one.
@@ -228,6 +223,13 @@ class Receipts:
 
     def _listing(self, top: str) -> dict[str, Entry]:
         return self.listed if self._store.is_remote else self._store.list(top)
+
+    def _is_read(self, relative: str) -> bool:
+        """Whether the version of a receipt that the last look showed was read, or that there is none."""
+        if self._listed is None or relative not in self._read:
+            return False
+        there = self._listed.get(f"{RECEIPTS}/{relative}{_SUFFIX}")
+        return self._read[relative][0] == (there.version if there is not None else "")
 
     def _fetch(self, relative: str) -> Receipt | str:
         name = receipt_name(relative)
@@ -292,12 +294,7 @@ def _same_content(record: InputRecord, identity: Identity, uri: str) -> bool:
     return touched and content_sha256(uri, identity) == record.content
 
 
-def _version(listed: dict[str, Entry], relative: str) -> str:
-    found = listed.get(f"{RECEIPTS}/{relative}{_SUFFIX}")
-    return found.version if found is not None else ""
-
-
-def _relatives(names: Iterable[str], top: str) -> list[str]:
+def relatives_of(names: Iterable[str], top: str) -> list[str]:
     """The paths of the shards that files below ``top`` are about; hidden names (``._a.json``) are left out."""
     skip = len(top) + 1
     found = [one[skip : -len(_SUFFIX)] for one in names if one.startswith(f"{top}/") and one.endswith(_SUFFIX)]

@@ -10,15 +10,13 @@ from tempfile import TemporaryDirectory
 from ...errors import OutputError
 from ...system.waiting import several
 from ..durable import file_sha256, output_errors, require_space
-from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, check_relative
-from ..listing import is_hidden
-from ..receipts import Receipts
+from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
+from ..receipts import Receipts, failed_name, receipt_name, relatives_of
 from ..store import Entry
 from .store import BucketStore
 from .uri import Location, StoreUri
 
 _THREADS = 8
-_OWN = (PLAN, RUN, SUCCESS)
 
 
 @contextmanager
@@ -57,23 +55,10 @@ def local_copy(out: Location, only: Callable[[str], bool] = lambda relative: Tru
 def _objects(store: BucketStore, only: Callable[[str], bool]) -> dict[str, Entry]:
     """What is to be copied."""
     listed = store.list()
-    found = {}
-    for name, entry in listed.items():
-        top, _, inner = name.partition("/")
-        if top in (RECEIPTS, FAILED) and inner.endswith(".json"):
-            relative = inner.removesuffix(".json")
-        elif name in _OWN:
-            found[name] = entry
-            continue
-        else:
-            relative = name
-            if f"{RECEIPTS}/{relative}.json" not in listed:
-                continue
-        if any(map(is_hidden, relative.split("/"))) or not only(relative):
-            continue
-        check_relative(relative)
-        found[name] = entry
-    return found
+    names = {PLAN, RUN, SUCCESS, *map(failed_name, filter(only, relatives_of(listed, FAILED)))}
+    for relative in filter(only, relatives_of(listed, RECEIPTS)):
+        names |= {receipt_name(relative), relative}
+    return {name: entry for name, entry in listed.items() if name in names}
 
 
 def _fetch(store: BucketStore, name: str, entry: Entry, folder: Path) -> None:
