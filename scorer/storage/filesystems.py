@@ -14,9 +14,9 @@ from pathlib import Path
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from . import delta
-from .listing import ANY_DEPTH, LocalListing, Place, expand, is_hidden
+from .listing import ANY_DEPTH, LocalPlace, Place, expand, is_hidden
 from .local_paths import path_of_uri
-from .objects.reading import StoreListing
+from .objects.reading import StorePlace
 from .objects.uri import SCHEMES, Location, StoreUri, check_stores_apart
 
 LONGEST_NAME = 250
@@ -103,7 +103,7 @@ def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> 
     target = out.resolve()
     for given in inputs:
         parsed = _parse(given)
-        if not isinstance(parsed.place.listing, LocalListing):
+        if not isinstance(parsed.place, LocalPlace):
             continue
         path = Path(parsed.place.path)
         for place in {path.resolve(), path}:
@@ -140,7 +140,7 @@ def _files(parsed: _Input, form: Format) -> list[InputFile]:
         if is_hidden(place.name):
             raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
         return [InputFile(place.uri, output_name(place.name, format_of(place.name, form)))]
-    if parsed.pattern is None and isinstance(place.listing, LocalListing) and delta.is_table(place.path):
+    if parsed.pattern is None and isinstance(place, LocalPlace) and delta.is_table(place.path):
         if form not in ("auto", "parquet"):
             raise UsageError(f"{given} is a Delta table, whose files are Parquet; leave out --format {form}")
         taken = delta.snapshot(place.path, parsed.version)
@@ -162,15 +162,15 @@ def _parse(given: str) -> _Input:
     scheme = _SCHEME.match(given)
     if scheme is not None:
         magic = "*["  # a question mark begins the query of a URI
-        place = _remote(given) if scheme[1].lower() != "file" else LocalListing.place(path_of_uri(given, "the input"))
+        place: Place = _remote(given) if scheme[1].lower() != "file" else LocalPlace.of(path_of_uri(given, "the input"))
     else:
         if not given or "\0" in given:
             raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
         magic = "*?["
-        place = LocalListing.place(given)
+        place = LocalPlace.of(given)
         if os.path.lexists(place.path):
             return _Input(given, place)  # the name of an existing file may contain brackets
-        if (found := delta.pinned(given)) is not None and delta.is_table((table := LocalListing.place(found[0])).path):
+        if (found := delta.pinned(given)) is not None and delta.is_table((table := LocalPlace.of(found[0])).path):
             return _Input(given, table, version=found[1])
     parts = place.path.split("/")
     first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
@@ -185,7 +185,7 @@ def _remote(given: str) -> Place:
     if store is None:
         names = ", ".join(f"{scheme}://" for scheme in SCHEMES)
         raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
-    return StoreListing.place(store)
+    return StorePlace.of(store)
 
 
 def refuse_overlap(relatives: Iterable[str]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Self
 
 from ..errors import InputError
 from .local_paths import expand_home
@@ -27,45 +28,36 @@ class Entry(NamedTuple):
     is_linked: bool = False
 
 
-class Listing(Protocol):
-    """A store of files. The parts of a path are separated by ``/``."""
-
-    def kind(self, path: str) -> Kind: ...
-
-    def entries(self, path: str) -> list[Entry]:
-        """The entries of a folder, sorted by name."""
-        ...
-
-    def identity(self, path: str) -> Hashable:
-        """A value that is equal for two paths of the same folder."""
-        ...
-
-    def uri(self, path: str) -> str: ...
-
-
 @dataclass(frozen=True)
-class Place:
-    """A path in a store."""
+class Place(ABC):
+    """A path in a store of files; its parts are separated by ``/``."""
 
-    listing: Listing
     path: str
 
     @property
     def name(self) -> str:
         return self.path.rstrip("/").rpartition("/")[2]
 
-    @property
-    def uri(self) -> str:
-        return self.listing.uri(self.path)
-
-    def kind(self) -> Kind:
-        return self.listing.kind(self.path)
-
-    def at(self, path: str) -> Place:
+    def at(self, path: str) -> Self:
         return replace(self, path=path)
 
-    def below(self, relative: str) -> Place:
+    def below(self, relative: str) -> Self:
         return self.at(f"{self.path.rstrip('/')}/{relative}")
+
+    @property
+    @abstractmethod
+    def uri(self) -> str: ...
+
+    @abstractmethod
+    def kind(self) -> Kind: ...
+
+    @abstractmethod
+    def entries(self) -> list[Entry]:
+        """The entries of a folder, sorted by name."""
+
+    @abstractmethod
+    def identity(self) -> Hashable:
+        """A value that is equal for two paths of the same folder."""
 
 
 def is_hidden(name: str) -> bool:
@@ -91,7 +83,7 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
     seen = set()
     while plain or linked:
         visit = plain.pop() if plain else linked.popleft()
-        key = visit.place.listing.identity(visit.place.path)
+        key = visit.place.identity()
         if visit.is_linked and key in visit.above:
             raise InputError(f"{visit.place.path} is a link to a folder that contains it; remove it or name the files")
         if (key, visit.part) in seen:
@@ -99,7 +91,7 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
         seen.add((key, visit.part))
         here = {key, *visit.above}
         deeper: list[_Visit] = []
-        for entry in visit.place.listing.entries(visit.place.path):
+        for entry in visit.place.entries():
             if is_hidden(entry.name):
                 if entry.name == DELTA_LOG and entry.is_folder:
                     raise InputError(
@@ -153,35 +145,36 @@ def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, .
         yield from _matches(parts, at + 1, entry, suffixes)  # `**` also matches no folder
 
 
-class LocalListing:
-    """The local file system; paths are absolute."""
+class LocalPlace(Place):
+    """An absolute path of this machine."""
 
     @classmethod
-    def place(cls, path: str) -> Place:
-        return Place(cls(), str(expand_home(Path(path), "the input").absolute()))
+    def of(cls, path: str) -> Self:
+        return cls(str(expand_home(Path(path), "the input").absolute()))
 
-    def kind(self, path: str) -> Kind:
+    @property
+    def uri(self) -> str:
+        return self.path
+
+    def kind(self) -> Kind:
         try:
-            mode = Path(path).stat().st_mode
+            mode = Path(self.path).stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             return "absent"
         except OSError as error:
-            raise InputError(f"cannot look at {path}: {error.strerror}") from error
+            raise InputError(f"cannot look at {self.path}: {error.strerror}") from error
         return "folder" if stat.S_ISDIR(mode) else "file"
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self) -> list[Entry]:
         try:
-            with os.scandir(path) as found:
+            with os.scandir(self.path) as found:
                 return sorted(Entry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
         except OSError as error:
-            raise InputError(f"cannot list {path}: {error.strerror}") from error
+            raise InputError(f"cannot list {self.path}: {error.strerror}") from error
 
-    def identity(self, path: str) -> Hashable:
+    def identity(self) -> Hashable:
         try:
-            found = Path(path).stat()
+            found = Path(self.path).stat()
         except OSError as error:
-            raise InputError(f"cannot look at {path}: {error.strerror}") from error
+            raise InputError(f"cannot look at {self.path}: {error.strerror}") from error
         return found.st_dev, found.st_ino
-
-    def uri(self, path: str) -> str:
-        return path

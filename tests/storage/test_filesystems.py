@@ -10,7 +10,7 @@ import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import check_apart, resolve_inputs
-from scorer.storage.listing import Entry, LocalListing
+from scorer.storage.listing import Entry, LocalPlace
 from scorer.storage.objects.uri import StoreUri
 from tests.storage.backends import put
 
@@ -131,21 +131,21 @@ def test_links_are_followed_and_loops_refused(tree: Path) -> None:
         found(tree, "in")
 
 
-class CountedListing(LocalListing):
+class CountedPlace(LocalPlace):
     """Counts how often each folder is looked through."""
 
     listed: ClassVar[Counter[str]] = Counter()
 
-    def entries(self, path: str) -> list[Entry]:
-        self.listed[str(Path(path).resolve())] += 1
-        return super().entries(path)
+    def entries(self) -> list[Entry]:
+        self.listed[str(Path(self.path).resolve())] += 1
+        return super().entries()
 
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted: Counter[str] = Counter()
-    monkeypatch.setattr(CountedListing, "listed", counted)
-    monkeypatch.setattr("scorer.storage.filesystems.LocalListing", CountedListing)
+    monkeypatch.setattr(CountedPlace, "listed", counted)
+    monkeypatch.setattr("scorer.storage.filesystems.LocalPlace", CountedPlace)
     return counted
 
 

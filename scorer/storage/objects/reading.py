@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO
+from typing import IO, Self
 from urllib.parse import quote
 
 from ...errors import ScorerError
@@ -38,32 +39,35 @@ def _opened(bucket: StoreUri, settings: tuple[tuple[str, str], ...]) -> BucketSt
     return BucketStore(bucket)
 
 
-class StoreListing:
-    """A bucket as a tree of folders; see :class:`.Listing`. Paths begin with a slash.
+@dataclass(frozen=True)
+class StorePlace(Place):
+    """A key in a bucket, whose path begins with a slash; a folder is what objects lie below.
 
     Raises:
         StoreError: the store cannot be opened, or refuses a request; so do all methods.
     """
 
-    def __init__(self, root: StoreUri) -> None:
-        self._store = BucketStore(root, patient=False)
+    store: BucketStore
 
     @classmethod
-    def place(cls, uri: StoreUri) -> Place:
-        return Place(cls(StoreUri(uri.scheme, uri.bucket, "")), f"/{uri.path}")
+    def of(cls, uri: StoreUri) -> Self:
+        return cls(f"/{uri.path}", BucketStore(StoreUri(uri.scheme, uri.bucket, ""), patient=False))
 
-    def kind(self, path: str) -> Kind:
-        """What is at a path; a folder is what objects lie below."""
-        name = path.strip("/")
-        if name and self._store.look(name) is not None:
+    @property
+    def uri(self) -> str:
+        return f"{self.store.place.root}/{quote(self._key)}"
+
+    def kind(self) -> Kind:
+        if self._key and self.store.look(self._key) is not None:
             return "file"
-        return "folder" if self._store.children(name) else "absent"
+        return "folder" if self.store.children(self._key) else "absent"
 
-    def entries(self, path: str) -> list[Entry]:
-        return [Entry(name, is_folder) for name, is_folder in self._store.children(path.strip("/"))]
+    def entries(self) -> list[Entry]:
+        return [Entry(name, is_folder) for name, is_folder in self.store.children(self._key)]
 
-    def identity(self, path: str) -> Hashable:
-        return path.strip("/")
+    def identity(self) -> Hashable:
+        return self._key
 
-    def uri(self, path: str) -> str:
-        return f"{self._store.place.root}/{quote(path.strip('/'))}"
+    @property
+    def _key(self) -> str:
+        return self.path.strip("/")
