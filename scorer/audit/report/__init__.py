@@ -7,7 +7,7 @@ The page is one file: self-contained, small, readable everywhere; data is shown 
 
     templates/       page.html.jinja with a file for each section, and one template for each other format
     content.py       order, choice and words      numbers.py    figures as text
-    charts.py        drawings                     limits.py     caps and clipping
+    charts.py        scales of drawings           limits.py     caps and clipping
     environment.py   what holds in every template escapes.py    texts of the data in each format
     report.css, report.js  style and script of the page, which works without the script
 """

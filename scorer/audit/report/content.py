@@ -16,13 +16,12 @@ from ..document import (
     Gate,
     GroupFigures,
     HistoryRow,
-    Rate,
     RateChange,
     WorstRow,
 )
 from ..gates import describe
 from ..significance import LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX
-from . import charts, numbers
+from . import numbers
 from .escapes import for_prometheus
 from .limits import Limits, clip_plain
 
@@ -161,11 +160,6 @@ def moved(document: Document, significant: bool) -> list[tuple[GroupFigures, str
     return sorted(chosen, key=lambda one: -abs(one[2].difference or 0.0))
 
 
-def scale(rates: Sequence[Rate | None]) -> float:
-    """A round end of the scale for rates drawn beneath one another; see :func:`.charts.scale`."""
-    return charts.scale([rate for rate in rates if rate is not None])
-
-
 def shares(confidence: Confidence) -> list[float]:
     """The share of rows in each bin."""
     total = sum(confidence.histogram) or 1
@@ -201,11 +195,6 @@ def histories(document: Document, most: int) -> list[tuple[dict[str, str | None]
         if row.group:
             found.setdefault(tuple(sorted(row.group.items())), []).append(row.rates.not_ok_rate)
     return [(dict(group), rates[-most:]) for group, rates in found.items() if len(rates) > 1]
-
-
-def top(found: Sequence[tuple[dict[str, str | None], list[float | None]]]) -> float:
-    """The round end of one scale for the lines of groups."""
-    return charts.nice_top(max((rate for _, rates in found for rate in rates if rate is not None), default=0.0))
 
 
 def worst(document: Document, limits: Limits) -> tuple[list[WorstRow], dict[str, int], int]:

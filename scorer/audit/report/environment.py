@@ -1,7 +1,7 @@
 """The environments of the templates, one for each format, and what holds in all of them.
 
 - Text is never markup: every expression is escaped as its format needs, by the finaliser (:mod:`.escapes`). Only
-  ``charts.py``, ``escapes.py`` and the package's own style sheet and script are :class:`markupsafe.Markup`.
+  ``escapes.py`` and the package's own style sheet and script are :class:`markupsafe.Markup`.
 - The page shows every text with its unseen characters framed. Attributes take ``|plain`` instead.
 - A name that is not there is an error, never an empty place.
 - A line break in a template of the page, with the blanks around it, is nothing: templates can be laid out, and no blank
@@ -54,8 +54,9 @@ def environment(kind: str) -> Environment:
         auto_reload=False,
     )
     made.filters |= {"plain": plain, "clip": clip, "clip_plain": clip_plain, "line": _line}
+    made.filters |= {"across": charts.across, "down": charts.down, "nice_top": charts.nice_top, "scale": charts.scale}
     made.filters |= {one.__name__: one for one in numbers.FILTERS}
-    made.globals |= {"charts": charts, "content": content}
+    made.globals |= {"content": content, "PLOT_HEIGHT": charts.PLOT_HEIGHT}
     made.globals |= {"RATES": RATES, "describe": describe, "shown": shown, "why_nothing": why_nothing}
     return made
 

@@ -9,6 +9,7 @@ import pytest
 from scorer.audit.report import charts, numbers
 from scorer.audit.report.environment import environment
 from scorer.audit.report.limits import Limits, clip, clip_plain, steps
+from scorer.stats.intervals import Rate
 from tests.audit.report.parsing import Node, parse
 
 
@@ -55,9 +56,13 @@ def test_every_step_shows_less_and_the_last_next_to_nothing() -> None:
     assert set(vars(found[-1]).values()) == {2}
 
 
-def charted(plot: charts.Plot) -> Node:
-    """A chart as it stands in the page."""
-    return parse(environment("html").get_template("tables.html.jinja").module.drawn(plot))  # type: ignore[attr-defined]
+def charted(call: str, top: float, **names: object) -> Node:
+    """A drawing as it stands in the page, on its scales."""
+    source = (
+        '{% from "charts.html.jinja" import histogram, interval, plot, spark, trend %}'
+        f'{{% call plot("name", {top}, ("a", "b"), ("Share", "Run")) %}}{{{{ {call} }}}}{{% endcall %}}'
+    )
+    return parse(environment("html").from_string(source).render(names))
 
 
 def at(node: Node, name: str) -> float:
@@ -69,41 +74,38 @@ def lines(root: Node, kind: str) -> list[Node]:
 
 
 def test_an_interval_is_drawn_to_scale() -> None:
-    root = parse(charts.interval(0.1, 0.08, 0.13, 0.2, before=0.05, kind="omission"))
-    assert at(root.one("circle"), "cx") == 50
-    (whisker,), (before,) = lines(root, "whisker"), lines(root, "before")
+    rate = Rate(count=10, n=100, value=0.1, low=0.08, high=0.13)
+    svg = charted('interval(rate, 0.2, 0.05, "omission")', 0.2, rate=rate).one("svg", class_="interval")
+    assert at(svg.one("circle"), "cx") == 50
+    (whisker,), (before,) = lines(svg, "whisker"), lines(svg, "before")
     assert (at(whisker, "x1"), at(whisker, "x2"), at(before, "x1")) == (40, 65, 25)
-    assert root.one("svg").attributes["aria-hidden"] == "true"
+    assert svg.attributes["aria-hidden"] == "true"
 
 
 def test_a_histogram_is_linear_and_names_its_axes() -> None:
-    root = charted(charts.histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, ("0", "1"), "name", ("Share", "Confidence")))
+    root = charted("histogram([0.0, 0.04, 0.16, 0.8], [0.25] * 4, 1.0)", 1.0)
     heights = [at(node, "height") for node in root.find("rect")]
-    full = charts.PLOT_HEIGHT - 14
+    full = charts.PLOT_HEIGHT - charts.PLOT_TOP
     assert heights == pytest.approx([full * share for share in (0, 0.04, 0.16, 0.8)], abs=0.01)
     assert [at(node, "x") for node in root.find("rect")] == [1.5, 26.5, 51.5, 76.5]
     assert {at(step, "y1") for step in lines(root, "step")} == {charts.PLOT_HEIGHT - full * 0.25}
     picture = root.one("div", role="img")
     assert picture.attributes["aria-label"] == "name"
-    assert [node.text.strip() for node in root.find("div") if "axis-name" in (node.attributes.get("class") or "")] == [
-        "Share",
-        "Confidence",
-    ]
-    assert [node.text.strip() for node in root.find("span")] == ["0", "1"]
+    names = [node.text for node in root.find("div") if "axis-name" in (node.attributes.get("class") or "")]
+    assert names == ["Share", "Run"]
+    assert [node.text for node in root.find("span")] == ["a", "b"]
 
 
 def test_a_trend_breaks_at_a_run_without_a_figure() -> None:
-    root = charted(charts.trend([("omission", [0.05, 0.1, None, 0.0, 0.02])], ("a", "b"), "name", ("Share", "Run")))
+    root = charted('trend([("omission", [0.05, 0.1, none, 0.0, 0.02])], 0.1)', 0.1)
     assert len(root.find("circle")) == 4
     drawn = [(at(line, "x1"), at(line, "x2")) for line in lines(root, "trend-line")]
     assert drawn == [(2, 26), (74, 98)]
-    top = min(at(circle, "cy") for circle in root.find("circle"))
-    assert top == 14  # 0.1 is the top of its scale
+    assert min(at(circle, "cy") for circle in root.find("circle")) == charts.PLOT_TOP
 
 
 def test_a_spark_is_on_the_scale_of_its_column() -> None:
-    root = parse(charts.spark([0.0, 0.1, None, 0.05, 0.2], 0.2))
-    height = charts.SPARK_HEIGHT - 4
-    drawn = [(at(line, "x1"), at(line, "y1"), at(line, "y2")) for line in lines(root, "trend-line")]
-    assert drawn == [(0, height, height / 2), (73.5, height * 0.75, 0)]
-    assert (at(root.one("circle"), "cx"), at(root.one("circle"), "cy")) == (98, 0)
+    svg = charted("spark([0.0, 0.1, none, 0.05, 0.2], 0.2)", 0.2).one("svg", class_="interval")
+    drawn = [(at(line, "x1"), at(line, "y1"), at(line, "y2")) for line in lines(svg, "trend-line")]
+    assert drawn == [(0, 30, 15), (73.5, 22.5, 0)]
+    assert (at(svg.one("circle"), "cx"), at(svg.one("circle"), "cy")) == (98, 0)
