@@ -132,25 +132,23 @@ def _rates(group: GroupFigures, told: Collection[tuple[str, str]]) -> list[Callo
     change = group.change
     if change is None:
         return []
-    worse: list[tuple[str, RateChange]] = []
-    better: list[tuple[str, RateChange]] = []
-    for name, moved in change.rates.items():
-        difference = moved.difference
-        if moved.significant and difference is not None and abs(difference) >= LEAST_DIFFERENCE:
-            if difference < 0:
-                better.append((name, moved))
-            elif (name, describe(group.group)) not in told:
-                worse.append((name, moved))
     found = []
-    directions: tuple[tuple[str, Severity, str, list[tuple[str, RateChange]]], ...] = (
-        ("regression", "warn", "rose", worse),
-        ("improvement", "info", "fell", better),
+    where = describe(group.group)
+    directions: tuple[tuple[str, Severity, str, int], ...] = (
+        ("regression", "warn", "rose", 1),
+        ("improvement", "info", "fell", -1),
     )
-    for kind, severity, verb, moves in directions:
+    for kind, severity, verb, sign in directions:
+        moves = [
+            (name, moved)
+            for name, moved in change.rates.items()
+            if moved.significant and sign * (moved.difference or 0.0) >= LEAST_DIFFERENCE
+            if sign < 0 or (name, where) not in told
+        ]
         if moves:
             name, moved = moves[0]
             ends = [shown(name, moved.before.value), shown(name, moved.after.value)]
-            text = f"{describe(group.group)}: the {WORDS[name]} rate {verb} from {ends[0]} to {ends[1]}"
+            text = f"{where}: the {WORDS[name]} rate {verb} from {ends[0]} to {ends[1]}"
             lines = [_moved(name, moved) for name, moved in moves]
             found.append(Callout(kind=kind, severity=severity, message=text, evidence=lines, group=group.group))
     return found

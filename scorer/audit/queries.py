@@ -3,7 +3,7 @@ whole output; a *state* is a row's label and more in a byte (:mod:`.states`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -59,7 +59,7 @@ class Flipped:
 
 def states(run: ScannedRun, grouping: Grouping) -> Ints:
     """Rows by group and state. *Shape:* (groups, STATES)."""
-    return _by(run, grouping, "state", STATES)
+    return _counted(run, grouping, {"state": STATES})
 
 
 def added(run: ScannedRun, grouping: Grouping) -> Ints:
@@ -126,27 +126,29 @@ def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now:
 
 def errors(run: ScannedRun, grouping: Grouping) -> Ints:
     """Rows by group and kind of error. *Shape:* (groups, kinds)."""
-    return _by(run, grouping, "error", len(run.errors), "error >= 0")
+    return _counted(run, grouping, {"error": len(run.errors)}, "error >= 0")
 
 
 def notes(run: ScannedRun, grouping: Grouping) -> Ints:
     """Rows by group and notes, as they are joined. *Shape:* (groups, kinds)."""
-    return _by(run, grouping, "note", len(run.notes), "note >= 0")
+    return _counted(run, grouping, {"note": len(run.notes)}, "note >= 0")
 
 
 def reused(run: ScannedRun, grouping: Grouping) -> Ints:
     """Rows with a label of an earlier run, by group. *Shape:* (groups,)."""
-    return _by(run, grouping, "reused::TINYINT", 2, f"{_FINE} >= 0")[:, 1]
+    return _counted(run, grouping, {"reused::TINYINT": 2}, f"{_FINE} >= 0")[:, 1]
 
 
 def by_facts(run: ScannedRun, grouping: Grouping) -> Ints:
     """Labelled rows by group, class of their number of facts, and label. *Shape:* (groups, classes, labels)."""
-    return _by_class(run, grouping, "facts", len(FACT_CLASSES))
+    classes = {"facts": len(FACT_CLASSES), _FINE: len(FINE)}
+    return _counted(run, grouping, classes, f"facts >= 0 AND {_FINE} >= 0")
 
 
 def by_length(run: ScannedRun, grouping: Grouping) -> Ints:
     """Labelled rows by group, class of the length of their text, and label. *Shape:* (groups, classes, labels)."""
-    return _by_class(run, grouping, "length", len(LENGTH_CLASSES))
+    classes = {"length": len(LENGTH_CLASSES), _FINE: len(FINE)}
+    return _counted(run, grouping, classes, f"length >= 0 AND {_FINE} >= 0")
 
 
 def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
@@ -322,18 +324,12 @@ def _states_apart(run: ScannedRun, grouping: Grouping, where: str = "TRUE") -> I
     )
 
 
-def _by(run: ScannedRun, grouping: Grouping, value: str, values: int, where: str = "TRUE") -> Ints:
-    """Rows by group and a value. *Shape:* (groups, values)."""
-    return _counted(run, grouping, (value,), (values,), where)
+def _counted(run: ScannedRun, grouping: Grouping, values: Mapping[str, int], where: str = "TRUE") -> Ints:
+    """Rows by group and values, from a table of the rows with equal values that is made once.
 
-
-def _by_class(run: ScannedRun, grouping: Grouping, value: str, classes: int) -> Ints:
-    return _counted(run, grouping, (value, _FINE), (classes, len(FINE)), f"{value} >= 0 AND {_FINE} >= 0")
-
-
-def _counted(run: ScannedRun, grouping: Grouping, values: Sequence[str], shape: Sequence[int], where: str) -> Ints:
-    """Rows by group and values, from a table of the rows with equal values that is made once. *Shape:* (groups,
-    *shape)."""
+    Args:
+        values: columns, and how many values each may have. *Shape:* (groups, *of each column).
+    """
     columns = ", ".join(run.database.column(one) for one in run.database.groups)
     run.database.run(
         f"CREATE TEMP TABLE IF NOT EXISTS {run.table}_counts AS "
@@ -343,5 +339,5 @@ def _counted(run: ScannedRun, grouping: Grouping, values: Sequence[str], shape: 
     return run.database.counts(
         f"SELECT {chosen}, sum(times)::BIGINT FROM {run.table}_counts WHERE {where} GROUP BY ALL",
         run.groups(grouping),
-        *shape,
+        *values.values(),
     )

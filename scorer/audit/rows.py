@@ -227,23 +227,21 @@ def _read(
 ) -> list[WorseRow]:
     pairs = [pair for some in chosen.values() for pair in some]
     tables = dict(after.output.take([pair.row for pair in pairs], shown_columns(after.output, columns)))
+    name = before.output.columns.text
     earlier = [pair.before for pair in pairs if pair.before >= 0]
-    there = [name for name in columns if name in before.output.names]
-    tables_before = dict(before.output.take(earlier, shown_columns(before.output, there)))
+    tables_before = dict(before.output.take(earlier, holders_of(before.output.schema, name)))
     found = []
     for why, some in chosen.items():
         for row, place, label, label_before in some:
             with arrow_errors(after.output):
                 now = shown_row(after.output, row, FINE[label], tables[row], columns, templates)
-            old: WorstRow | None = None
-            if place >= 0:
-                with arrow_errors(before.output):
-                    old = shown_row(before.output, place, "", tables_before[place], there, templates)
+            with arrow_errors(before.output):
+                text = _text(tables_before[place], name) if place >= 0 else None
             found.append(
                 WorseRow(
                     why=why,
                     before=FINE[label_before] if label_before >= 0 else None,
-                    text_before=old.text if old is not None else None,
+                    text_before=text[:MOST_CHARACTERS] if text is not None else None,
                     now=now,
                 )
             )

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from typer.testing import CliRunner
 
+from scorer.commands import app
 from tests.scored_outputs import SIGNATURE, finish, scored
 
-__all__ = ["SIGNATURE", "night", "row", "table"]
+__all__ = ["SIGNATURE", "command", "night", "row", "table"]
 
 Row = dict[str, Any]
 
@@ -61,3 +63,10 @@ def night(out: Path, rows: Sequence[Row], *, shards: int = 1, triples: str = "st
     size = -(-len(whole) // shards) or 1
     parts = {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}
     return finish(out, parts, **more)
+
+
+def command(*arguments: object, code: int = 0) -> Any:
+    """What a command of the scorer printed; it must end with this exit code."""
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output + str(result.exception)
+    return result

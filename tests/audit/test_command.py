@@ -6,24 +6,14 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit.document import Document
-from scorer.commands import app
 from scorer.system.codec import decode
-from tests.audit.nights import SIGNATURE, night, row
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
-    assert result.exit_code == code, result.output + str(result.exception)
-    assert "Traceback" not in result.output
-    return result
+from tests.audit.nights import SIGNATURE, command, night, row
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +25,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
-    text = scorer(nights[1], "--baseline", nights[0]).stdout
+    text = command("audit", nights[1], "--baseline", nights[0]).stdout
     assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail. system=")
     assert "\nrows: 90 in, 90 " in text
     assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
@@ -54,7 +44,7 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
         '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nby = ["system"]\n'
         '[[gates]]\nmetric = "error_rate"\nfail = 0\nmin_rows = 1000\n'
     )
-    result = scorer(nights[1], "--gates", gates, "--junit", xml, code=1)
+    result = command("audit", nights[1], "--gates", gates, "--junit", xml, code=1)
     assert "scorer: 1 of 4 gates failed" in result.stderr
     assert result.stdout.startswith("FAIL")
     suite = ElementTree.parse(xml).getroot().find("testsuite")
@@ -76,23 +66,23 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     assert failure is not None
     assert failure.text == "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
     gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2\n')
-    assert scorer(nights[1], "--gates", gates).stdout.startswith("WARN")
+    assert command("audit", nights[1], "--gates", gates).stdout.startswith("WARN")
 
 
 def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
     nights: tuple[Path, Path], tmp_path: Path
 ) -> None:
     file = tmp_path / "history.parquet"
-    scorer(nights[0], "--history", file)
-    scorer(nights[1], "--history", file)
+    command("audit", nights[0], "--history", file)
+    command("audit", nights[1], "--history", file)
     once = pq.read_table(file)
-    document = decode(scorer(nights[1], "--history", file, "--json").stdout.encode(), Document, "--json")
+    document = decode(command("audit", nights[1], "--history", file, "--json").stdout.encode(), Document, "--json")
     assert pq.read_table(file).equals(once)
     assert once["night"].to_pylist() == ["2026-01-01T03:00:00+00:00"] * 3 + ["2026-01-02T03:00:00+00:00"] * 3
     assert [json.loads(group) for group in once["group"].to_pylist()][:1] == [{}]
     assert once["not_ok_rate"].to_pylist()[::3] == [0.2, pytest.approx(10 / 90)]
     assert [line.night for line in document.history] == once["night"].to_pylist()
-    scorer(nights[0], "--history", file)  # an earlier night audited again stays in its place
+    command("audit", nights[0], "--history", file)  # an earlier night audited again stays in its place
     assert pq.read_table(file)["night"].to_pylist() == once["night"].to_pylist()
     assert [path.name for path in file.parent.iterdir()] == ["history.parquet"]
 
@@ -109,23 +99,23 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
         (same_size, "cannot be read as Parquet"),
     ):
         for arguments in ((out,), (nights[1], "--baseline", out)):
-            result = scorer(*arguments, code=2)
+            result = command("audit", *arguments, code=2)
             assert re.search(message, result.stderr)
             assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    assert "no column 'sytem'; the columns are " in scorer(nights[0], "--by", "sytem", code=2).stderr
+    assert "no column 'sytem'; the columns are " in command("audit", nights[0], "--by", "sytem", code=2).stderr
     other = night(tmp_path / "other", [row()], signature=SIGNATURE.replace("prec:fp32", "prec:int8"))
-    assert "prec: int8 → fp32" in scorer(nights[0], "--baseline", other, code=2).stderr
-    assert "scored differently: prec" in scorer(nights[0], "--baseline", other, "--across-signatures").stdout
-    assert "cannot group rows" in scorer(nights[0], "--by", "triples", code=2).stderr
+    assert "prec: int8 → fp32" in command("audit", nights[0], "--baseline", other, code=2).stderr
+    assert "scored differently: prec" in command("audit", nights[0], "--baseline", other, "--across-signatures").stdout
+    assert "cannot group rows" in command("audit", nights[0], "--by", "triples", code=2).stderr
 
 
 def test_a_terminal_is_not_obeyed_by_data(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x1b]0;t\x07\u202e[bold]x"
     out = night(tmp_path / "out", [row(f"t{i}", [(hostile, 0.1)], system=hostile) for i in range(40)])
-    shown = scorer(out).stdout
+    shown = command("audit", out).stdout
     assert not set(shown) & set("\x1b\x07\u202e\x00")
     assert "[bold]x" in shown
-    assert json.loads(scorer(out, "--json").stdout)["groups"][1]["group"] == {"system": hostile}
+    assert json.loads(command("audit", out, "--json").stdout)["groups"][1]["group"] == {"system": hostile}

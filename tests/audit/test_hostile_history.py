@@ -9,12 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit import history
 from scorer.audit.document import RATES
-from scorer.commands import app
-from tests.audit.nights import night, row
+from tests.audit.nights import command, night, row
 
 GOOD: dict[str, Any] = {
     "night": "2025-12-31T03:00:00+00:00",
@@ -29,10 +27,9 @@ NAN = float("nan")
 
 
 def refused(out: Path, file: Path) -> str:
-    result = CliRunner().invoke(app, ["audit", str(out), "--history", str(file)])
-    assert result.exit_code == 2, result.output
-    assert len(result.stderr.strip().splitlines()) == 1
-    return result.stderr
+    said: str = command("audit", out, "--history", file, code=2).stderr
+    assert len(said.strip().splitlines()) == 1
+    return said
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Checked, Document
 from scorer.audit.rules import METRICS
-from scorer.commands import app
 from scorer.system.codec import decode
-from tests.audit.nights import Row, night, row, table
+from tests.audit.nights import Row, command, night, row, table
 from tests.scored_outputs import finish
 
 
@@ -105,29 +103,23 @@ def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[
     assert document.checked == Checked(gates=2, silent=1, nothing_checked=False, required=True)
 
 
-def command(*arguments: Any, code: int) -> Any:
-    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result
-
-
 def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -> None:
     file = gates(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1\nmin_rows = 100')
     page, xml = tmp_path / "report.html", tmp_path / "junit.xml"
     for options, why in ((("--gates", file), "Every gate was silent"), ((), "No gate was given")):
-        shown = command(outs["good"], *options, "--report", page, "--junit", xml, code=0).stdout
+        shown = command("audit", outs["good"], *options, "--report", page, "--junit", xml).stdout
         assert shown.startswith(f"NOTHING CHECKED  {outs['good']}\n{why}, so nothing could fail. 0% of 40 rows")
         assert "Passed" not in page.read_text()
         suite = ElementTree.parse(xml).getroot()[0]
         assert suite.get("failures") == "0"
         assert suite.get("skipped") == suite.get("tests")
         assert suite[-1].get("name") == "nothing checked"
-        document = decode(command(outs["good"], *options, "--json", code=0).stdout.encode(), Document, "--json")
+        document = decode(command("audit", outs["good"], *options, "--json").stdout.encode(), Document, "--json")
         assert document.checked.nothing_checked is True
-        refused = command(outs["good"], *options, "--require-gates", "--junit", xml, code=1)
+        refused = command("audit", outs["good"], *options, "--require-gates", "--junit", xml, code=1)
         assert "scorer: nothing was checked, and --require-gates is set" in refused.stderr
         suite = ElementTree.parse(xml).getroot()[0]
         assert (suite.get("failures"), suite[-1][0].tag) == ("1", "failure")
     file = gates(tmp_path, 'metric = "error_rate"\nfail = 0')
-    assert command(outs["good"], "--gates", file, "--require-gates", code=0).stdout.startswith("PASS")
-    assert "1 of 1 gates failed" in command(outs["empty"], "--gates", file, code=1).stderr
+    assert command("audit", outs["good"], "--gates", file, "--require-gates").stdout.startswith("PASS")
+    assert "1 of 1 gates failed" in command("audit", outs["empty"], "--gates", file, code=1).stderr

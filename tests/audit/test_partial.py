@@ -8,11 +8,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
-from scorer.commands import app
-from tests.audit.nights import night, row
+from tests.audit.nights import command, night, row
 
 LIMITED = "only the first 10 rows were scored (--limit)"
 
@@ -28,12 +26,6 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def command(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result
-
-
 @pytest.fixture
 def lacking(tmp_path: Path) -> Path:
     """What is left by a run of which two shards of three were scored."""
@@ -47,7 +39,7 @@ def lacking(tmp_path: Path) -> Path:
 
 def test_a_limit_is_said_first(tmp_path: Path) -> None:
     out, page, xml = limited(tmp_path / "out", 10), tmp_path / "report.html", tmp_path / "junit.xml"
-    shown = command(out, "--report", page, "--junit", xml).stdout
+    shown = command("audit", out, "--report", page, "--junit", xml).stdout
     assert shown.startswith(f"PARTIAL  {LIMITED}\nNOTHING CHECKED")
     text = page.read_text()
     assert text.index(LIMITED) < text.index("<h1>")
@@ -55,7 +47,7 @@ def test_a_limit_is_said_first(tmp_path: Path) -> None:
     properties = ElementTree.parse(xml).getroot()[0].find("properties")
     assert properties is not None
     assert properties[0].attrib == {"name": "partial", "value": LIMITED}
-    assert json.loads(command(out, "--json").stdout)["partial"] == LIMITED
+    assert json.loads(command("audit", out, "--json").stdout)["partial"] == LIMITED
 
 
 @pytest.mark.parametrize("limit", [None, 11])
@@ -65,15 +57,15 @@ def test_a_limit_that_cut_nothing_is_none(tmp_path: Path, limit: Any) -> None:
 
 def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
     part, whole = limited(tmp_path / "part", 10), night(tmp_path / "whole", [row(f"t{i}") for i in range(30)])
-    refused = command(part, "--baseline", whole, code=2).stderr
+    refused = command("audit", part, "--baseline", whole, code=2).stderr
     assert f"the output is partial ({LIMITED}), and the baseline is complete" in refused
     assert "--allow-partial" in refused
-    refused = command(whole, "--baseline", part, code=2).stderr
+    refused = command("audit", whole, "--baseline", part, code=2).stderr
     assert f"the baseline is partial ({LIMITED}), and the output is complete" in refused
-    shown = command(part, "--baseline", whole, "--allow-partial").stdout
+    shown = command("audit", part, "--baseline", whole, "--allow-partial").stdout
     assert shown.startswith("PARTIAL  ")
     assert "20 removed" in shown
-    shown = command(whole, "--baseline", part, "--allow-partial").stdout
+    shown = command("audit", whole, "--baseline", part, "--allow-partial").stdout
     assert f"  partial: {LIMITED}" in shown
     document = audit(whole, AuditOptions(baseline=part, allow_partial=True))
     assert document.baseline is not None
@@ -81,15 +73,15 @@ def test_a_partial_output_against_a_complete_one(tmp_path: Path) -> None:
 
 
 def test_missing_shards(lacking: Path, tmp_path: Path) -> None:
-    refused = command(lacking, code=2).stderr
+    refused = command("audit", lacking, code=2).stderr
     assert (
         "it has no _SUCCESS; the same `scorer run` resumes it, or pass --allow-partial to audit what there is"
         in refused
     )
-    shown = command(lacking, "--allow-partial").stdout
+    shown = command("audit", lacking, "--allow-partial").stdout
     assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n")
     assert "rows: 6 in" in shown
     whole = night(tmp_path / "whole", [row(f"t{i}") for i in range(9)], shards=3)
-    assert "has no _SUCCESS" in command(lacking, "--baseline", whole, code=2).stderr
-    assert "has no _SUCCESS" in command(whole, "--baseline", lacking, code=2).stderr
-    assert command(whole, "--baseline", lacking, "--allow-partial").stdout.startswith("NOTHING CHECKED")
+    assert "has no _SUCCESS" in command("audit", lacking, "--baseline", whole, code=2).stderr
+    assert "has no _SUCCESS" in command("audit", whole, "--baseline", lacking, code=2).stderr
+    assert command("audit", whole, "--baseline", lacking, "--allow-partial").stdout.startswith("NOTHING CHECKED")

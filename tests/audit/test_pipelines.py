@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
 from scorer.audit.report import MOST_LINES, markdown, metrics
 from scorer.audit.report.content import MOST_GROUPS
 from scorer.audit.report.escapes import UNSEEN
-from scorer.commands import app
-from tests.audit.nights import night, row
+from tests.audit.nights import command, night, row
 from tests.audit.report.hostile import TEXTS
 
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")
@@ -69,9 +67,8 @@ def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Pat
         '[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\n' + '[[gates]]\nmetric = "error_rate"\nfail = 0.99\n' * 40
     )
     files = [str(tmp_path / name) for name in ("s.md", "m.prom")]
-    command = ["audit", str(outputs[1]), "--baseline", str(outputs[0]), "--gates", str(gates)]
-    result = CliRunner().invoke(app, [*command, "--summary", files[0], "--metrics", files[1]])
-    assert result.exit_code == 1, result.output
+    options = ("--baseline", outputs[0], "--gates", gates, "--summary", files[0], "--metrics", files[1])
+    command("audit", outputs[1], *options, code=1)
     text = Path(files[0]).read_text()
     lines = text.splitlines()
     assert lines[0].startswith("## Failed: ") and len(lines) < MOST_LINES

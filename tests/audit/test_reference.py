@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.reach import Checked
-from scorer.commands import app
 from scorer.errors import UsageError
 from scorer.system.codec import decode
-from tests.audit.nights import Row, night, row
+from tests.audit.nights import Row, command, night, row
 
 GATES = '[[gates]]\nmetric = "not_ok_rate"\nagainst = "{}"\nfail = 0.05\nby = ["system"]\n'
 
@@ -80,9 +78,8 @@ def test_a_reference_that_is_not_there_or_scored_differently_is_refused(month: l
 def test_gates_check_judges_it_with_or_without_a_reference(month: list[Path], tmp_path: Path, pinned: bool) -> None:
     path = tmp_path / "gates.toml"
     path.write_text(GATES.format("reference"))
-    command = ["gates", "check", str(month[4]), "--gates", str(path), "--json"]
-    result = CliRunner().invoke(app, [*command, *(["--reference", str(month[0])] if pinned else [])])
-    assert result.exit_code == 0, result.output
+    given = ["--reference", month[0]] if pinned else []
+    result = command("gates", "check", month[4], "--gates", path, "--json", *given)
     (gate,) = decode(result.stdout.encode(), Checked, "--json").gates
     found = {one.group["system"]: one for one in gate.groups}
     assert gate.by_chance >= found["a"].by_chance > 0

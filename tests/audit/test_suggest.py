@@ -6,24 +6,15 @@ import math
 import re
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.reach import Checked
 from scorer.audit.rules import load_gates
-from scorer.commands import app
 from scorer.system.codec import decode
-from tests.audit.nights import Row, night, row
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == code, result.output + str(result.exception)
-    return result
+from tests.audit.nights import Row, command, night, row
 
 
 def rows(bad: int, n: int, system: str, start: int = 0) -> list[Row]:
@@ -43,13 +34,13 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def files(nights: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("gates")
     found = folder / "gates.toml", folder / "changes.toml"
-    scorer("gates", "init", nights[0], "--gates", found[0], "--changes", found[1])
+    command("gates", "init", nights[0], "--gates", found[0], "--changes", found[1])
     return found
 
 
 def reached(*arguments: object, code: int = 0) -> Checked:
     """What ``scorer gates check`` prints."""
-    return decode(scorer("gates", "check", *arguments, "--json", code=code).stdout.encode(), Checked, "--json")
+    return decode(command("gates", "check", *arguments, "--json", code=code).stdout.encode(), Checked, "--json")
 
 
 def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
@@ -72,7 +63,7 @@ def test_a_group_that_gets_worse_fails(nights: tuple[Path, Path], files: tuple[P
 def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> None:
     """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7 % by chance."""
     out = night(tmp_path / "out", rows(10, 100, "a"))
-    scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
+    command("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     text = (tmp_path / "c.toml").read_text()
     assert text.count("increase by 14.9 points") == 2
     assert text.count("it fails in 0.67% of runs") == 2
@@ -93,7 +84,7 @@ def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Pat
         ("not_ok_rate", "c"): False,
         ("label_flips", "N"): True,
     }
-    shown = scorer("gates", "check", nights[0], "--gates", files[0], "--gates", files[1]).stdout
+    shown = command("gates", "check", nights[0], "--gates", files[0], "--gates", files[1]).stdout
     assert "system=b<U+000A>]: not_ok_rate, 200 rows: finds an increase of" in shown
     assert re.search(r"cannot fire  system=c: .* it needs 50 rows \(min_rows\), there are 10", shown)
 
@@ -111,7 +102,7 @@ def test_a_gate_that_can_fire_nowhere_is_exit_2(
 ) -> None:
     path = tmp_path / "gates.toml"
     path.write_text(f"[[gates]]\n{gate}\n")
-    result = scorer("gates", "check", nights[0], "--gates", path, code=2)
+    result = command("gates", "check", nights[0], "--gates", path, code=2)
     assert reason in result.stdout
     assert "gates.toml, gate 1 can fire in no group" in result.stderr
 
@@ -119,7 +110,7 @@ def test_a_gate_that_can_fire_nowhere_is_exit_2(
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
     """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
     out = night(tmp_path / "out", [one for i in range(20) for one in rows(12, 120, f"s{i}")])
-    scorer("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
+    command("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     by_group = [rule for rule in load_gates([tmp_path / "c.toml"]) if rule.by and rule.metric == "not_ok_rate"]
     assert [rule.fail for rule in by_group] == [0.125]
     checked = reached(out, "--gates", tmp_path / "c.toml")
@@ -173,6 +164,6 @@ def test_every_gate_has_a_chance_or_the_reason_why_there_is_none(tmp_path: Path)
     unknown = chances(night(tmp_path / "shared", shared))
     assert "rows share inputs" in str(unknown["mean_confidence"])
     assert isinstance(unknown["not_ok_rate"], float)
-    shown = scorer("gates", "check", tmp_path / "shared", "--gates", gates).stdout
+    shown = command("gates", "check", tmp_path / "shared", "--gates", gates).stdout
     assert "false alarms not estimated: rows share inputs" in " ".join(shown.split())
     assert "All gates with an estimate" in shown
