@@ -90,6 +90,10 @@ def test_what_a_run_owns_and_rows_and_foreign_links_are_kept(name: str) -> None:
         assert "another user made" in refusal(words, {option: "link"})
 
 
+def test_paths_of_each_kind_are_known_to_be_read() -> None:
+    assert {"audit report and baseline", "rate save and labels", "convert e2e out and texts"} <= READS.keys()
+
+
 @pytest.mark.parametrize("name", READS)
 def test_what_the_command_reads_is_kept(name: str) -> None:
     words, option, other = READS[name]

@@ -86,10 +86,11 @@ def test_passages_are_one_document() -> None:
 
 
 def test_rows_without_a_document_or_a_text() -> None:
-    rows = from_document_pairs([(None, "A."), (" ", "A."), ([], "A."), ([None], "A."), ("D.", None), ("D.", " ")])
+    documents: list[Any] = [None, " ", [], [None], ["D.", "\ud800"], "D.", "D."]
+    rows = from_document_pairs(list(zip(documents, [*["A."] * 5, None, " "], strict=True)))
     found = judged(rows, ask(rows))
-    assert [row["error"] for row in found] == ["no_document"] * 4 + ["null_text", None]
-    assert [row["sentences"] for row in found] == [None] * 5 + [[]]
+    assert [row["error"] for row in found] == ["no_document"] * 4 + ["invalid_utf8", "null_text", None]
+    assert [row["sentences"] for row in found] == [None] * 6 + [[]]
     blank = found[-1]
     assert (blank["fine"], blank["confidence"], blank["mean_entailment"]) == ("hallucination", 0.0, 0.0)
     assert (blank["note"], blank["omitted"]) == ("empty_text", None)
