@@ -94,7 +94,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Job:
-    """What worker processes are told; see :class:`scorer.commands.device_worker.Job`."""
+    """What worker processes are told; see :class:`scorer.run.messages.Job`."""
 
     options: RunOptions
 
@@ -105,20 +105,18 @@ class Job:
 @contextmanager
 def executing(executor: str, options: RunOptions) -> Iterator[Executor | None]:
     """Two workers; ``None`` for inline."""
-    from scorer.commands.device_worker import MODULE
-    from scorer.run.devices import parse_devices, usable_cpus
     from scorer.run.pool import Pool
-    from scorer.run.processes import LocalCrew
+    from scorer.run.processes import LocalCrew, parse_devices, usable_cpus
 
     if executor == "inline":
         yield None
     elif executor == "processes":
-        with Pool(LocalCrew(parse_devices("cpu:2", 0, usable_cpus()), MODULE), Job(options)) as pool:
+        with Pool(LocalCrew(parse_devices("cpu:2", 0, len(usable_cpus()))), Job(options)) as pool:
             yield pool
     else:
         from scorer.run.ray.cluster import RayCrew, connect
 
-        with connect("auto") as ray, Pool(RayCrew(ray, "cpu", 1, MODULE), Job(options)) as pool:
+        with connect("auto") as ray, Pool(RayCrew(ray, "cpu", 1), Job(options)) as pool:
             yield pool
 
 

@@ -10,7 +10,7 @@ from ..metric.choices import Worse
 from ..scoring.settings import Settings
 from .common import InputsArgument, note_of, say, with_documents
 from .settings import takes_settings
-from .sharded import OutOption, RunJsonOption, run_here, takes_run_options
+from .sharded import Job, OutOption, RunJsonOption, run_here, takes_run_options
 
 
 @takes_settings(without=("text",))
@@ -38,7 +38,6 @@ def rank_command(
     is an error. Resumes and exits like `run`.
     """
     from ..run.options import RunOptions
-    from .device_worker import Job
 
     if note := note_of(settings):
         say(f"note: {note}")

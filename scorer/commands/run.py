@@ -14,7 +14,7 @@ from ..scoring.settings import Settings
 from .common import InputsArgument, note_of, say, with_documents
 from .ending import Command
 from .settings import takes_settings
-from .sharded import OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
+from .sharded import Job, OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -60,7 +60,6 @@ def run_command(
     rows with errors; 130 or 143 interrupted.
     """
     from ..run.options import RunOptions
-    from .device_worker import Job
 
     workers = devices is not None or ray is not None
     if devices is not None and ray is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,14 +13,15 @@ import typer
 
 from ..errors import UsageError
 from ..system.input_formats import Format
-from .common import location, print_json, say_always
+from .common import location, metric_scoring, print_json, rank_scoring, say_always
 from .settings import KEYWORD, in_place_of
 
 if TYPE_CHECKING:
+    from ..metric.choices import Worse
     from ..run.executors import Executor
     from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
-    from .device_worker import Job
+    from ..scoring.settings import Settings
 
 OutOption = Annotated[
     Any,  # a Path or a StoreUri: typer takes no unions
@@ -161,22 +162,44 @@ def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+@dataclass(frozen=True)
+class Job:
+    """A run with a model. ``rank``: the worse error and the column of candidates of a ranking."""
+
+    options: RunOptions
+    settings: Settings
+    rank: tuple[Worse, str] | None = None
+
+    def __str__(self) -> str:
+        """What a worker opens, for messages."""
+        return f"the bundle {self.settings.bundle}"
+
+    def scoring(self, device: str, folder: str) -> RowScoring:
+        """See :class:`..run.messages.Job`."""
+        from ..run.ray.shipment import with_files_of
+
+        settings = replace(self.settings, device=device)
+        return replace(self, settings=with_files_of(settings, Path(folder)) if folder else settings).scoring_here()
+
+    def scoring_here(self) -> RowScoring:
+        """How this process scores rows."""
+        return metric_scoring(self.settings) if self.rank is None else rank_scoring(self.settings, *self.rank)
+
+
 def run_here(job: Job, *, as_json: bool) -> None:
     """Run in this process, and print the summary; the bound of ``--exact`` is measured in a process of its own.
 
     Raises:
         typer.Exit: with 3, as :func:`run_shards`.
     """
-    from ..run.devices import Slot
     from ..run.executors import Inline
     from ..run.pool import Pool
-    from ..run.processes import LocalCrew
-    from .device_worker import MODULE
+    from ..run.processes import LocalCrew, Slot
 
     first, options, scoring = None, job.options, job.scoring_here()
     if job.settings.exact:
         alone = replace(job, options=replace(options, reuse=()))
-        first = Pool(LocalCrew([Slot("first use", job.settings.device)], MODULE), alone)
+        first = Pool(LocalCrew([Slot("first use", job.settings.device)]), alone)
     run_shards(options, scoring, as_json=as_json, executor=Inline(scoring, options.max_error_rate, first))
 
 
@@ -188,14 +211,11 @@ def run_on_devices(job: Job, devices: str, *, as_json: bool) -> None:
         typer.Exit: with 3, as :func:`run_shards`.
     """
     from ..inference.cuda import count_gpus
-    from ..run.devices import parse_devices, usable_cpus
     from ..run.pool import Pool
-    from ..run.processes import LocalCrew
-    from .device_worker import MODULE
+    from ..run.processes import LocalCrew, parse_devices, usable_cpus
 
-    slots = parse_devices(devices, count_gpus(), usable_cpus())
-    with Pool(LocalCrew(slots, MODULE), job) as pool:
-        run_shards(job.options, job.scoring_here(), as_json=as_json, executor=pool)
+    slots = parse_devices(devices, count_gpus(), len(usable_cpus()))
+    run_shards(job.options, job.scoring_here(), as_json=as_json, executor=Pool(LocalCrew(slots), job))
 
 
 def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:
@@ -208,7 +228,6 @@ def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:
     from ..run.pool import Pool
     from ..run.ray.cluster import RayCrew, connect
     from ..run.ray.shipment import files_of
-    from .device_worker import MODULE
 
     options, scoring = job.options, job.scoring_here()
     options = replace(
@@ -219,9 +238,8 @@ def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:
     )
     job = replace(job, options=options, settings=job.settings.with_absolute_paths())
     with connect(ray) as module:
-        crew = RayCrew(module, job.settings.device, cpus, MODULE, files_of(job.settings))
-        with Pool(crew, job) as pool:
-            run_shards(options, scoring, as_json=as_json, executor=pool)
+        crew = RayCrew(module, job.settings.device, cpus, files_of(job.settings))
+        run_shards(options, scoring, as_json=as_json, executor=Pool(crew, job))
 
 
 def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool, executor: Executor | None = None) -> None:

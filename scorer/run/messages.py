@@ -9,17 +9,18 @@ import pickle
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ..errors import ScorerError, ShardError
 from ..scoring.origin import Origin
 from ..scoring.plan import Budgets, Plan, PlannedReuse
-from ..scoring.row_scorer import Caveats
+from ..scoring.row_scorer import Caveats, RowScoring
 from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
 from ..storage import Identity, Receipt
 from ..storage.counts import RecheckCounts
 from ..storage.pieces import Piece
+from .options import RunOptions
 
 _HEAD = struct.Struct("<Q")
 
@@ -71,14 +72,26 @@ class Facts:
         return self.origin.runtime
 
 
+class Job(Protocol):
+    """What all workers of a run are told by the command. In words: what they open."""
+
+    @property
+    def options(self) -> RunOptions: ...
+
+    def scoring(self, device: str, folder: str) -> RowScoring:
+        """How a worker scores rows. ``folder``: see :func:`.ray.shipment.place`; empty for none."""
+        ...
+
+
 @dataclass(frozen=True)
 class Request:
-    """The first message to a worker. ``job``: what the command gave, of which :mod:`scorer.commands.device_worker`
-    makes a row scoring. ``starts``: shards whose first rows are looked at where something must be measured."""
+    """The first message to a worker. ``device``, ``number``, ``cpus``: of its :class:`.pool.Place`. ``starts``: shards
+    whose first rows are looked at where something must be measured. ``talks``: whether it says what is reused."""
 
-    job: Any
+    job: Job
     device: str
-    cpus: tuple[int, ...]
+    number: int
+    cpus: int
     budgets: Budgets
     earlier: Plan | None
     starts: tuple[Task, ...]

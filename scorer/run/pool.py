@@ -26,6 +26,7 @@ from .messages import (
     Facts,
     Failed,
     Frames,
+    Job,
     Loaded,
     Moved,
     Progress,
@@ -55,14 +56,20 @@ _MOST_DEATHS = 2
 
 
 class Place(Protocol):
-    """Where one worker runs; hashable. ``name``: for messages. ``device``: as for ``--device``. ``cpus``: the
-    processors that it may use, none for all."""
+    """Where one worker runs; hashable. ``name``: for messages. ``device``: as for ``--device``. ``cpus``: how many
+    processors it may use, 0 for all; ``number``: which share of its machine's these are."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def device(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def cpus(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -88,10 +95,6 @@ class Crew(Protocol):
 
     def places(self) -> Sequence[Any]:
         """Where workers can run now."""
-        ...
-
-    def processors(self, place: Any) -> tuple[int, ...]:
-        """The processors that a worker may use; empty for all."""
         ...
 
     def start(self, place: Any) -> None:
@@ -134,10 +137,10 @@ class Pool(Executor):
     """See the module.
 
     Args:
-        job: what workers make a row scoring of; see :class:`.messages.Request`. In words: what it opens.
+        job: what workers make a row scoring of.
     """
 
-    def __init__(self, crew: Crew, job: Any) -> None:
+    def __init__(self, crew: Crew, job: Job) -> None:
         self._crew, self._job = crew, job
         self._workers: dict[Any, _Worker] = {}
         self._deaths: dict[Any, int] = {}
@@ -215,7 +218,8 @@ class Pool(Executor):
             request = Request(
                 job=self._job,
                 device=place.device,
-                cpus=self._crew.processors(place),
+                number=place.number,
+                cpus=place.cpus,
                 budgets=self._budgets,
                 earlier=self._earlier,
                 starts=self._starts,

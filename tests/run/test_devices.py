@@ -5,31 +5,36 @@ from __future__ import annotations
 import pytest
 
 from scorer.errors import DeviceError, UsageError
-from scorer.run.devices import parse_devices
 from scorer.run.messages import Frames, Progress, Said, frame
+from scorer.run.processes import parse_devices, share_of
 
 
 def test_devices_are_named_or_all_of_the_machine() -> None:
-    assert [slot.device for slot in parse_devices("all", 3, [0])] == ["cuda:0", "cuda:1", "cuda:2"]
-    assert [(slot.device, slot.cpus) for slot in parse_devices("cuda:2, cuda:0", 0, [0])] == [
-        ("cuda:2", ()),
-        ("cuda:0", ()),
+    assert [slot.device for slot in parse_devices("all", 3, 1)] == ["cuda:0", "cuda:1", "cuda:2"]
+    assert [(slot.device, slot.cpus) for slot in parse_devices("cuda:2, cuda:0", 0, 1)] == [
+        ("cuda:2", 0),
+        ("cuda:0", 0),
     ]
 
 
 @pytest.mark.parametrize(
     ("count", "cpus", "shares"),
     [
-        (2, [0, 1, 2, 3], [(0, 1), (2, 3)]),
-        (2, [4, 6, 7], [(4,), (6,)]),
-        (3, [0, 1], [(0,), (1,), (0,)]),
-        (2, [], [(), ()]),
+        (2, [0, 1, 2, 3], [[0, 1], [2, 3]]),
+        (2, [4, 6, 7], [[4], [6]]),
+        (3, [0, 1], [[0], [1], [0]]),
+        (1, [0, 1], [[]]),  # all
+        (2, [], [[], []]),
     ],
 )
-def test_processes_share_the_cpu_equally(count: int, cpus: list[int], shares: list[tuple[int, ...]]) -> None:
-    slots = parse_devices(f"cpu:{count}", 0, cpus)
-    assert [slot.cpus for slot in slots] == shares
+def test_processes_share_the_cpu_equally(count: int, cpus: list[int], shares: list[list[int]]) -> None:
+    slots = parse_devices(f"cpu:{count}", 0, len(cpus))
+    assert [share_of(cpus, slot.number, slot.cpus) for slot in slots] == shares
     assert {slot.device for slot in slots} == {"cpu"}
+
+
+def test_a_node_may_give_out_more_processors_than_a_process_may_use() -> None:
+    assert share_of([0, 1, 2], 1, 2) == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -37,12 +42,12 @@ def test_processes_share_the_cpu_equally(count: int, cpus: list[int], shares: li
 )
 def test_other_forms_are_refused(given: str) -> None:
     with pytest.raises(UsageError, match="--devices"):
-        parse_devices(given, 1, [0])
+        parse_devices(given, 1, 1)
 
 
 def test_all_needs_a_gpu() -> None:
     with pytest.raises(DeviceError, match="no CUDA device was found"):
-        parse_devices("all", 0, [0])
+        parse_devices("all", 0, 1)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -16,11 +16,11 @@ import pytest
 
 from scorer.errors import DeviceError, InputError
 from scorer.run import pool as pools
-from scorer.run.devices import Slot
 from scorer.run.driver import run
 from scorer.run.messages import Begin, Facts, Failed, Frames, Made, Moved, Ready, Request, Stopped, Task, Unseen, frame
 from scorer.run.options import Outcome, RunOptions
 from scorer.run.pool import Ended, Pool, Wrote
+from scorer.run.processes import Slot
 from scorer.run.shard_worker import OpenScorer, ShardWorker, shard_of_task
 from scorer.scoring.plan import Budgets
 from scorer.storage import ShardReader
@@ -51,9 +51,6 @@ class Scripted:
 
     def places(self) -> Sequence[Slot]:
         return SLOTS
-
-    def processors(self, place: Slot) -> tuple[int, ...]:
-        return ()
 
     def start(self, place: Slot) -> None:
         self.starts.append(place)

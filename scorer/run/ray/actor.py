@@ -1,8 +1,8 @@
 """The actor of ``--ray``: one on each GPU or share of a node's processors.
 
 It runs the worker as a process of its own, as ``--devices`` does. So a model that crashes does not take the actor with
-it, the driver learns how the process ended, and when Ray kills the actor, the process ends too
-(:mod:`.guard`). Messages pass through Ray, never rows.
+it, the driver learns how the process ended, and when Ray kills the actor, the process ends too. Messages pass through
+Ray, never rows.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ import selectors
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from ... import __version__
 from ...errors import ScorerError
-from ..devices import usable_cpus
-from ..worker_process import kill_group, start_process
-from . import guard
+from ..processes import WORKER, kill_group, release, start_process, write_to
 from .shipment import Parts, SentFile, place
-from .slots import share_of
 
 MISSING = "missing"
 """The answer of a node that has to be sent the bundle."""
@@ -43,21 +39,14 @@ class RayWorker:
         self._early: list[bytes] = []
 
     def begin(
-        self,
-        version: str,
-        number: int,
-        cpus: int,
-        module: str,
-        files: Sequence[SentFile] = (),
-        parts: Parts | None = None,
+        self, version: str, files: Sequence[SentFile] = (), parts: Parts | None = None, module: str = WORKER
     ) -> str:
         """Start the worker; empty, :data:`MISSING`, or why it is not started.
 
         Args:
             version: of the driver.
-            number, cpus: which worker of its node this is, and how many processors each has; 0 for all.
-            module: see :func:`..worker_process.start_process`.
             files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.shipment.place`.
+            module: of the worker.
         """
         if version != __version__:
             return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
@@ -67,22 +56,17 @@ class RayWorker:
             return str(error)
         if folder is None:
             return MISSING
-        if share := share_of(usable_cpus(), number, cpus):
-            with suppress(OSError):
-                os.sched_setaffinity(0, share)  # which the process inherits
-        self._process = start_process(guard.MODULE, module, *([folder] if folder else []))
+        self._process = start_process(*([folder] if folder else []), module=module)
         for content in self._early:
             self.send(content)
         return ""
 
     def send(self, content: bytes) -> None:
-        """Tell the worker, as soon as it is started; one that has ended is passed over."""
+        """Tell the worker, as soon as it is started."""
         if self._process is None:
             self._early.append(content)
-        elif self._process.stdin is not None:
-            with suppress(OSError, ValueError):
-                self._process.stdin.write(content)
-                self._process.stdin.flush()
+        else:
+            write_to(self._process, content)
 
     def listen(self, wait_s: float, received: int) -> tuple[bytes, int | None]:
         """What the worker has written since the start, from a position on.
@@ -99,38 +83,30 @@ class RayWorker:
         process = self._process
         assert process is not None and process.stdout is not None
         self._written, self._told = self._written[received - self._told :], received
-        if not self._written and not process.stdout.closed and self._is_readable(wait_s):
+        if not self._written and self._is_readable(wait_s):
             time.sleep(_GATHER_S)
             if content := os.read(process.stdout.fileno(), 1 << 20):
                 self._written += content
             else:
-                process.stdout.close()
-        if self._written or not process.stdout.closed:
-            return self._written, None
-        code = process.wait()
-        self._close_input()
-        return b"", 128 - code if code > 128 else code
+                release(process)
+        return self._written, process.returncode if process.stdout.closed and not self._written else None
 
     def stop(self) -> None:
         """End the worker: ask it, then kill it."""
         process = self._process
         if process is None or process.stdout is None or process.stdout.closed:
             return
-        process.terminate()  # the guard, whose end tells the worker to end
+        process.terminate()
         deadline = time.monotonic() + _GRACE_S
-        while time.monotonic() < deadline and not process.stdout.closed:
-            if self._is_readable(deadline - time.monotonic()) and not os.read(process.stdout.fileno(), 1 << 20):
-                process.stdout.close()
+        while self._is_readable(deadline - time.monotonic()) and os.read(process.stdout.fileno(), 1 << 20):
+            pass
         kill_group(process)
-        self._close_input()
-
-    def _close_input(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            with suppress(OSError):
-                self._process.stdin.close()
+        release(process)
 
     def _is_readable(self, wait_s: float) -> bool:
         assert self._process is not None and self._process.stdout is not None
+        if self._process.stdout.closed:
+            return False
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             return bool(selector.select(max(0.0, wait_s)))

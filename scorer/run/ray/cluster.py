@@ -17,7 +17,7 @@ from ...errors import DeviceError, MissingDependencyError, UsageError
 from ...system.closing import Closing
 from ..messages import Moved, Said, frame
 from ..pool import Ended, Wrote
-from ..worker_process import end_of
+from ..processes import end_of
 from .actor import MISSING, RayWorker
 from .head import Head, answers
 from .shipment import Parts, SentFile, parts_of
@@ -97,15 +97,14 @@ class RayCrew(Closing):
     Args:
         ray: as :func:`connect` gives it.
         device, cpus: ``--device`` and ``--ray-cpus``.
-        module: of a worker process.
         files: what each worker needs; nodes that lack them are sent them.
 
     Raises:
         UsageError, DeviceError: no node has what a worker needs.
     """
 
-    def __init__(self, ray: Any, device: str, cpus: int | None, module: str, files: Sequence[SentFile] = ()) -> None:
-        self._ray, self._module, self._files = ray, module, files
+    def __init__(self, ray: Any, device: str, cpus: int | None, files: Sequence[SentFile] = ()) -> None:
+        self._ray, self._files = ray, files
         self._parts: Parts | None = None
         self._head = Head(str(ray.get_runtime_context().gcs_address))
         self._nodes: list[Node] = []
@@ -122,17 +121,13 @@ class RayCrew(Closing):
         """
         return slots_of(self._living(), self._demand)
 
-    def processors(self, place: RaySlot) -> tuple[int, ...]:
-        """All that the actor's process may use."""
-        return ()
-
     def start(self, place: RaySlot) -> None:
         """The actor is bound to its node, and Ray never restarts it: with restarts, a job whose device is gone for good
         would not end."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         chosen = self._ray.remote(concurrency_groups={_LISTENING: 1})(RayWorker).options(
-            num_cpus=place.cpus,
+            num_cpus=place.reserved,
             num_gpus=place.gpus,
             max_restarts=0,
             max_task_retries=0,
@@ -142,9 +137,7 @@ class RayCrew(Closing):
         self._begin(place, None)
 
     def _begin(self, place: RaySlot, parts: Parts | None) -> None:
-        cpus = 0 if place.gpus else place.cpus
-        begin = self._actors[place].handle.begin
-        self._calls[begin.remote(__version__, place.number, cpus, self._module, self._files, parts)] = place
+        self._calls[self._actors[place].handle.begin.remote(__version__, self._files, parts)] = place
 
     def send(self, place: RaySlot, content: bytes) -> None:
         """Calls of one actor are carried out in their order, so that this follows what was sent before."""

@@ -21,15 +21,24 @@ class Node:
 
 @dataclass(frozen=True)
 class RaySlot:
-    """A place for one worker. ``number``: which one of its node. ``name``: for messages. ``cpus``, ``gpus``: what its
-    actor reserves. ``device``: as for ``--device``."""
+    """A place for one worker on a node; see :class:`..pool.Place`. ``reserved``, ``gpus``: the processors and GPUs that
+    its actor reserves."""
 
     node: str
     number: int
     name: str
-    cpus: int
+    reserved: int
     gpus: int
-    device: str
+
+    @property
+    def cpus(self) -> int:
+        """A worker with a GPU may use all processors."""
+        return 0 if self.gpus else self.reserved
+
+    @property
+    def device(self) -> str:
+        """A worker sees its own GPU alone."""
+        return "cuda:0" if self.gpus else "cpu"
 
 
 @dataclass(frozen=True)
@@ -51,11 +60,6 @@ class Demand:
         if self.gpus:
             return f"a GPU and {cpus}" if cpus else "a GPU"
         return cpus or "a CPU core"
-
-    @property
-    def given(self) -> str:
-        """What a worker gets, in words."""
-        return str(self) if self.gpus or self.cpus else "all CPU cores of its node"
 
 
 def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
@@ -92,14 +96,5 @@ def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
         cpus = demand.cpus or (min(1, node.cpus) if demand.gpus else node.cpus)
         for number in range(count):
             name = host if count == 1 else f"{host}#{number}"
-            device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
-            found.append(RaySlot(node.id, number, name, cpus, demand.gpus, device))
+            found.append(RaySlot(node.id, number, name, cpus, demand.gpus))
     return found
-
-
-def share_of(cpus: Sequence[int], number: int, count: int) -> list[int]:
-    """The processors that worker ``number`` of a node may use, if each gets ``count`` of them; empty for all."""
-    if not 0 < count < len(cpus):
-        return []
-    start = number * count
-    return sorted({cpus[(start + step) % len(cpus)] for step in range(count)})

@@ -10,7 +10,7 @@ MODULE = "tests.run.ray.echo_worker"
 
 def test_output_is_told_once_and_again_if_a_reply_was_lost() -> None:
     worker = RayWorker()
-    assert worker.begin(__version__, 0, 0, MODULE) == ""
+    assert worker.begin(__version__, module=MODULE) == ""
     worker.send(b"3 0.3\n")
     heard = b""
     while True:
@@ -26,7 +26,7 @@ def test_output_is_told_once_and_again_if_a_reply_was_lost() -> None:
 def test_a_stopped_worker_has_ended() -> None:
     worker = RayWorker()
     worker.stop()
-    assert worker.begin(__version__, 0, 0, MODULE) == ""
+    assert worker.begin(__version__, module=MODULE) == ""
     worker.send(b"0 600\n")
     assert worker.listen(60.0, 0) == (b"0\n", None)
     worker.stop()
@@ -34,4 +34,4 @@ def test_a_stopped_worker_has_ended() -> None:
 
 
 def test_a_node_with_another_version_starts_nothing() -> None:
-    assert f"d2t-scorer {__version__}, the driver has 9.9" in RayWorker().begin("9.9", 0, 0, MODULE)
+    assert f"d2t-scorer {__version__}, the driver has 9.9" in RayWorker().begin("9.9")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scorer.errors import DeviceError, UsageError
-from scorer.run.ray.slots import Demand, Node, demand_of, share_of, slots_of
+from scorer.run.ray.slots import Demand, Node, demand_of, slots_of
 
 HEAD = Node("aa" * 8, "head", 0, 0)
 CPU = Node("bb" * 8, "big", 16, 0)
@@ -49,7 +49,7 @@ def test_ray_chooses_the_gpu() -> None:
 
 def test_a_node_has_a_worker_for_each_gpu_or_share_of_processors() -> None:
     def found(demand: Demand) -> list[tuple[str, int, int, str]]:
-        return [(slot.name, slot.cpus, slot.gpus, slot.device) for slot in slots_of([HEAD, CPU, GPU], demand)]
+        return [(slot.name, slot.reserved, slot.gpus, slot.device) for slot in slots_of([HEAD, CPU, GPU], demand)]
 
     assert found(Demand(1)) == [(f"fast#{number}", 1, 1, "cuda:0") for number in range(4)]
     assert found(Demand(1, 4)) == [("fast#0", 4, 1, "cuda:0"), ("fast#1", 4, 1, "cuda:0")]
@@ -60,10 +60,3 @@ def test_a_node_has_a_worker_for_each_gpu_or_share_of_processors() -> None:
 def test_nodes_with_one_host_name_are_told_apart() -> None:
     nodes = [Node("1234567890", "same", 1, 0), Node("abcdefghij", "same", 1, 0)]
     assert [slot.name for slot in slots_of(nodes, Demand(0))] == ["same/12345678", "same/abcdefgh"]
-
-
-def test_workers_of_a_node_have_processors_of_their_own() -> None:
-    assert share_of([0, 2, 4, 6], 0, 2) == [0, 2]
-    assert share_of([0, 2, 4, 6], 1, 2) == [4, 6]
-    assert share_of([0, 1, 2], 1, 2) == [0, 2], "a node that gives out more than this process may use"
-    assert share_of([0, 1], 0, 2) == share_of([0, 1], 0, 0) == share_of([], 0, 1) == [], "all"

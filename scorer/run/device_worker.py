@@ -1,4 +1,4 @@
-"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.commands.device_worker PARENT [FOLDER]``.
+"""A worker process of ``--devices`` or ``--ray``: ``python -m scorer.run.device_worker PARENT [FOLDER]``.
 
 Messages (:mod:`scorer.run.messages`) arrive on standard input and leave on standard output. It ends when its input
 does, or its parent. The folder has the bundle and the templates where the node does not have the driver's files
@@ -14,52 +14,22 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import DeviceError, OutputError, ScorerError
-from ..metric.choices import Worse
-from ..run.messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
-from ..run.options import RunOptions
-from ..scoring.settings import Settings
 from ..system.progress import tell
 from ..system.signals import Terminated, ends_with_parent, leave, signals_raise
+from .messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
+from .processes import share_of, usable_cpus
 
 if TYPE_CHECKING:
-    from ..scoring.row_scorer import RowScoring
+    pass
 
-MODULE = "scorer.commands.device_worker"
 _IDLE_S = 0.05
 """How long the stream waits for a further shard before it hands on what it has finished."""
 _TICK_S = 1.0
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all workers of a run are told. ``rank``: the worse error and the column of candidates of a ranking."""
-
-    options: RunOptions
-    settings: Settings
-    rank: tuple[Worse, str] | None = None
-
-    def __str__(self) -> str:
-        """What a worker opens, for messages."""
-        return f"the bundle {self.settings.bundle}"
-
-    def scoring(self, device: str, folder: str) -> RowScoring:
-        """How a worker scores rows. ``folder``: see :func:`..run.ray.shipment.with_files_of`; empty for none."""
-        from ..run.ray.shipment import with_files_of
-
-        settings = replace(self.settings, device=device)
-        return replace(self, settings=with_files_of(settings, Path(folder)) if folder else settings).scoring_here()
-
-    def scoring_here(self) -> RowScoring:
-        """How this process scores rows."""
-        from .common import metric_scoring, rank_scoring
-
-        return metric_scoring(self.settings) if self.rank is None else rank_scoring(self.settings, *self.rank)
 
 
 class _Listener:
@@ -94,19 +64,19 @@ class _Worker:
 
     def work(self) -> None:
         """Answer the request, then score what is given."""
-        from ..run.shard_worker import OpenScorer, ShardWorker
         from ..scoring.reuse.earlier import check_earlier
         from ..storage import ShardReader
         from ..storage.durable import Holder
         from ..storage.lease import lock_name
         from ..storage.output import open_store
+        from .shard_worker import OpenScorer, ShardWorker
 
         request: Request | None = self._messages.get()
         if request is None:
             return
-        if request.cpus and hasattr(os, "sched_setaffinity"):
+        if share := share_of(usable_cpus(), request.number, request.cpus):
             with suppress(OSError):
-                os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
+                os.sched_setaffinity(0, share)  # before the runtime counts its threads
         options = request.job.options
         scoring = request.job.scoring(request.device, self._folder)
         with ExitStack() as stack:
@@ -150,8 +120,8 @@ class _Worker:
 
     def _shards(self, reader: Any, scoring: Any) -> Iterator[Any]:
         """The shards as they are given. While there is none, marks go through the stream, so that it keeps nothing."""
-        from ..run.shard_worker import shard_of_task
         from ..scoring.windows import Mark
+        from .shard_worker import shard_of_task
 
         while True:
             try:
@@ -180,7 +150,7 @@ def _opened(tasks: tuple[Task, ...], reader: Any, scoring: Any) -> list[Any]:
     Raises:
         DeviceError: not one of them can be opened here.
     """
-    from ..run.shard_worker import shard_of_task
+    from .shard_worker import shard_of_task
 
     found, why = [], ""
     for task in tasks:
