@@ -47,12 +47,12 @@ def explain_command(
 
     name = row.rpartition(":")[0] if row is not None else None
     with local_copy(out, lambda relative: name is None or relative == name) as folder:
-        settings = settings_of(folder)
-        file, number = find_row(folder, row, key)
+        settings, plan = settings_of(folder)
+        file, number = find_row(folder, plan, row, key)
         if precision is not None:
             settings = dataclasses.replace(settings, precision=precision)
-        with open_scorer(settings, budgets_of_run(folder, settings)) as scorer:
-            found = explain(folder, with_bound_of_run(scorer, folder), file, number)
+        with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
+            found = explain(folder, with_bound_of_run(scorer, plan), file, number)
     if as_json:
         print_json(found)
         return

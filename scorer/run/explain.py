@@ -16,7 +16,7 @@ from ..inference.sessions import resolve_device
 from ..metric.inputs import ColumnNames, find_columns, output_schema
 from ..metric.keys import SIZE
 from ..scoring.origin import allowed_difference, is_within
-from ..scoring.output_files import data_files, guarded, open_parquet, read_row, run_columns
+from ..scoring.output_files import columns_of, data_files, guarded, open_parquet, read_row
 from ..scoring.places import file_of, shard_place
 from ..scoring.plan import Budgets, Plan
 from ..scoring.results import Verdict
@@ -66,20 +66,14 @@ class Explanation:
     signature: str
 
 
-def budgets_of_run(out: Path, settings: Settings) -> Budgets:
-    """Size, layout and attention of the calls of the run that wrote ``out``: a row is then computed as it was scored.
+def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
+    """Size, layout and attention of the calls of a run: a row is then computed as it was scored.
 
     Nothing is set where ``settings`` mean another bundle or precision, or another kind of device.
-
-    Args:
-        settings: how the run was set up.
 
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
     """
-    plan = Plan.usable(out)
-    if plan is None:
-        return Budgets()
     bundle, parts = Bundle.load(settings.bundle), plan.signature.parts
     same = parts.get("model") == [bundle.name, bundle.sha256]
     same = same and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
@@ -87,16 +81,13 @@ def budgets_of_run(out: Path, settings: Settings) -> Budgets:
     return plan.budgets if same else Budgets()
 
 
-def with_bound_of_run(scorer: Scorer, out: Path) -> Scorer:
-    """A scorer with the bound of ``--exact`` that the run which wrote ``out`` measured, if both are exact."""
-    plan = Plan.usable(out)
-    bound = plan.budgets.exact if plan is not None else None
-    if scorer.exact is None or bound is None:
-        return scorer
-    return scorer.with_model(ExactEngine(scorer.engine, bound))
+def with_bound_of_run(scorer: Scorer, plan: Plan) -> Scorer:
+    """A scorer with the bound of ``--exact`` that a run measured, if both are exact."""
+    bound = plan.budgets.exact
+    return scorer if scorer.exact is None or bound is None else scorer.with_model(ExactEngine(scorer.engine, bound))
 
 
-def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
+def find_row(out: Path, plan: Plan, row: str | None, key: str | None) -> tuple[str, int]:
     """Turn ``FILE:N`` or a key in hexadecimal into (relative path, row number); by key, only key columns are read.
     Of a shard in pieces, the path is that of its folder, and the number counts the rows of all its pieces.
 
@@ -114,15 +105,14 @@ def find_row(out: Path, row: str | None, key: str | None) -> tuple[str, int]:
         wanted = bytes.fromhex(key or "")
     except ValueError as e:
         raise UsageError(f"--key {key!r} is not hexadecimal") from e
-    column = run_columns(out).prefix + "row_key"
+    column = columns_of(plan, str(out)).prefix + "row_key"
     for path in data_files(out):
         keys = _keys(path, column)
         if keys is None:
             continue
         position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == SIZE else -1
         if position >= 0:
-            plan = Plan.usable(out)
-            shard, first = shard_place(path.relative_to(out).as_posix(), plan.inputs if plan is not None else {})
+            shard, first = shard_place(path.relative_to(out).as_posix(), plan.inputs)
             return shard, first + int(position)
     raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")
 

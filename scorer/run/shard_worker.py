@@ -41,7 +41,7 @@ from .early_check import EarlyCheck
 from .messages import Facts, Failed, Loaded, Made, Result, ReuseFacts, Task
 from .options import Listener
 from .publisher import Publisher
-from .survey import Shard, ShardStart, spread
+from .survey import Shard, spread, start_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class OpenScorer:
             reused: the outputs of ``--reuse``.
         """
         scorer: RowScorer = enter(scoring.open(budgets))  # type: ignore[assignment]  # what its context gives
-        scorer = scorer.warm_up(earlier, [ShardStart(shard, reader) for shard in spread(shards)])
+        scorer = scorer.warm_up(earlier, [start_of(shard, reader) for shard in spread(shards)])
         reuse: Reuse | None = enter(scorer.open_reuse(reused)) if reused else None  # type: ignore[assignment]
         return cls(scorer, reuse)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -228,22 +229,12 @@ def large_units(shards: Sequence[Shard]) -> str | None:
     )
 
 
-@dataclass(frozen=True)
-class ShardStart:
-    """The first rows of a shard, read when they are iterated over."""
-
-    shard: Shard
-    reader: ShardReader
-
-    def __iter__(self) -> Iterator[Window[None, ShardColumns]]:
-        columns = self.shard.columns
-        try:
-            for table in self.shard.windows(
-                self.reader, max_rows=_START_ROWS, max_bytes=_START_BYTES, limit=_START_ROWS
-            ):
-                yield Window(None, table, columns)
-        except ShardError:
-            return  # the run will set it aside, and say why
+def start_of(shard: Shard, reader: ShardReader) -> Iterator[Window[None, ShardColumns]]:
+    """The first rows of a shard, read when they are asked for; none where they cannot be read."""
+    windows = shard.windows(reader, max_rows=_START_ROWS, max_bytes=_START_BYTES, limit=_START_ROWS)
+    with suppress(ShardError):  # the run will set it aside, and say why
+        for table in windows:
+            yield Window(None, table, shard.columns)
 
 
 def spread(shards: Sequence[Shard]) -> Sequence[Shard]:

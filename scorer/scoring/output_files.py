@@ -23,8 +23,8 @@ from .settings import Settings, recorded_columns
 from .signature import Signature, what_differs
 
 
-def settings_of(out: Path) -> Settings:
-    """How the run that wrote ``out`` was set up.
+def settings_of(out: Path) -> tuple[Settings, Plan]:
+    """How the run that wrote ``out`` was set up, and its plan.
 
     Raises:
         OutputError: ``out`` has no plan, a damaged one, or one of a newer version.
@@ -32,7 +32,7 @@ def settings_of(out: Path) -> Settings:
     plan = Plan.load(out)
     if plan is None or not plan.settings:
         raise OutputError(f"{out} is not an output folder of `scorer run`: it has no readable _plan.json")
-    return Settings.from_plan(plan.settings, str(out / PLAN))
+    return Settings.from_plan(plan.settings, str(out / PLAN)), plan
 
 
 def columns_of(plan: Plan, where: str) -> ColumnNames:

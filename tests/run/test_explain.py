@@ -67,14 +67,12 @@ def test_a_changed_number_is_beyond_the_bound(out: Path, bundle: Path, tmp_path:
 
 
 def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, bundle: Path, tmp_path: Path) -> None:
-    settings = settings_of(out)
-    recorded = json.loads((out / "_plan.json").read_text())["budgets"]
-    found = budgets_of_run(out, settings)
-    assert (found.batch_tokens, found.threads) == (recorded["batch_tokens"], recorded["threads"])
-    assert budgets_of_run(out, replace(settings, precision="int8")) == found
-    assert budgets_of_run(out, replace(settings, precision="fp32")) == Budgets()
+    settings, plan = settings_of(out)
+    assert budgets_of_run(plan, settings) == plan.budgets
+    assert budgets_of_run(plan, replace(settings, precision="int8")) == plan.budgets
+    assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
     other = make_bundle(tmp_path / "other", precisions=("fp32",))
-    assert budgets_of_run(out, replace(settings, bundle=other)) == Budgets()
+    assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()
 
 
 @pytest.mark.parametrize(("row", "note", "error"), [(1, "empty_text", None), (2, None, "null_text")])
@@ -85,16 +83,17 @@ def test_rows_without_probabilities(out: Path, bundle: Path, row: int, note: str
 
 
 def test_finding_rows(out: Path) -> None:
+    _, plan = settings_of(out)
     key = pq.read_table(out / "deep" / "a.parquet")["row_key"][2].as_py().hex()
-    assert find_row(out, None, key) == ("deep/a.parquet", 2)
-    assert find_row(out, "deep/a.parquet:7", None) == ("deep/a.parquet", 7)
+    assert find_row(out, plan, None, key) == ("deep/a.parquet", 2)
+    assert find_row(out, plan, "deep/a.parquet:7", None) == ("deep/a.parquet", 7)
     for row in ("a", "a:b", "a:²", "a:" + "9" * 5000):
         with pytest.raises(UsageError):
-            find_row(out, row, None)
+            find_row(out, plan, row, None)
     for row, key_ in ((None, "xyz"), (None, None), ("a:1", "00")):
         with pytest.raises(UsageError):
-            find_row(out, row, key_)
+            find_row(out, plan, row, key_)
     with pytest.raises(InputError, match="no row with key"):
-        find_row(out, None, "00" * 16)
+        find_row(out, plan, None, "00" * 16)
     with pytest.raises(OutputError, match=r"_plan\.json"):
         settings_of(out / "deep")

@@ -55,8 +55,8 @@ def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:
     columns = ColumnNames(text="t", triples="f", keep=("t", "f"), prefix="m_", details=True)
     plan = made_plan(settings=normal(Settings("B", columns=columns).to_plan()))
     (tmp_path / "_plan.json").write_bytes(plan.content)
-    assert run_columns(tmp_path) == settings_of(tmp_path).columns == columns
-    assert settings_of(tmp_path).bundle == "B"
+    assert run_columns(tmp_path) == settings_of(tmp_path)[0].columns == columns
+    assert settings_of(tmp_path)[0].bundle == "B"
 
 
 def test_a_row_is_read_from_its_row_group(tmp_path: Path) -> None:
