@@ -16,16 +16,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from ..errors import DeviceError, OutputError, ScorerError
+from ..scoring.reuse.earlier import check_earlier
+from ..scoring.row_scorer import RowScoring
+from ..scoring.windows import Mark
+from ..storage import ShardReader
+from ..storage.durable import Holder
+from ..storage.lease import lock_name
+from ..storage.output import open_store
 from ..system.progress import tell
 from ..system.signals import Terminated, ends_with_parent, leave, signals_raise
 from .messages import Begin, Failed, Frames, Moved, Progress, Ready, Request, Said, Stopped, Task, Unseen, frame
 from .processes import share_of, usable_cpus
-
-if TYPE_CHECKING:
-    pass
+from .shard_worker import OpenScorer, ShardWorker, shard_of_task
+from .survey import Shard
 
 _IDLE_S = 0.05
 """How long the stream waits for a further shard before it hands on what it has finished."""
@@ -64,13 +70,6 @@ class _Worker:
 
     def work(self) -> None:
         """Answer the request, then score what is given."""
-        from ..scoring.reuse.earlier import check_earlier
-        from ..storage import ShardReader
-        from ..storage.durable import Holder
-        from ..storage.lease import lock_name
-        from ..storage.output import open_store
-        from .shard_worker import OpenScorer, ShardWorker
-
         request: Request | None = self._messages.get()
         if request is None:
             return
@@ -118,11 +117,8 @@ class _Worker:
             )
             worker.score(self._shards(reader, scoring))
 
-    def _shards(self, reader: Any, scoring: Any) -> Iterator[Any]:
+    def _shards(self, reader: ShardReader, scoring: RowScoring) -> Iterator[tuple[Shard, str] | Mark]:
         """The shards as they are given. While there is none, marks go through the stream, so that it keeps nothing."""
-        from ..scoring.windows import Mark
-        from .shard_worker import shard_of_task
-
         while True:
             try:
                 task = self._messages.get(timeout=_IDLE_S)
@@ -138,20 +134,20 @@ class _Worker:
 
     def _listen(self) -> None:
         frames = Frames()
-        while content := os.read(self._source.fileno(), 1 << 20):
-            for message in frames.read(content):
-                self._messages.put(message)
-        self._messages.put(None)
+        try:
+            while content := os.read(self._source.fileno(), 1 << 20):
+                for message in frames.read(content):
+                    self._messages.put(message)
+        finally:
+            self._messages.put(None)
 
 
-def _opened(tasks: tuple[Task, ...], reader: Any, scoring: Any) -> list[Any]:
+def _opened(tasks: tuple[Task, ...], reader: ShardReader, scoring: RowScoring) -> list[Shard]:
     """Some of the shards, as this worker sees them.
 
     Raises:
         DeviceError: not one of them can be opened here.
     """
-    from .shard_worker import shard_of_task
-
     found, why = [], ""
     for task in tasks:
         try:
