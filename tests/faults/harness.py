@@ -26,6 +26,8 @@ from scorer.storage.durable import file_sha256
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 LIMIT_S = 300.0
 """How long a run of a few rows may take; it only ends a test that fails."""
+CRASHED = 97
+"""The exit code of a run that ended itself at a step of the protocol; see :func:`crash`."""
 JUDGED = ["row_key", "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note"]
 
 
@@ -93,6 +95,13 @@ def finish(process: subprocess.Popen[str], code: int = 0) -> str:
     assert process.returncode == code, f"exit code {process.returncode}: {said}"
     assert "Traceback" not in said
     return said
+
+
+def crash(data: Path, out: Any, bundle: Path, point: str, *more: Any) -> None:
+    """Run up to a step of the protocol, which the exit code proves was reached."""
+    finish(launch(data, out, bundle, *more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    if isinstance(out, Path):
+        assert_nothing_half(out)
 
 
 def run(data: Path, out: Path, bundle: Path, *more: Any, code: int = 0) -> str:

@@ -114,16 +114,17 @@ def wait_for_receipt(out: Path) -> None:
     wait_until(lambda: (out / "_receipts").exists() and bool(list(Receipts(out).all())), "no shard is scored", LIMIT_S)
 
 
-def workers() -> list[int]:
-    """The worker processes of Ray's actors, by their ids; those that have ended and are not waited for yet left out."""
+def workers(parent: int | None = None) -> list[int]:
+    """Worker processes, by their ids: those of a driver, or all of Ray's actors. Those that have ended and are not
+    waited for yet are left out."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            line, state = (path / "cmdline").read_bytes(), (path / "stat").read_text().rpartition(")")[2].split()[0]
+            line, fields = (path / "cmdline").read_bytes(), (path / "stat").read_text().rpartition(")")[2].split()
             ours = str(ROOT).encode() in (path / "environ").read_bytes()
         except OSError:
             continue
-        if b"device_worker" in line and state != "Z" and ours:
+        if b"device_worker" in line and fields[0] != "Z" and ours and parent in (None, int(fields[1])):
             found.append(int(path.name))
     return sorted(found)
 

@@ -9,7 +9,7 @@ from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.harness import assert_same, launch
+from tests.faults.harness import assert_same
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET
 
 _NUMBERS = iter(range(10_000))
@@ -25,10 +25,6 @@ def run(data: Any, out: StoreUri, bundle: Path | StoreUri, *more: Any, code: int
     said = harness.run(data, out, bundle, *more, code=code)  # type: ignore[arg-type]
     assert ACCESS not in said and SECRET not in said
     return said
-
-
-def start(data: Path, out: StoreUri, bundle: Path, *more: Any, **how: Any) -> Any:
-    return launch(data, out, bundle, *more, **how)  # type: ignore[arg-type]
 
 
 def check(out: StoreUri, whole: Path) -> None:

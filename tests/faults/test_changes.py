@@ -15,7 +15,7 @@ import scorer.run.preview
 from scorer.run.survey import Survey
 from tests.bundles import make_bundle
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
+from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, crash, run, summary
 
 Reference = tuple[Path, Path]
 
@@ -111,7 +111,7 @@ def test_options_changed_before_a_resume(
 def test_a_template_file_that_is_edited_in_place(reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, out, templates = reference[0], tmp_path / "out", tmp_path / "t.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
-    finish(launch(data, out, bundle, "--templates", templates, env={"D2T_SCORER_CRASH_AT": "receipt.published"}), 97)
+    crash(data, out, bundle, "receipt.published", "--templates", templates)
     assert 0 < len(list((out / "_receipts").rglob("*.json"))) < 8  # others may be published at the same time
     templates.write_text('{"eatType": "<subject> was a <object>."}')
     run(data, out, bundle, "--templates", templates, "--rescore")

@@ -82,7 +82,7 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
 def test_a_run_whose_clock_was_set_resumes(reference: Reference, tmp_path: Path, bundle: Path, shift: str) -> None:
     data, whole = reference
     out = tmp_path / "out"
-    harness.finish(harness.launch(data, out, bundle, env={"D2T_SCORER_CRASH_AT": "run.synced"}), 97)
+    harness.crash(data, out, bundle, "run.synced")
     receipts = {path.name: path.read_bytes() for path in out.glob("_receipts/**/*.json")}
     under(shift, harness.command(data, out, bundle), 0)
     harness.assert_same(out, whole)

@@ -1,10 +1,13 @@
-"""Worker processes of one machine (``--devices``): killed, interrupted, and without a device."""
+"""Workers in processes of their own, of this machine (``--devices``) and on a Ray cluster: killed and interrupted."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,51 +17,95 @@ from scorer.run import pool as pools
 from scorer.system.progress import advanced
 from tests.faults import harness
 from tests.faults import hostile_graphs as graphs
-from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
-from tests.faults.test_killed import CRASHED
-from tests.processes import wait_until
+from tests.faults.harness import CRASHED, assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, Nodes, cluster, wait_for_receipt, workers
+from tests.processes import is_running, wait_until
 
 Reference = tuple[Path, Path]
-LIMIT_S = 120.0
+LIMIT_S = 180.0
 
 
-def children(parent: int) -> list[int]:
-    """The worker processes of a driver."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (path / "stat").read_text().rpartition(")")[2].split()
-            line = (path / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and b"device_worker" in line and fields[0] != "Z":
-            found.append(int(path.name))
-    return sorted(found)
+class Local:
+    """Two processes of this machine."""
+
+    def launch(self, data: Path, out: Path, bundle: Path) -> subprocess.Popen[str]:
+        return launch(data, out, bundle, "--devices", "cpu:2")
+
+    def workers(self, driver: subprocess.Popen[str]) -> list[int]:
+        return workers(driver.pid)
 
 
-def wait_for_receipts(out: Path, count: int) -> None:
-    """Wait until so many shards are done, so that workers are at work."""
-    wait_until(lambda: len(list(out.glob("_receipts/**/*.json"))) >= count, "no shard is done", LIMIT_S)
+class OnRay:
+    """A worker on each of two nodes."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        for _ in range(2):
+            nodes.add(1)
+
+    def launch(self, data: Path, out: Path, bundle: Path) -> subprocess.Popen[str]:
+        return self.nodes.launch(data, out, bundle, *ON_CPU)
+
+    def workers(self, driver: subprocess.Popen[str]) -> list[int]:
+        return workers()
 
 
-def test_two_processes_come_to_what_one_run_does(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+ON_RAY = pytest.param(
+    "ray",
+    marks=[pytest.mark.slow, pytest.mark.ray, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)],
+)
+
+
+@pytest.fixture(params=["processes", ON_RAY])
+def crew(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "processes":
+        yield Local()
+        return
+    with cluster() as nodes:
+        yield OnRay(nodes)
+
+
+def at_work(crew: Any, driver: subprocess.Popen[str], out: Path) -> list[int]:
+    """The workers of a driver, of which one has done a shard."""
+    wait_for_receipt(out)
+    wait_until(lambda: crew.workers(driver), "the workers have not come", LIMIT_S)
+    return crew.workers(driver)
+
+
+def test_two_processes_come_to_what_one_run_does(crew: Any, reference: Reference, tmp_path: Path, bundle: Path) -> None:
     data, whole = reference
-    finish(launch(data, tmp_path / "out", bundle, "--devices", "cpu:2"))
+    finish(crew.launch(data, tmp_path / "out", bundle))
     assert_same(tmp_path / "out", whole)
+    finish(crew.launch(data, tmp_path / "out", bundle))  # there is nothing left to do
     run(data, tmp_path / "out", bundle)  # inline, after processes: where shards are scored is not in the plan
     assert harness.summary(tmp_path / "out")["shards"]["skipped"] == 8
+    assert_same(tmp_path / "out", whole)
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_started_again(tmp_path: Path, bundle: Path) -> None:
-    data, out = harness.make_data(tmp_path / "in", shards=24, n=200), tmp_path / "out"
-    run(data, tmp_path / "whole", bundle)
-    process = launch(data, out, bundle, "--devices", "cpu:2")
-    wait_for_receipts(out, 2)
-    os.kill(children(process.pid)[0], signal.SIGKILL)
-    said = finish(process)
-    assert said.count("ended with SIGKILL; it is started again") == 1
-    assert_same(out, tmp_path / "whole")
+def test_a_killed_worker_is_started_again(crew: Any, long: Reference, tmp_path: Path, bundle: Path) -> None:
+    (data, whole), out = long, tmp_path / "out"
+    driver = crew.launch(data, out, bundle)
+    os.kill(at_work(crew, driver, out)[0], signal.SIGKILL)
+    assert finish(driver).count("ended with SIGKILL; it is started again") == 1
+    assert_same(out, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_an_interrupt_ends_all_workers(
+    crew: Any, long: Reference, tmp_path: Path, bundle: Path, number: int, code: int
+) -> None:
+    (data, whole), out = long, tmp_path / "out"
+    driver = crew.launch(data, out, bundle)
+    running = at_work(crew, driver, out)
+    driver.send_signal(number)
+    finish(driver, code)
+    wait_until(lambda: not any(map(is_running, running)), "a worker outlives it", LIMIT_S)
+    assert not (out / "_SUCCESS").exists()
+    assert_nothing_half(out)
+    finish(crew.launch(data, out, bundle))
+    assert_same(out, whole)
 
 
 @pytest.mark.slow
@@ -83,26 +130,10 @@ def test_a_driver_that_dies_at_a_step_takes_its_workers_along(
     out = tmp_path / "out"
     process = launch(reference[0], out, bundle, "--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": point})
     finish(process, CRASHED)
-    wait_until(lambda: not children(process.pid), "a worker outlives the driver", LIMIT_S)
+    wait_until(lambda: not workers(process.pid), "a worker outlives the driver", LIMIT_S)
     assert_nothing_half(out)
     run(reference[0], out, bundle, "--devices", "cpu:2")
     assert_same(out, reference[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_an_interrupt_ends_all_workers(tmp_path: Path, bundle: Path, number: int, code: int) -> None:
-    data, out = harness.make_data(tmp_path / "in", shards=24, n=200), tmp_path / "out"
-    run(data, tmp_path / "whole", bundle)
-    process = launch(data, out, bundle, "--devices", "cpu:2")
-    wait_for_receipts(out, 1)
-    workers = children(process.pid)
-    process.send_signal(number)
-    finish(process, code)
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "a worker outlives it", LIMIT_S)
-    assert_nothing_half(out)
-    run(data, out, bundle)
-    assert_same(out, tmp_path / "whole")
 
 
 def test_what_cannot_be_is_said_before_a_process_starts(reference: Reference, tmp_path: Path, bundle: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from scorer.storage import lease
 from scorer.storage.lock_files import Line
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.harness import assert_nothing_half, assert_same, crash, launch, run
 from tests.pausing import ended, go_on, launch_pausing, wait_stopped
 
 Reference = tuple[Path, Path]
@@ -25,13 +25,6 @@ FRESH = [
 ]
 FRESH.insert(3, "output.written")
 CHANGED = ["stale.receipt_removed", "plan.success_removed", "failed.synced", "failed.renamed", "failed.published"]
-CRASHED = 97
-
-
-def crash(data: Path, out: Path, bundle: Path, point: str, *more: str) -> None:
-    """Run up to a point, which the exit code proves was reached."""
-    finish(launch(data, out, bundle, *more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
-    assert_nothing_half(out)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from scorer.run.survey import part_of
 from scorer.scoring.plan import Plan
 from scorer.storage import RunOutput
 from tests.faults import harness
-from tests.faults.harness import assert_same, bytes_of, finish, launch, run, summary
+from tests.faults.harness import CRASHED, assert_same, bytes_of, finish, launch, run, summary
 
 Reference = tuple[Path, Path]
 
@@ -58,7 +58,7 @@ def test_a_killed_part_is_resumed_beside_the_others(reference: Reference, tmp_pa
     out = tmp_path / "out"
     crashing = launch(data, out, bundle, "--part", "1/3", env={"D2T_SCORER_CRASH_AT": "output.renamed"})
     others = [launch(data, out, bundle, "--part", f"{k}/3") for k in (2, 3)]
-    finish(crashing, 97)
+    finish(crashing, CRASHED)
     for other in others:
         finish(other)
     harness.assert_nothing_half(out)

@@ -1,6 +1,5 @@
-"""``--ray`` on a cluster of several nodes on this machine, in the environment with Ray: killed, left, joined, twice.
-
-Everything here needs ``.venv-ray``, which ``make test-slow`` makes.
+"""``--ray`` on a cluster of several nodes on this machine, in the environment with Ray: raylets and heads are killed,
+nodes join and differ. What workers have in common with those of one machine is in ``test_devices.py``.
 """
 
 from __future__ import annotations
@@ -37,18 +36,6 @@ from tests.faults.ray_cluster import (
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)]
 
 
-def test_two_nodes_come_to_what_one_run_does(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, whole = long
-    for _ in range(2):
-        nodes.add(1)
-    finish(nodes.launch(data, tmp_path / "out", bundle, *ON_CPU))
-    assert_same(tmp_path / "out", whole)
-    finish(nodes.launch(data, tmp_path / "out", bundle, *ON_CPU))  # there is nothing left to do
-    assert_same(tmp_path / "out", whole)
-
-
 def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(
     nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
 ) -> None:
@@ -62,36 +49,6 @@ def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(
     assert "its actor died" in finish(process)
     assert_same(out, whole)
     wait_for_fewer(0)
-
-
-def test_a_killed_worker_is_replaced(nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    data, whole = long
-    out = tmp_path / "out"
-    nodes.add(1)
-    process = nodes.launch(data, out, bundle, *ON_CPU)
-    (worker,) = wait_for_workers(out, 1)
-    os.kill(worker, signal.SIGKILL)
-    assert finish(process).count("its process ended with SIGKILL; it is started again") == 1
-    assert_same(out, whole)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_driver_that_ends_takes_its_workers_along_and_is_started_again(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path, number: int, code: int
-) -> None:
-    data, whole = long
-    out = tmp_path / "out"
-    for _ in range(2):
-        nodes.add(1)
-    process = nodes.launch(data, out, bundle, *ON_CPU)
-    wait_for_workers(out, 1)
-    process.send_signal(number)
-    finish(process, code)
-    wait_for_fewer(0)
-    assert not (out / "_SUCCESS").exists()
-    assert_nothing_half(out)
-    finish(nodes.launch(data, out, bundle, *ON_CPU))
-    assert_same(out, whole)
 
 
 def test_the_head_dies_and_another_cluster_resumes(long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:

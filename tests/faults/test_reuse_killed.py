@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, finish, launch, run, summary
+from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, crash, launch, run, summary
 
-CRASHED = 97
 Night = tuple[Path, Path, Path]
 
 
@@ -37,8 +36,7 @@ def test_a_crash_at_each_step_of_a_night(night: Night, tmp_path: Path, bundle: P
     data, before, whole = night
     out, unhurt = tmp_path / "out", bytes_of(before)
     for point in ("output.written", "output.renamed", "receipt.renamed", "run.renamed"):
-        finish(launch(data, out, bundle, "--reuse", before, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
-        assert_nothing_half(out)
+        crash(data, out, bundle, point, "--reuse", before)
         assert not (out / "_SUCCESS").exists()
     (out / "_receipts" / "01.parquet.json").unlink()  # so that something is left to do
     run(data, out, bundle, "--reuse", before)
@@ -51,13 +49,13 @@ def test_a_crash_at_each_step_of_a_night(night: Night, tmp_path: Path, bundle: P
 def test_an_earlier_output_that_was_killed_itself(night: Night, tmp_path: Path, bundle: Path) -> None:
     data, _, whole = night
     begun, out = tmp_path / "begun", tmp_path / "out"
-    finish(launch(data, begun, bundle, env={"D2T_SCORER_CRASH_AT": "output.renamed"}), CRASHED)
+    crash(data, begun, bundle, "output.renamed")
     # One output has its name, and none a receipt: nothing of it is believed.
     assert len(bytes_of(begun)) == 1
     run(data, out, bundle, "--reuse", begun)
     assert summary(out)["reuse"][0]["shards_used"] == 0
     assert summary(out)["rows"]["reused"] == 0
-    finish(launch(data, begun, bundle, env={"D2T_SCORER_CRASH_AT": "receipt.renamed"}), CRASHED)
+    crash(data, begun, bundle, "receipt.renamed")
     run(data, out, bundle, "--reuse", begun)
     assert summary(out)["reuse"][0]["shards_used"] == 1
     assert summary(out)["rows"]["reused"] > 0

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.test_killed import CRASHED, FRESH
+from tests.faults.test_killed import FRESH
 
 GROUP, USERS = 64_200, (64_201, 64_202)
 Reference = tuple[Path, Path]
@@ -69,7 +69,7 @@ def as_user(who: int, shared: Path, *more: str, code: int = 0, crash_at: str = "
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["output.written", FRESH[0], "receipt.synced"])
 def test_one_user_finishes_what_another_began(shared: Path, reference: Reference, point: str) -> None:
-    as_user(0, shared, code=CRASHED, crash_at=point)
+    as_user(0, shared, code=harness.CRASHED, crash_at=point)
     as_user(1, shared)
     harness.assert_same(shared / "out", reference[1])
     # And back: the first one replaces what the second one wrote.

@@ -19,9 +19,7 @@ from scorer.storage.objects.reading import open_input
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.harness import finish
-from tests.faults.stores import below, check, new_prefix, objects, run, start, upload
-from tests.faults.test_killed import CRASHED
+from tests.faults.stores import below, check, new_prefix, objects, run, upload
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -156,7 +154,7 @@ def test_a_run_is_killed_at_each_step(
 ) -> None:
     """The next run sees that the process has ended, and takes its lease over at once."""
     data, whole = reference
-    finish(start(data, out, bundle, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+    harness.crash(data, out, bundle, point)
     with local_copy(out) as folder:
         harness.assert_nothing_half(folder)
     assert "waiting for" not in run(data, out, bundle)

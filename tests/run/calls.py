@@ -49,5 +49,11 @@ def bytes_of(out: Path) -> dict[str, bytes]:
     }
 
 
+def everything(out: Path) -> dict[str, bytes]:
+    """All files of an output but its locks."""
+    files = (path for path in out.rglob("*") if path.is_file() and not path.name.startswith("_lock"))
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
+
+
 def command(data: Path, out: Path, bundle: Path) -> list[Any]:
     return ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]

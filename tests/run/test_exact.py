@@ -11,27 +11,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.inference import exact
 from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest
 from tests.conftest import ROOT
+from tests.run.calls import scorer
 
 ROWS = 6
 
 
-def scorer(*arguments: Any) -> Any:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, result.output + str(result.exception)
-    return result
-
-
-def run(data: Path, out: Path, bundle: Path | str, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
-    scorer("run", data, "--out", out, "--bundle", bundle, "--device", "cpu", *more)
-    return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), json.loads(
-        (out / "_run.json").read_text()
-    )
+def scored(data: Path, out: Path, bundle: Path | str, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
+    summary = scored(data, out, bundle, "--device", "cpu", *more)
+    return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), summary
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +53,7 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
 ) -> None:
     monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
-    table, summary = run(data, out, bundle, "--exact")
+    table, summary = scored(data, out, bundle, "--exact")
     assert "exact:yes" in summary["signature"]
     plan = json.loads((out / "_plan.json").read_text())
     bound = plan["budgets"]["exact"]
@@ -70,9 +61,9 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     assert 0 < summary["checks"]["recomputed"] < summary["checks"]["unique"]
     # A shard that comes later is scored under the same bound, though its pairs were not among the measured ones.
     pq.write_table(pq.read_table(SAMPLE).slice(0, 5), data / "2.parquet")
-    _, again = run(data, out, bundle, "--exact")
+    _, again = scored(data, out, bundle, "--exact")
     assert again["shards"] == {"done": 3, "skipped": 2, "failed": 0} and again["exact"] == bound
-    expected, plain = run(data, tmp_path / "fp32", bundle, "--precision", "fp32")
+    expected, plain = scored(data, tmp_path / "fp32", bundle, "--precision", "fp32")
     assert plain["exact"] is None and plain["checks"]["recomputed"] == 0 and "exact:no" in plain["signature"]
     assert table["fine"].to_pylist() == expected["fine"].to_pylist()[: len(table)]
     found = json.loads(scorer("explain", out, "--row", "0.parquet:3", "--json").stdout)
@@ -81,8 +72,8 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
 
 @pytest.mark.slow
 def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
-    _, both = run(data, tmp_path / "out", bundle, "--exact")
-    _, one = run(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
+    _, both = scored(data, tmp_path / "out", bundle, "--exact")
+    _, one = scored(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
@@ -101,8 +92,8 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     (tmp_path / "site" / "sitecustomize.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
     asked = [command, data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
-    result = CliRunner().invoke(app, list(map(str, asked)))
-    assert result.exit_code == 2 and not (tmp_path / "out").exists()
+    result = scorer(*asked, code=2)
+    assert not (tmp_path / "out").exists()
     ended = "no worker is left: first use: ended with SIGSEGV"
     assert f"{ended}; the device or the bundle {bundle} cannot be used" in result.stderr
 
@@ -113,8 +104,8 @@ def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path
     source = tmp_path / "e2e.parquet"
     whole = pq.read_table(shared_data / "e2e_all.parquet")
     pq.write_table(whole.take(list(range(0, len(whole), 8))), source)
-    table, summary = run(source, tmp_path / "exact", str(RESTAURANTS), "--precision", "int8", "--exact")
-    expected, _ = run(source, tmp_path / "fp32", str(RESTAURANTS), "--precision", "fp32")
+    table, summary = scored(source, tmp_path / "exact", str(RESTAURANTS), "--precision", "int8", "--exact")
+    expected, _ = scored(source, tmp_path / "fp32", str(RESTAURANTS), "--precision", "fp32")
     assert summary["exact"]["pairs"] >= 4096
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()

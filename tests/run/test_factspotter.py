@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from tests.bundles import make_bundle
+from tests.run.calls import scorer
 
 ROWS = pa.table(
     {
@@ -28,12 +26,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spotter") / "tiny"
     scheme, labels = ("binary", "present", 0.5), ("absent", "present")
     return make_bundle(folder, labels=labels, scheme=scheme, order="hypothesis_first", one_text=True, max_length=512)
-
-
-def scorer(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == code, result.output + str(result.exception)
-    return result
 
 
 def test_a_run_and_what_comes_after_it(bundle: Path, tmp_path: Path) -> None:
@@ -62,7 +54,6 @@ def test_facts_as_sentences_are_set_aside_with_the_reason(bundle: Path, tmp_path
         pa.table({"facts": [["The Mill is French."]], "text": ["The Mill is French."]}), tmp_path / "in.parquet"
     )
     given = [tmp_path / "in.parquet", "--bundle", bundle, "--protocol", "factspotter", "--out", tmp_path / "out"]
-    said = CliRunner().invoke(app, ["run", *map(str, given)])
-    assert said.exit_code in (2, 3) and "the protocol factspotter asks about triples" in said.stderr
+    assert "the protocol factspotter asks about triples" in scorer("run", *given, code=2).stderr
     row = ["check", "--fact", "The Mill is French.", "--text", "x", "--bundle", bundle, "--protocol", "factspotter"]
     assert "takes triples" in scorer(*row, code=2).stderr

@@ -227,15 +227,15 @@ def test_a_shard_of_which_rows_do_not_arrive_is_set_aside(
 
 def test_what_would_be_lost_needs_prune(data: Path, target: Location) -> None:
     lengths(data, target)
-    (data / "a.parquet").unlink()
-    before = files(target)
+    (data / "deep" / "b.parquet").unlink()
+    before, told = files(target), Told()
     with pytest.raises(OutputError, match="1 output whose input is not among IN"):
         lengths(data, target)
     assert files(target) == before
-    assert lengths(data, target, prune=True).exit_code == 0
-    assert list(data_files(target)) == ["deep/b.parquet"] and list(receipts(target)) == [
-        "_receipts/deep/b.parquet.json"
-    ]
+    assert lengths(data, target, prune=True, told=told).exit_code == 0
+    assert "removed deep/b.parquet: its input is gone" in told.messages
+    assert list(data_files(target)) == ["a.parquet"] and list(receipts(target)) == ["_receipts/a.parquet.json"]
+    assert not (isinstance(target, Path) and (target / "deep").exists())
 
 
 def test_a_touched_input_is_not_scored_again_and_one_of_other_content_is(data: Path, target: Location) -> None:

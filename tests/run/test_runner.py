@@ -12,7 +12,7 @@ import pytest
 
 from scorer.metric.columns import OUTPUT
 from tests.pausing import ended, go_on, launch_pausing
-from tests.run.calls import bytes_of, command, rows, run, scorer
+from tests.run.calls import bytes_of, command, everything, rows, run, scorer
 
 
 def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Path) -> None:
@@ -39,25 +39,13 @@ def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Pat
     assert (out / "_SUCCESS").exists()
 
 
-def test_changed_input_is_scored_again_and_gone_input_removed(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    pq.write_table(rows(9, 100), data / "a.parquet")
-    shutil.rmtree(data / "deep" / "er")
-    pq.write_table(rows(2), data / "new.parquet")
-    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", "--prune")
-    assert "removed deep/er/c.parquet" in result.stderr
-    assert "scored again (1 shard): its input changed: footer_sha256, mtime_ns, size: a.parquet" in result.stderr
-    summary = json.loads((out / "_run.json").read_text())
-    assert summary["shards"] == {"done": 4, "skipped": 2, "failed": 0}
-    assert summary["rows"]["in"] == 9 + 25 + 0 + 2
-    assert pq.read_table(out / "a.parquet")["weight"].to_pylist() == list(range(100, 109))
-    assert not (out / "deep" / "er").exists()
-
-
-def everything(out: Path) -> dict[str, bytes]:
-    files = (path for path in out.rglob("*") if path.is_file() and path.name != "_lock")
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
+def test_a_run_records_that_its_bundle_is_random_and_forced(data: Path, tmp_path: Path, bundle: Path) -> None:
+    made = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    content = json.loads((made / "bundle.json").read_text())
+    content["source"]["random_init"] = True
+    (made / "bundle.json").write_text(json.dumps({**content, "forced": ["parity"]}))
+    recorded = run(data, tmp_path / "out", made)
+    assert (recorded["random_weights"], recorded["forced"]) == (True, ["parity"])
 
 
 @pytest.mark.parametrize(
