@@ -38,21 +38,8 @@ _IDLE_S = 0.05
 _TICK_S = 1.0
 
 
-class _Listener:
-    """Passes everything on to the driver."""
-
-    def __init__(self, send: Any) -> None:
-        self._send = send
-
-    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
-        self._send(Progress(shard, rows, pairs, partial))
-
-    def say(self, message: str) -> None:
-        self._send(Said(message))
-
-
 class _Worker:
-    """The two ends of the conversation with the driver."""
+    """The two ends of the conversation with the driver, which is the listener (:class:`.options.Listener`)."""
 
     def __init__(self, source: BinaryIO, sink: int, folder: str) -> None:
         self._source, self._sink, self._folder = source, sink, folder
@@ -67,6 +54,12 @@ class _Worker:
         with self._guard, suppress(OSError):
             while content:
                 content = content[os.write(self._sink, content) :]
+
+    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
+        self.send(Progress(shard, rows, pairs, partial))
+
+    def say(self, message: str) -> None:
+        self.send(Said(message))
 
     def work(self) -> None:
         """Answer the request, then score what is given."""
@@ -111,7 +104,7 @@ class _Worker:
                 open_store(out),
                 Holder(root, begin.token, lambda: None),
                 self.send,
-                _Listener(self.send),
+                self,
                 options.max_error_rate,
                 talks=request.talks,
             )

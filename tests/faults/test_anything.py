@@ -120,24 +120,15 @@ def assert_as_naive(found: pa.Table, given_rows: list[Row], naive: Naive) -> Non
                 assert got["omitted"] == expected.omitted, row
 
 
-@settings(max_examples=30, **SETTINGS)
-@given(given_rows=rows, before=rows, after=rows, data=st.data())
-def test_any_row_in_any_layout(
-    scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject
-) -> None:
-    table = laid_out([*before, *given_rows, *after], data.draw)
-    sliced = table.slice(len(before), len(given_rows))
-    assert_as_naive(scorer.score_table(sliced), given_rows, naive)
+@pytest.mark.parametrize("examples", [30, pytest.param(500, marks=pytest.mark.slow)])
+def test_any_row_in_any_layout(scorer: Scorer, naive: Naive, examples: int) -> None:
+    @settings(max_examples=examples, **SETTINGS)
+    @given(given_rows=rows, before=rows, after=rows, data=st.data())
+    def holds(given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject) -> None:
+        table = laid_out([*before, *given_rows, *after], data.draw)
+        assert_as_naive(scorer.score_table(table.slice(len(before), len(given_rows))), given_rows, naive)
 
-
-@pytest.mark.slow
-@settings(max_examples=500, **SETTINGS)
-@given(given_rows=rows, before=rows, after=rows, data=st.data())
-def test_any_row_in_any_layout_in_full(
-    scorer: Scorer, naive: Naive, given_rows: list[Row], before: list[Row], after: list[Row], data: st.DataObject
-) -> None:
-    table = laid_out([*before, *given_rows, *after], data.draw)
-    assert_as_naive(scorer.score_table(table.slice(len(before), len(given_rows))), given_rows, naive)
+    holds()
 
 
 def struct_rows(given_rows: list[Row]) -> pa.Table:

@@ -183,7 +183,10 @@ def test_a_damaged_plan_is_written_again(reference: Reference, tmp_path: Path, b
     assert summary(out)["shards"]["skipped"] == 8
 
 
-def beside_bad(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path, step: int) -> None:
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_broken_files_among_good_ones(
+    bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path, step: int
+) -> None:
     data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
     bad = sorted(path for path in (bad_data / "parquet").rglob("*") if path.is_file())[::step]
     (data / "bad").mkdir()
@@ -202,20 +205,9 @@ def beside_bad(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Pat
     assert not (out / "_failed").exists()
 
 
-def test_broken_files_among_good_ones(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    beside_bad(bad_data, reference, tmp_path, bundle, step=8)
-
-
 @pytest.mark.slow
-def test_all_broken_files_beside_good_ones(bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    beside_bad(bad_data, reference, tmp_path, bundle, step=1)
-
-
-def cut_and_flipped(reference: Reference, tmp_path: Path, bundle: Path, numbers: range, cuts: int) -> None:
-    """Good file and damaged ones together: every row of what is readable is there, everything else is quarantined.
-
-    ``cuts``: the file is cut at every so many bytes.
-    """
+def test_cut_and_flipped_files(tmp_path: Path, bundle: Path) -> None:
+    """Good file and damaged ones together: every row of what is readable is there, everything else is quarantined."""
     rng = random.Random(9)
     data, out = tmp_path / "in", tmp_path / "out"
     data.mkdir()
@@ -223,14 +215,14 @@ def cut_and_flipped(reference: Reference, tmp_path: Path, bundle: Path, numbers:
     pq.write_table(harness.rows(40), path, write_page_checksum=True, compression="none")
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    for i in numbers:
+    for i in range(100):
         position = rng.randrange(len(content))
         bad = bytearray(content)
         bad[position] ^= 1 << rng.randrange(8)
         (data / f"flip{i:04d}.parquet").write_bytes(bad)
         body = position < footer
         (data / f"{'body' if body else 'tail'}{i:04d}.parquet").write_bytes(bad)
-    for length in range(0, len(content), cuts):
+    for length in range(0, len(content), 43):
         (data / f"cut{length:06d}.parquet").write_bytes(content[:length])
     run(data, out, bundle, code=3)
     assert_nothing_half(out)
@@ -243,11 +235,6 @@ def cut_and_flipped(reference: Reference, tmp_path: Path, bundle: Path, numbers:
         assert not name.startswith("cut")
         if name.startswith("body"):  # page headers have no checksum, what they hold has
             assert found.equals(good), name
-
-
-@pytest.mark.slow
-def test_cut_and_flipped_files(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    cut_and_flipped(reference, tmp_path, bundle, range(100), cuts=43)
 
 
 @pytest.mark.parametrize("link", ["01.parquet", "deep", "_receipts", "_receipts/deep", "_plan.json"])

@@ -25,23 +25,6 @@ def copy(bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundle, tmp_path / "damaged"))
 
 
-def sealed(folder: Path, name: str = "model.fp32.onnx") -> None:
-    """Write the file's hash into bundle.json, as its author would."""
-    manifest = json.loads((folder / "bundle.json").read_text())
-    if name.endswith(".onnx"):
-        manifest["variants"]["fp32"]["sha256"] = digest(folder / name)
-    else:
-        manifest["files"][name] = digest(folder / name)
-    (folder / "bundle.json").write_text(json.dumps(manifest))
-
-
-def refused(reference: Reference, folder: Path, out: Path, says: str) -> None:
-    said = run(reference[0], out, folder, code=2)
-    assert says in said
-    assert "Traceback" not in said
-    assert not out.exists()
-
-
 @pytest.mark.parametrize("name", ["../secrets/canary", "/etc/passwd", "model.ort", "", ".", "a/b.onnx", "x\0.onnx"])
 def test_a_variant_elsewhere(copy: Path, name: str) -> None:
     manifest = json.loads((copy / "bundle.json").read_text())
@@ -64,7 +47,8 @@ def test_a_file_that_bundles_do_not_have(copy: Path, name: str) -> None:
 def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_path: Path, labels: Any) -> None:
     manifest = json.loads((copy / "bundle.json").read_text())
     (copy / "bundle.json").write_text(json.dumps({**manifest, "scheme": {**manifest["scheme"], "labels": labels}}))
-    refused(reference, copy, tmp_path / "out", "bundle.json is damaged: scheme")
+    assert "bundle.json is damaged: scheme" in run(reference[0], tmp_path / "out", copy, code=2)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +65,9 @@ def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_pat
 )
 def test_probes_that_prove_nothing(copy: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
     pq.write_table(change(pq.read_table(copy / "probes.parquet")), copy / "probes.parquet")
-    sealed(copy, "probes.parquet")
+    manifest = json.loads((copy / "bundle.json").read_text())
+    manifest["files"]["probes.parquet"] = digest(copy / "probes.parquet")
+    (copy / "bundle.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match=rf"probes\.parquet.*({message})"):
         Bundle.load(copy).probes()
 

@@ -86,10 +86,15 @@ def kill_at_random(data: Path, out: Path, bundle: Path, rng: random.Random, long
     return process.returncode
 
 
-def sweep(data: Path, whole: Path, base: Path, bundle: Path, times: int, seed: int) -> None:
-    rng, killed, turn = random.Random(seed), 0, 0
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_kill_9_at_random_times(reference: Reference, tmp_path: Path, bundle: Path, times: int) -> None:
+    data, whole = reference
+    if times > 3:
+        data, whole = harness.make_data(tmp_path / "in", shards=40, n=400), tmp_path / "whole"
+        run(data, whole, bundle)
+    rng, killed, turn = random.Random(times), 0, 0
     while killed < times:
-        out = base / f"out{turn}"
+        out = tmp_path / f"out{turn}"
         turn += 1
         assert turn <= 2 * times, f"{turn - 1} runs came to their end, and {killed} could be killed"
         while killed < times:
@@ -101,17 +106,6 @@ def sweep(data: Path, whole: Path, base: Path, bundle: Path, times: int, seed: i
             killed += 1
         run(data, out, bundle)
         assert_same(out, whole)
-
-
-def test_kill_9_at_random_times(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    sweep(*reference, tmp_path, bundle, times=3, seed=1)
-
-
-@pytest.mark.slow
-def test_kill_9_at_random_times_in_full(tmp_path: Path, bundle: Path) -> None:
-    data = harness.make_data(tmp_path / "in", shards=40, n=400)
-    run(data, tmp_path / "whole", bundle)
-    sweep(data, tmp_path / "whole", tmp_path, bundle, times=20, seed=2)
 
 
 @pytest.mark.parametrize(
