@@ -49,17 +49,6 @@ def test_a_sample_has_known_probabilities_and_both_systems(population: Populatio
     assert not np.array_equal(sample.rows, draw_sample(population, 60, 1, "system").rows)
 
 
-def test_rows_are_drawn_as_often_as_their_probability_says(population: Population) -> None:
-    counts, expected = np.zeros(400), np.zeros(400)
-    for seed in range(200):
-        sample = draw_sample(population, 40, seed, "system")
-        counts[sample.rows] += 1
-    codes = classify(population, make_strata(population, 40))
-    for number, drawn in enumerate(sample.design):
-        expected[codes == number] = 200 * drawn.probability
-    assert np.abs(counts - expected).max() < 5 * np.sqrt(200 * 0.25)
-
-
 def test_a_second_sample_may_need_no_row_of_a_stratum(population: Population) -> None:
     first = draw_sample(population, 60, 0)
     truth = (population.fine[first.rows] > 0).astype(np.int8)

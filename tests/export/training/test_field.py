@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from export.training.general import field
+from export.training.general.choose import asked
 from export.training.general.field import SETS
 from scorer.evaluation.challenge import sentence_pairs
 from scorer.evaluation.challenge.sentence_pairs import is_trained, relations
@@ -62,3 +63,15 @@ def test_test_rows_and_a_quarter_of_each_set_are_left_out(shared_data: Path) -> 
             if row["split"] == "test":
                 assert row.get("text", row.get("sentence1")) not in found["premise"]
     assert not set(found["premise"]) & set(pq.read_table(tests)["premise"].to_pylist())
+
+
+@pytest.mark.slow
+def test_no_pair_that_chooses_between_checkpoints_is_trained_on(shared_data: Path) -> None:
+    data = shared_data.parent
+    found = asked(data / "nli", data / "field", 40)
+    trained = field.read(data / "field", data / "nli" / "nli_test_public.parquet")
+    pairs = set(zip(trained["premise"], trained["hypothesis"], strict=True))
+    for name, rows in found.items():
+        assert 20 <= len(rows) <= 40, name
+        assert not {(premise, hypothesis) for premise, hypothesis, _ in rows} & pairs, name
+        assert 0.1 < sum(entailed for *_, entailed in rows) / len(rows) < 0.9, name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from export.training.batches import Batch
 from export.training.general.objective import recipe
 from export.training.general.vocabulary import SPECIAL, make_tokenizer
 from export.training.network import Network, Size, load_checkpoint
-from export.training.train import Run
+from export.training.train import Run, interrupts_call
 
 SIZE = Size(vocabulary=40, hidden=64, layers=1, inner=96, heads=2, positions=32)
 TOKENS = 40 * 64
@@ -83,3 +85,13 @@ def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
     state = load_checkpoint(tmp_path / "checkpoint").state_dict()
     mean = found.optimiser.averaged()
     assert torch.allclose(state["layers.0.up.weight"], mean["layers.0.up.weight"], atol=1e-2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_wish_to_stop_until_the_run_has_ended(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    stopped = []
+    with interrupts_call(lambda: stopped.append(number)):
+        os.kill(os.getpid(), number)
+    assert stopped == [number]
+    assert signal.getsignal(number) == before
