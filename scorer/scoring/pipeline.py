@@ -22,6 +22,7 @@ from msgspec import structs
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
 from ..metric.columns import (
+    OUTPUT,
     to_columns,
     to_details,
     to_mean_entailment,
@@ -90,18 +91,15 @@ class Judged:
         keys = self.match.keys if self.match is not None else None
         if self.match is not None and len(self.match.reused):
             keys = self.match.keys.take(pa.array(self.match.asked))
-        columns = to_columns(self.rows, self.verdicts, keys)
-        if asked.sentences or asked.document is not None:
-            columns.append(to_sentences(self.rows, self.checks, self.verdicts))
-        if asked.document is not None:
-            columns.append(to_mean_entailment(self.verdicts))
-        if asked.unsupported_numbers:
-            columns.append(to_unsupported_numbers(self.rows))
-        if asked.details and asked.document is None:
-            columns.append(to_worded_facts(self.rows, self.checks))
-        if asked.details:
-            columns.append(to_details(self.rows, self.checks, self.answers.probabilities, self.answers.status))
-        return columns
+        more: dict[str, Callable[[], pa.Array]] = {
+            "sentences": partial(to_sentences, self.rows, self.checks, self.verdicts),
+            "mean_entailment": partial(to_mean_entailment, self.verdicts),
+            "unsupported_numbers": partial(to_unsupported_numbers, self.rows),
+            "worded_facts": partial(to_worded_facts, self.rows, self.checks),
+            "details": partial(to_details, self.rows, self.checks, self.answers.probabilities, self.answers.status),
+        }
+        added = [more[field.name]() for field in output_schema(asked)[len(OUTPUT) :]]
+        return [*to_columns(self.rows, self.verdicts, keys), *added]
 
 
 @dataclass(frozen=True)
