@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from ..errors import OutputError
 from .durable import (
@@ -15,7 +15,6 @@ from .durable import (
     Holder,
     atomic_bytes,
     crash_point,
-    file_sha256,
     output_errors,
     publish,
     refuse_links,
@@ -114,14 +113,7 @@ class FolderStore:
             refuse_links(self._holder.root, self.place / name)
         return self.place / name
 
-    def sha256(self, name: str) -> str | None:
-        path = self.place / name
-        try:
-            return file_sha256(path) if stat.S_ISREG(path.lstat().st_mode) else None
-        except OSError:
-            return None
-
-    def open(self, name: str, entry: Entry) -> IO[bytes]:
+    def open(self, name: str, entry: Entry) -> BinaryIO:
         file = (self.place / name).open("rb")
         if _entry(os.fstat(file.fileno())) != entry:
             file.close()

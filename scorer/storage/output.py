@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Literal, Self
+from typing import BinaryIO, Literal, Self
 
 from ..errors import OutputError
 from ..system.closing import Closing
@@ -47,7 +47,7 @@ class OutputFile:
         """Whether reading can fail although the file is as its receipt says."""
         return self.store.is_remote
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> BinaryIO:
         """The file, to be closed by the caller.
 
         Raises:

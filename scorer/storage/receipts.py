@@ -14,9 +14,10 @@ from pathlib import Path
 from msgspec import field
 from msgspec.structs import replace
 
-from ..errors import DamagedFileError
+from ..errors import DamagedFileError, OutputError
 from ..system.codec import Record, decode, encode, seal, unseal
 from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
+from ..system.progress import sha256_of
 from ..system.waiting import several
 from .canonical import digest
 from .counts import Counts
@@ -187,7 +188,13 @@ class Receipts:
         there = self.entry(relative)
         if there is None or there.size != output.bytes:
             return False
-        return there.version == output.e_tag if output.e_tag else self._store.sha256(relative) == output.sha256
+        if output.e_tag:
+            return there.version == output.e_tag
+        try:
+            with self._store.open(relative, there) as file:
+                return sha256_of(file) == output.sha256
+        except (OSError, OutputError):
+            return False
 
     def all(self) -> Sequence[str]:
         """Relative paths of all shards that have a receipt file, damaged ones included, sorted."""

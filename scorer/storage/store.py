@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from .objects.uri import Location
 
@@ -71,11 +71,7 @@ class Store(Protocol):
         """Delete; names of nothing are passed over."""
         ...
 
-    def sha256(self, name: str) -> str | None:
-        """SHA-256 of the content as hex, which is read in full; ``None`` where there is none that can be read."""
-        ...
-
-    def open(self, name: str, entry: Entry) -> IO[bytes]:
+    def open(self, name: str, entry: Entry) -> BinaryIO:
         """One version, to be read; a later one makes reading fail.
 
         Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from .store import BucketStore
 from .uri import Location, StoreUri
 
 _THREADS = 8
+_PART = 32 << 20
 
 
 @contextmanager
@@ -63,10 +65,10 @@ def _objects(store: BucketStore, only: Callable[[str], bool]) -> dict[str, Entry
 
 def _fetch(store: BucketStore, name: str, entry: Entry, folder: Path) -> None:
     path = folder / name
-    with output_errors("write", path):
+    with output_errors("copy to", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.writelines(store.parts(name, entry))
+        with store.open(name, entry) as source, path.open("xb") as file:
+            shutil.copyfileobj(source, file, _PART)
 
 
 def _check(out: StoreUri, folder: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, Self
+from typing import BinaryIO, Self
 from urllib.parse import quote
 
 from ...errors import ScorerError
@@ -16,7 +16,7 @@ from .store import BucketStore
 from .uri import StoreUri
 
 
-def open_input(uri: StoreUri) -> tuple[IO[bytes], Version]:
+def open_input(uri: StoreUri) -> tuple[BinaryIO, Version]:
     """The version of an object that is there, as a file.
 
     Raises:

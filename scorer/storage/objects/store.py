@@ -15,13 +15,12 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, BinaryIO, cast
 
 from ...errors import without_user_info
 from ...system.progress import limited
@@ -41,7 +40,6 @@ SMALL_S, BULK_S = 60, 1800
 PROBE = "_probe-"
 """Begin of the names of the objects with which :meth:`BucketStore.require_conditions` tests a store."""
 _ATTEMPTS = 6
-_PART = 32 << 20
 _AHEAD = 8 << 20
 """Bytes of a request at least when an object is read as a file; the rest is kept for the next read."""
 _DENIED = re.compile(r"status code: 40[13]\b")
@@ -128,22 +126,8 @@ class BucketStore:
             raise StoreError(f"{self._named(key)} was removed while it was read")
         return bytes(found)
 
-    def parts(self, name: str, entry: Entry) -> Iterator[bytes]:
-        """One version of an object, in parts that fit the memory; raises as :meth:`read_range`."""
-        for start in range(0, entry.size, _PART):
-            yield self.read_range(name, start, min(entry.size, start + _PART), entry.version)
-
-    def sha256(self, name: str) -> str | None:
-        there = self.look(name)
-        if there is None:
-            return None
-        content = sha256()
-        for part in self.parts(name, there):
-            content.update(part)
-        return content.hexdigest()
-
-    def open(self, name: str, entry: Entry) -> IO[bytes]:
-        return cast("IO[bytes]", VersionedFile(self, name, entry))
+    def open(self, name: str, entry: Entry) -> BinaryIO:
+        return cast("BinaryIO", VersionedFile(self, name, entry))
 
     def put(self, name: str, data: bytes, expect: str = ANY, *, label: str = "file") -> str | None:
         crash_point(f"{label}.synced")
