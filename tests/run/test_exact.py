@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.inference import exact
-from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest
+from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, make_bundle
 from tests.conftest import ROOT
 from tests.run.calls import scorer
 
@@ -79,7 +79,7 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path,
 
 @pytest.mark.parametrize("command", ["run", pytest.param("rank", marks=pytest.mark.slow)])
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
-    command: str, data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if command == "rank":
         for file in data.iterdir():
@@ -91,6 +91,7 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     crash += "one.bound_of = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
     (tmp_path / "site" / "sitecustomize.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
+    bundle = make_bundle(tmp_path / "tiny", precisions=("fp32", "int8"))
     asked = [command, data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
     result = scorer(*asked, code=2)
     assert not (tmp_path / "out").exists()
