@@ -57,55 +57,32 @@ def test_the_packed_layout_gives_the_answers_of_the_padded_one(forms: Path) -> N
         assert engine.computed == 25
 
 
-class Tries:
-    """Stands for the smoke tests of :mod:`scorer.inference.first_use`: those that fail, by attention."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: dict[str, ScorerError]) -> None:
-        self.tried: list[str] = []
-        self.failures = failures
-        monkeypatch.setattr(module, "require_smoke_test", self)
-
-    def __call__(self, use: Use, *arguments: Any) -> None:
-        self.tried.append(use.attention)
-        if use.attention in self.failures:
-            raise self.failures[use.attention]
-
-
-@pytest.fixture
-def on_gpu(forms: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Any, list[str]]:
-    """Settles for a GPU that stands in for one, with what is said."""
+@pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])
+def test_the_fallback_is_taken_and_the_reason_is_said(
+    forms: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failure: ScorerError
+) -> None:
+    """On a GPU that stands in for one, with a smoke test that fails."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     install(monkeypatch)
-    said: list[str] = []
+    opened, on = Bundle.load(forms), device("cuda")
+    found = candidates(opened, "fp16", "auto", on)
+    failing, tried, said = {PREFERRED}, list[str](), list[str]()
 
-    def run() -> Execution:
-        opened, on = Bundle.load(forms), device("cuda")
-        found = candidates(opened, "fp16", "auto", on)
+    def smoke_test(use: Use, *arguments: Any) -> None:
+        tried.append(use.attention)
+        if use.attention in failing:
+            raise failure
+
+    def choose() -> Execution:
         return module.choose(Use(opened, found[0].variant, on, 1), found, Grid(), None, said.append)
 
-    return run, said
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        BundleError("the process that tried it ended: SIGSEGV"),
-        DeviceError("starts on cuda:0, and its first call fails: no kernel image"),
-        CallError("a call of the model failed: CUDNN_FE failure"),
-    ],
-    ids=lambda failure: type(failure).__name__,
-)
-def test_the_fallback_is_taken_and_the_reason_is_said(
-    on_gpu: Any, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
-) -> None:
-    run, said = on_gpu
-    tries = Tries(monkeypatch, {PREFERRED: failure})
-    found = run()
-    assert (found.layout, found.attention, found.instead) == (PADDED, FALLBACK, str(failure))
+    monkeypatch.setattr(module, "require_smoke_test", smoke_test)
+    taken = choose()
+    assert (taken.layout, taken.attention, taken.instead) == (PADDED, FALLBACK, str(failure))
     assert said == [f"tiny fp16.packed on cuda:0 does not run, so fp16 is tried: {failure}"]
-    assert tries.tried == [PREFERRED, FALLBACK]
-    tries.failures.clear()  # the device was full, say
-    assert (run().attention, run().instead) == (PREFERRED, "")
+    assert tried == [PREFERRED, FALLBACK]
+    failing.clear()  # the device was full, say
+    assert (choose().attention, choose().instead) == (PREFERRED, "")
 
 
 def test_the_trial_of_a_packed_variant_runs_in_a_process_of_its_own(

@@ -89,7 +89,7 @@ def test_a_sentence_longer_than_the_model_is_still_asked_once() -> None:
     assert asked(checks) == [(0, "sentence", "Bob Birch got 4 rebounds.", text)]
 
 
-def test_a_text_that_is_not_tokenised_is_not_divided_where_its_facts_are_an_error_anyway() -> None:
+def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error() -> None:
     huge, divided = "Ann. " * 1_000, []
 
     def tokens(texts: Sequence[str]) -> npt.NDArray[np.int64]:

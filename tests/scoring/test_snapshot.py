@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,34 +69,26 @@ CHANGES: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.fixture
-def interfere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path, Callable[[Path], None], bool], None]]:
-    """Change a folder just before, or just after, it is read."""
-
-    def interfere(out: Path, change: Callable[[Path], None], before: bool) -> None:
-        def read(output: Any, *arguments: Any) -> Any:
-            mine = output.path == out
-            if mine and before:
-                change(out)
-            found = scan_output(output, *arguments)
-            if mine and not before:
-                change(out)
-            return found
-
-        monkeypatch.setattr(importlib.import_module("scorer.audit.build"), "scan_output", read)
-
-    return interfere
-
-
 @pytest.mark.parametrize(
     ("change", "which", "before"), [*((change, "out", True) for change in CHANGES), (one_receipt, "baseline", False)]
 )
 def test_what_changes_is_named(
-    tmp_path: Path, interfere: Any, which: str, change: Callable[[Path], None], before: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, change: Callable[[Path], None], before: bool
 ) -> None:
+    """Just before, or just after, the rows of a folder are read."""
     folders = {name: night(tmp_path / name, rows(0.9), shards=3) for name in ("out", "baseline")}
     history = tmp_path / "history.parquet"
-    interfere(folders[which], change, before)
+
+    def read(output: Any, *arguments: Any) -> Any:
+        mine = output.path == folders[which]
+        if mine and before:
+            change(output.path)
+        found = scan_output(output, *arguments)
+        if mine and not before:
+            change(output.path)
+        return found
+
+    monkeypatch.setattr(importlib.import_module("scorer.audit.build"), "scan_output", read)
     with pytest.raises(OutputError) as caught:
         audit(folders["out"], AuditOptions(baseline=folders["baseline"], history=history))
     assert str(caught.value).startswith(f"{folders[which]} changed while it was audited (")
