@@ -15,7 +15,6 @@ from scorer.scoring.reuse.earlier import (
     DAMAGED_FILE,
     DAMAGED_RECEIPT,
     OTHER_SIGNATURE,
-    EarlierShard,
     Wanted,
     check_earlier,
     open_earlier,
@@ -67,11 +66,6 @@ def _close() -> Iterator[None]:
         OPEN.pop().close()
 
 
-def rows_of(shards: list[EarlierShard], columns: list[str], **more: int) -> EarlierRows:
-    OPEN.append(EarlierRows(shards, columns, key="row_key", labelled="fine", **more))
-    return OPEN[-1]
-
-
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
@@ -87,7 +81,8 @@ def reading(out: Path, **more: int) -> tuple[EarlierRows, pa.Table]:
     shards = open_earlier(out, WANTED).shards
     whole = pa.concat_tables([pq.read_table(out / shard.relative).select(COLUMNS) for shard in shards])
     whole = whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
-    return rows_of(shards, COLUMNS, **more), whole
+    OPEN.append(EarlierRows(shards, COLUMNS, key="row_key", labelled="fine", **more))
+    return OPEN[-1], whole
 
 
 def test_rows_in_any_order_are_those_of_the_files(out: Path) -> None:
