@@ -40,9 +40,8 @@ class FolderStore:
         top = self.place / prefix if prefix else self.place
         skip = len(str(self.place)) + 1
         found = {}
-        for root, folders, names in os.walk(top):
-            folders.sort()
-            for name in sorted(names):
+        for root, _, names in os.walk(top):
+            for name in names:
                 path = os.path.join(root, name)  # noqa: PTH118  (a Path for each of many files takes long)
                 try:
                     found[path[skip:]] = _entry(os.lstat(path))
