@@ -22,7 +22,7 @@ from scorer.inference.encoder import EncoderBundle
 from tests.bundles import WIDTH, digest, make_bundle, tokenizer, weights
 
 TEXTS = ["The Mill serves food.", "  Blue Spice  ", "", None, "The Mill"]
-REFERENCES = [["The Mill serves cheap food.", "Alan Bean"], ["Blue Spice is a pub."], ["x"], ["x"], None]
+REFERENCES = [["Alan Bean", "The Mill serves cheap food."], ["Blue Spice is a pub."], ["x"], ["x"], None]
 
 
 def embedded(*tokens: tuple[float, float], own: tuple[float, ...]) -> Embedded:

@@ -44,6 +44,7 @@ def test_a_sample_has_known_probabilities_and_both_systems(population: Populatio
         assert drawn.probability == drawn.drawn / drawn.rows
     systems = population.groups("system")[0][sample.rows]
     assert abs(int((systems == 1).sum()) - 15) <= 2  # b has every fourth row
+    assert min(drawn.drawn for drawn in draw_sample(population, 4, 0).design) == 2, "so that a variance is known"
     again = draw_sample(population, 60, 0, "system")
     assert np.array_equal(sample.rows, again.rows)
     assert not np.array_equal(sample.rows, draw_sample(population, 60, 1, "system").rows)
