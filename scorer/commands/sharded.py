@@ -193,13 +193,13 @@ def run_here(job: Job, *, as_json: bool) -> None:
         typer.Exit: with 3, as :func:`run_shards`.
     """
     from ..run.executors import Inline
-    from ..run.pool import Pool
-    from ..run.processes import LocalCrew, Slot
+    from ..run.pool import Place, Pool
+    from ..run.processes import LocalCrew
 
     first, options, scoring = None, job.options, job.scoring_here()
     if job.settings.exact:
         alone = replace(job, options=replace(options, reuse=()))
-        first = Pool(LocalCrew([Slot("first use", job.settings.device)]), alone)
+        first = Pool(LocalCrew([Place("first use", job.settings.device)]), alone)
     run_shards(options, scoring, as_json=as_json, executor=Inline(scoring, options.max_error_rate, first))
 
 
@@ -214,8 +214,8 @@ def run_on_devices(job: Job, devices: str, *, as_json: bool) -> None:
     from ..run.pool import Pool
     from ..run.processes import LocalCrew, parse_devices, usable_cpus
 
-    slots = parse_devices(devices, count_gpus(), len(usable_cpus()))
-    run_shards(job.options, job.scoring_here(), as_json=as_json, executor=Pool(LocalCrew(slots), job))
+    places = parse_devices(devices, count_gpus(), len(usable_cpus()))
+    run_shards(job.options, job.scoring_here(), as_json=as_json, executor=Pool(LocalCrew(places), job))
 
 
 def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -50,24 +49,8 @@ def plan_of(facts: Facts, found: Survey, options: RunOptions, earlier: Budgets, 
     )
 
 
-class Hardware(Protocol):
-    """What numbers depend on besides the signature: of a plan, or of a worker."""
-
-    @property
-    def device(self) -> str: ...
-
-    @property
-    def provider(self) -> str: ...
-
-    @property
-    def runtime(self) -> str: ...
-
-    @property
-    def versions(self) -> Mapping[str, str]: ...
-
-
-def other_hardware(one: Hardware, other: Hardware) -> str:
-    """In what two of them differ, in words; empty if they agree."""
+def other_hardware(one: Plan | Facts, other: Facts) -> str:
+    """In what a worker differs that numbers depend on besides the signature, in words; empty if it does not."""
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in ("device", "provider", "runtime", "versions")}
     return "; ".join(f"{name}: {first} → {second}" for name, (first, second) in pairs.items() if first != second)
 

@@ -55,21 +55,15 @@ _MOST_DEATHS = 2
 """Deaths of a worker, without a shard in between, after which its place is given up."""
 
 
-class Place(Protocol):
-    """Where one worker runs; hashable. ``name``: for messages. ``device``: as for ``--device``. ``cpus``: how many
-    processors it may use, 0 for all; ``number``: which share of its machine's these are."""
+@dataclass(frozen=True)
+class Place:
+    """Where one worker runs. ``name``: for messages. ``device``: as for ``--device``. ``cpus``: how many processors it
+    may use, 0 for all; ``number``: which share of its machine's these are."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def device(self) -> str: ...
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def cpus(self) -> int: ...
+    name: str
+    device: str
+    number: int = 0
+    cpus: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DeviceError, UsageError
-from .pool import Ended, Wrote
+from .pool import Ended, Place, Wrote
 
 WORKER = "scorer.run.device_worker"
 """The module of a worker process."""
@@ -24,17 +23,7 @@ _MOST_PROCESSES = 1024
 _GRACE_S = 5.0
 
 
-@dataclass(frozen=True)
-class Slot:
-    """A worker process to run; see :class:`.pool.Place`."""
-
-    name: str
-    device: str
-    number: int = 0
-    cpus: int = 0
-
-
-def parse_devices(given: str, gpus: int, cpus: int) -> tuple[Slot, ...]:
+def parse_devices(given: str, gpus: int, cpus: int) -> tuple[Place, ...]:
     """The processes that ``--devices`` asks for.
 
     Args:
@@ -48,18 +37,18 @@ def parse_devices(given: str, gpus: int, cpus: int) -> tuple[Slot, ...]:
     if given == "all":
         if not gpus:
             raise DeviceError("--devices all: no CUDA device was found; name devices, or write cpu:N")
-        return tuple(Slot(f"cuda:{number}", f"cuda:{number}") for number in range(gpus))
+        return tuple(Place(f"cuda:{number}", f"cuda:{number}") for number in range(gpus))
     if match := re.fullmatch(r"cpu:([0-9]{1,4})", given):
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return tuple(Slot(f"cpu:{number}", "cpu", number, max(1, cpus // count)) for number in range(count))
+        return tuple(Place(f"cpu:{number}", "cpu", number, max(1, cpus // count)) for number in range(count))
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")
     if len(set(names)) < len(names):
         raise UsageError(f"--devices {given} names a device twice; name each once")
-    return tuple(Slot(name, name) for name in names)
+    return tuple(Place(name, name) for name in names)
 
 
 def usable_cpus() -> list[int]:
@@ -121,23 +110,23 @@ def end_of(code: int) -> str:
 
 
 class LocalCrew:
-    """A process for each slot."""
+    """A process for each place."""
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
-        self._slots = slots
-        self._running: dict[Slot, subprocess.Popen[bytes]] = {}
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
+        self._running: dict[Place, subprocess.Popen[bytes]] = {}
         self._selector = selectors.DefaultSelector()
 
-    def places(self) -> Sequence[Slot]:
-        return self._slots
+    def places(self) -> Sequence[Place]:
+        return self._places
 
-    def start(self, place: Slot) -> None:
+    def start(self, place: Place) -> None:
         process = start_process()
         assert process.stdout is not None
         self._running[place] = process
         self._selector.register(process.stdout, selectors.EVENT_READ, place)
 
-    def send(self, place: Slot, content: bytes) -> None:
+    def send(self, place: Place, content: bytes) -> None:
         if place in self._running:
             write_to(self._running[place], content)
 
@@ -147,7 +136,7 @@ class LocalCrew:
             time.sleep(min(wait_s, 0.05))
             return found
         for chosen, _ in self._selector.select(timeout=wait_s):
-            place: Slot = chosen.data
+            place: Place = chosen.data
             if content := os.read(chosen.fd, 1 << 20):
                 found.append(Wrote(place, content))
                 continue
@@ -156,7 +145,7 @@ class LocalCrew:
             found.append(Ended(place, f"ended with {end_of(code)}"))
         return found
 
-    def kill(self, place: Slot) -> None:
+    def kill(self, place: Place) -> None:
         if place in self._running:
             kill_group(self._running[place])
 

@@ -19,8 +19,7 @@ from scorer.run import pool as pools
 from scorer.run.driver import run
 from scorer.run.messages import Begin, Facts, Failed, Frames, Made, Moved, Ready, Request, Stopped, Task, Unseen, frame
 from scorer.run.options import Outcome, RunOptions
-from scorer.run.pool import Ended, Pool, Wrote
-from scorer.run.processes import Slot
+from scorer.run.pool import Ended, Place, Pool, Wrote
 from scorer.run.shard_worker import OpenScorer, ShardWorker, shard_of_task
 from scorer.scoring.plan import Budgets
 from scorer.storage import ShardReader
@@ -28,8 +27,8 @@ from scorer.storage.durable import Holder
 from scorer.storage.output import open_store
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
-SLOTS = (Slot("one", "cpu"), Slot("two", "cpu"))
-Death = Callable[[Slot, str, list[str]], str]
+SLOTS = (Place("one", "cpu"), Place("two", "cpu"))
+Death = Callable[[Place, str, list[str]], str]
 
 
 class Scripted:
@@ -41,22 +40,22 @@ class Scripted:
     def __init__(self, out: Path, dies: Death = lambda place, shard, held: "", facts: Any = None) -> None:
         self.out, self.dies, self.facts = out, dies, facts or {}
         self.said: deque[Wrote | Ended] = deque()
-        self.held: dict[Slot, list[Task]] = {}
-        self.begin: dict[Slot, Begin] = {}
-        self.starts: list[Slot] = []
+        self.held: dict[Place, list[Task]] = {}
+        self.begin: dict[Place, Begin] = {}
+        self.starts: list[Place] = []
         self.seen: list[tuple[str, int]] = []
-        self.silent: set[Slot] = set()
-        self.lies: set[Slot] = set()
-        self.killed: list[Slot] = []
+        self.silent: set[Place] = set()
+        self.lies: set[Place] = set()
+        self.killed: list[Place] = []
 
-    def places(self) -> Sequence[Slot]:
+    def places(self) -> Sequence[Place]:
         return SLOTS
 
-    def start(self, place: Slot) -> None:
+    def start(self, place: Place) -> None:
         self.starts.append(place)
         self.held[place] = []
 
-    def send(self, place: Slot, content: bytes) -> None:
+    def send(self, place: Place, content: bytes) -> None:
         for message in Frames().read(content):
             if isinstance(message, Request):
                 self._ready(place)
@@ -65,7 +64,7 @@ class Scripted:
             elif isinstance(message, Task):
                 self.held[place].append(message)
 
-    def _ready(self, place: Slot) -> None:
+    def _ready(self, place: Place) -> None:
         facts = _facts()
         change = self.facts.get(place)
         if isinstance(change, Stopped):
@@ -88,12 +87,12 @@ class Scripted:
         found, self.said = list(self.said), deque()
         return found
 
-    def _answer(self, place: Slot, task: Task) -> Any:
+    def _answer(self, place: Place, task: Task) -> Any:
         if place in self.lies:
             return Unseen(Failed(task.relative, "changed", f"{task.uri}: it changed", task.identity))
         return self._score(place, task)
 
-    def _score(self, place: Slot, task: Task) -> Made:
+    def _score(self, place: Place, task: Task) -> Made:
         scoring, results = TextLengthScoring(), []
         with ShardReader() as reader, scoring.open(Budgets()) as opened:
             begin = self.begin[place]
@@ -103,7 +102,7 @@ class Scripted:
             worker.score([(shard_of_task(task, reader, scoring), task.expect)])
         return results[0]
 
-    def kill(self, place: Slot) -> None:
+    def kill(self, place: Place) -> None:
         self.killed.append(place)
         self.silent.discard(place)
         self.held[place] = []
@@ -165,7 +164,7 @@ def test_a_shard_that_ends_every_worker_is_quarantined_alone(data: Path, tmp_pat
 def test_a_worker_that_dies_once_loses_nothing(data: Path, tmp_path: Path) -> None:
     died: list[str] = []
 
-    def once(place: Slot, shard: str, held: list[str]) -> str:
+    def once(place: Place, shard: str, held: list[str]) -> str:
         if shard == "3.parquet" and not died:
             died.append(shard)
             return "ended with SIGKILL"
@@ -243,7 +242,7 @@ def test_a_worker_that_sees_other_inputs_than_the_driver_is_left_out(data: Path,
 
 def test_a_shard_that_the_driver_does_not_see_either_is_quarantined(data: Path, tmp_path: Path) -> None:
     class Replacing(Scripted):
-        def _answer(self, place: Slot, task: Task) -> Any:
+        def _answer(self, place: Place, task: Task) -> Any:
             if task.relative == "2.parquet":
                 pq.write_table(texts(99), task.uri)
                 self.lies.add(place)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import DeviceError, UsageError
+from ..pool import Place
 
 
 @dataclass(frozen=True)
@@ -19,26 +20,13 @@ class Node:
     gpus: int
 
 
-@dataclass(frozen=True)
-class RaySlot:
-    """A place for one worker on a node; see :class:`..pool.Place`. ``reserved``, ``gpus``: the processors and GPUs that
-    its actor reserves."""
+@dataclass(frozen=True, kw_only=True)
+class RaySlot(Place):
+    """A place for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves."""
 
     node: str
-    number: int
-    name: str
     reserved: int
     gpus: int
-
-    @property
-    def cpus(self) -> int:
-        """A worker with a GPU may use all processors."""
-        return 0 if self.gpus else self.reserved
-
-    @property
-    def device(self) -> str:
-        """A worker sees its own GPU alone."""
-        return "cuda:0" if self.gpus else "cpu"
 
 
 @dataclass(frozen=True)
@@ -96,5 +84,7 @@ def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
         cpus = demand.cpus or (min(1, node.cpus) if demand.gpus else node.cpus)
         for number in range(count):
             name = host if count == 1 else f"{host}#{number}"
-            found.append(RaySlot(node.id, number, name, cpus, demand.gpus))
+            # A worker sees its own GPU alone, and may use all processors.
+            device, share = ("cuda:0", 0) if demand.gpus else ("cpu", cpus)
+            found.append(RaySlot(name, device, number, share, node=node.id, reserved=cpus, gpus=demand.gpus))
     return found
