@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, finish, launch, run
-from tests.faults.test_killed import CRASHED, FRESH
+from tests.faults.harness import CRASHED, assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.test_killed import FRESH
 
 MORE = ("--split-rows", "20")
 """Of 60 rows in row groups of 16: three pieces of 16 rows, and one of 12."""
