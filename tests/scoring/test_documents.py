@@ -17,16 +17,10 @@ from scorer.metric.inputs import ColumnNames
 from scorer.scoring.signature import parse
 from scorer.scoring.splitting import open_splitter
 from tests.bundles import make_bundle
+from tests.scoring.test_sentences import SENTENCES
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
-SENTENCES = [
-    "The Mill is a pub.",
-    "It serves cheap French food!",
-    "Blue Spice is near Crowne Plaza Hotel.",
-    "Alan Bean was born in Wheeler, Texas.",
-    "Is it 5 out of 5?",
-]
 DOCUMENT = " ".join(f"In {1900 + i} it was so. {SENTENCES[i % 5]}" for i in range(30))
 
 

@@ -45,8 +45,6 @@ def test_quiet_leaves_no_error_out(folder: Path, tmp_path: Path) -> None:
     ended = run(folder, tmp_path / "out", after=("--quiet", "--text-column", "none"))
     assert ended.exit_code == 2
     assert ended.stderr.startswith("scorer: ") and "'none'" in ended.stderr
-    (tmp_path / "file").write_text("")
-    assert "next" not in run(folder, tmp_path / "next", "--quiet").stderr
 
 
 def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
