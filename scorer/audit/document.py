@@ -27,25 +27,25 @@ Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
-RATES = (
-    "not_ok_rate",
-    "omission_rate",
-    "hallucination_rate",
-    "error_rate",
-    "empty_rate",
-    "unsupported_numbers_rate",
-)
-"""Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
-ADDED_RATES = (
-    "added_not_ok_rate",
-    "added_omission_rate",
-    "added_hallucination_rate",
-    "added_error_rate",
-    "added_unsupported_numbers_rate",
-)
-"""The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
+
+
+class HistoryRates(Part):
+    """The value of each of :data:`RATES`."""
+
+    not_ok_rate: Share | None
+    omission_rate: Share | None
+    hallucination_rate: Share | None
+    error_rate: Share | None
+    empty_rate: Share | None
+    unsupported_numbers_rate: Share | None
+
+
+RATES = HistoryRates.__struct_fields__
+"""Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
+ADDED_RATES = tuple(f"added_{name}" for name in RATES if name != "empty_rate")
+"""The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 
 
 class Confidence(Part):
@@ -328,17 +328,6 @@ class TrueRates(Part):
     source: str
     by: str | None
     rates: list[TrueRate]
-
-
-class HistoryRates(Part):
-    """The value of each of :data:`RATES`."""
-
-    not_ok_rate: Share | None
-    omission_rate: Share | None
-    hallucination_rate: Share | None
-    error_rate: Share | None
-    empty_rate: Share | None
-    unsupported_numbers_rate: Share | None
 
 
 class HistoryRow(Part):

@@ -45,23 +45,29 @@ def evaluate(
         checks_omissions: whether the run looked for omissions at all.
         rates: true rates of this run, from human labels.
         reference: the pinned run, for gates against it.
+    """
+    return [
+        judge(rule, group, checks_omissions, rates, reference) for rule in rules for group in groups_of(rule, figures)
+    ]
+
+
+def groups_of(rule: Rule, figures: Callable[[Grouping], list[GroupFigures]]) -> list[GroupFigures]:
+    """The groups that a rule looks at.
 
     Raises:
         UsageError: a group that is in neither run; lists the groups that exist.
     """
-    gates = []
-    for rule in rules:
-        groups = figures(rule.grouping)
-        if rule.by:
-            chosen = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
-            # Without any group nothing is checked, which must not count as a pass.
-            chosen = chosen or figures(())
-        else:
-            chosen = [group for group in groups if group.group == rule.group]
-            if not chosen:
-                raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {_there(rule, groups)}")
-        gates += [_gate(rule, group, checks_omissions, rates, reference) for group in chosen]
-    return gates
+    groups = figures(rule.grouping)
+    if rule.by:
+        ordered = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
+        return ordered or figures(())  # without any group nothing is checked, which must not count as a pass
+    chosen = [group for group in groups if group.group == rule.group]
+    if not chosen:
+        there = sorted(describe(group.group) for group in groups)
+        more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
+        listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
+        raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {listed}")
+    return chosen
 
 
 def worst_of(gates: Sequence[Gate]) -> Status:
@@ -88,12 +94,6 @@ def describe(group: Group) -> str:
     return ", ".join(f"{column}={spelled(value)}" for column, value in group.items()) or "all rows"
 
 
-def _there(rule: Rule, groups: Sequence[GroupFigures]) -> str:
-    values = [describe(group.group) for group in groups]
-    more = f" and {len(values) - _MOST_LISTED} more" if len(values) > _MOST_LISTED else ""
-    return f"there is {'; '.join(sorted(values)[:_MOST_LISTED])}{more}" if values else "there are no rows at all"
-
-
 @dataclass(frozen=True)
 class _Value:
     """A figure now and before, and the interval of the value that the thresholds apply to."""
@@ -106,9 +106,10 @@ class _Value:
     versus: str = "the baseline"
 
 
-def _gate(
+def judge(
     rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None, reference: Reference | None
 ) -> Gate:
+    """A rule applied to a group. See :func:`evaluate`."""
     found = _found(rule, group, rates, reference)
     value = found.now
     if rule.metric in TRUE_RATES:  # the worse end: a gate passes where labels show it, not where they are too few

@@ -7,7 +7,7 @@ baseline too: by the rows of this output, as if another run of the same size, al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from ..scoring.rates_file import RatesFile
@@ -16,7 +16,7 @@ from ..stats.percentages import percent
 from ..system.codec import OpenRecord
 from .document import ADDED_RATES, RATES, Document, Gate, Group, GroupFigures
 from .figures import SHOWN_FROM
-from .gates import describe, evaluate, shown
+from .gates import describe, groups_of, judge, shown
 from .grouping import Grouping
 from .power import (
     Rows,
@@ -116,9 +116,11 @@ def check_gates(
     omissions = parse(document.signature).get("checks") != "hallucination"
     found = []
     for rule in rules:
-        gates = evaluate([rule], figures, omissions, rates, reference)
         given = (reference if rule.against == "reference" else document.baseline) is not None
-        reached = tuple(_reach(rule, gate, _of(figures, rule, gate), given) for gate in gates)
+        reached = tuple(
+            _reach(rule, judge(rule, group, omissions, rates, reference), group, given)
+            for group in groups_of(rule, figures)
+        )
         chances = [one.by_chance for one in reached if one.by_chance is not None]
         night = any_of(chances) if chances else None
         month = in_nights(night) if night is not None else None
@@ -134,11 +136,6 @@ def check_gates(
 def useless(found: Checked) -> list[str]:
     """The gates that can fire in no group, by name."""
     return [gate.where for gate in found.gates if not any(one.can_fire for one in gate.groups)]
-
-
-def _of(figures: Callable[[Grouping], list[GroupFigures]], rule: Rule, gate: Gate) -> GroupFigures:
-    chosen = [group for group in figures(rule.grouping) if group.group == gate.group]
-    return (chosen or figures(()))[0]
 
 
 def _reach(rule: Rule, gate: Gate, group: GroupFigures, given: bool) -> Reach:

@@ -30,13 +30,13 @@ def nice_top(shares: Sequence[float | None]) -> float:
     return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if highest <= top), 1.0)
 
 
-def scale(rates: Sequence[Rate | None]) -> float:
+def scale(rates: Sequence[Rate]) -> float:
     """A round end of the scale for rates drawn beneath one another.
 
     Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
     the scale is theirs, and what lies beyond it is drawn at its end.
     """
-    known = [rate for rate in rates if rate is not None and rate.value is not None]
+    known = [rate for rate in rates if rate.value is not None]
     firm = [rate for rate in known if (rate.high or 0.0) - (rate.low or 0.0) < _WIDE] or known
     highest = max((rate.value or 0.0 for rate in firm), default=0.0)
     return nice_top([min(2 * highest, max((rate.high or 0.0 for rate in firm), default=0.0))])

@@ -76,23 +76,22 @@ def verdict(document: Document) -> tuple[str, str]:
     """(class, words). If every gate was silent, nothing was checked, which is not a pass."""
     if document.checked.nothing_checked:
         return "fail" if document.status == "fail" else "warn", "Nothing checked"
-    return document.status[:40], _TITLES.get(document.status, document.status[:40])
+    return document.status, _TITLES[document.status]
 
 
 def sections(document: Document) -> dict[str, str]:
     """The sections that have something to show, id and heading. The gates are always there, if only to say so."""
-    whole = document.groups[0] if document.groups else None
-    worse = document.worse
+    whole, worse = document.groups[0], document.worse
     there = {
         "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
         "gates": ("Gates", True),
-        "verdicts": ("Verdicts", whole),
+        "verdicts": ("Verdicts", True),
         "true_rates": ("True rates", document.true_rates and document.true_rates.rates),
         "changes": ("Changes", document.baseline_changes),
         "trend": ("Trend", len(runs(document, 2)) > 1),
-        "confidence": ("Confidence", whole and whole.confidence.n),
-        "predicates": ("Predicates", whole and (whole.predicates or document.template_figures)),
-        "sizes": ("Facts and length", whole and (whole.by_facts or whole.by_length)),
+        "confidence": ("Confidence", whole.confidence.n),
+        "predicates": ("Predicates", whole.predicates or document.template_figures),
+        "sizes": ("Facts and length", whole.by_facts or whole.by_length),
         "errors": ("Errors and notes", True),
         "worst": ("Worst rows", document.worst),
     }
@@ -132,8 +131,7 @@ def seconds(stamp: str) -> float | None:
 
 def gates(document: Document) -> list[Gate]:
     """The failed ones first."""
-    order = list(STATUSES)
-    return sorted(document.gates, key=lambda gate: order.index(gate.status) if gate.status in order else 4)
+    return sorted(document.gates, key=lambda gate: list(STATUSES).index(gate.status))
 
 
 def gate_figure(gate: Gate, value: float | None) -> str:
@@ -149,13 +147,7 @@ def gate_figure(gate: Gate, value: float | None) -> str:
 
 def moved(document: Document, significant: bool) -> list[tuple[GroupFigures, str, RateChange]]:
     """Rates that changed, by group and name, the largest difference first; without those that did not change at all."""
-    found = [
-        (group, name, group.change.rates[name])
-        for group in document.groups
-        if group.change
-        for name in RATES
-        if name in group.change.rates
-    ]
+    found = [(group, name, group.change.rates[name]) for group in document.groups if group.change for name in RATES]
     chosen = [one for one in found if one[2].significant == significant and (significant or one[2].difference)]
     return sorted(chosen, key=lambda one: -abs(one[2].difference or 0.0))
 
