@@ -57,8 +57,8 @@ class _Comparison:
         self.masks = before.masks, after.masks
         self.rewritten_sums = cluster_sums(queries.clusters_of_pairs(now, grouping, *self.masks))
         self.all = [run.samples(grouping) for run in (before, after)]
-        self.moved = [run.of(grouping, "moved") for run in (before, after)]
-        self.single = [run.of(grouping, "single") for run in (before, after)]
+        self.moved = [run.samples(grouping, "moved") for run in (before, after)]
+        self.single = [run.samples(grouping, "single") for run in (before, after)]
         self.rows_before = queries.states(was, grouping).sum(axis=1)
         self.confidences = queries.confidences(was, grouping), confidences
         self.removed, self.added = (queries.confidences(run, grouping, unmatched=True) for run in (was, now))

@@ -32,29 +32,25 @@ class RunRates:
         self.run, self.masks = run, run.rate_states(errors)
         self._sums: dict[Grouping, Sums] = {}
 
-    def samples(self, grouping: Grouping) -> Samples:
-        """Of all rows."""
-        return self._with_effects(grouping, self._of_all(grouping))
-
-    def of(self, grouping: Grouping, rows: queries.Rows) -> Samples:
-        """Of rows that the other run does not have, whose inputs are correlated as those of all rows are."""
-        return self._with_effects(grouping, cluster_sums(queries.clusters(self.run, grouping, self.masks, rows)))
+    def samples(self, grouping: Grouping, rows: queries.Rows = "all") -> Samples:
+        """Of all rows, or of some whose inputs are correlated as those of all rows are."""
+        within = correlations(self._of_all(grouping), {name: one[0] for name, one in self._of_all(()).items()})
+        sums = self._of_all(grouping) if rows == "all" else self._sums_of(grouping, rows)
+        return [
+            {
+                name: Sample(one[group].hits, one[group].rows, one[group].effect(known[name]))
+                for name, one in sums.items()
+            }
+            for group, known in enumerate(within)
+        ]
 
     def _of_all(self, grouping: Grouping) -> Sums:
         if grouping not in self._sums:
-            self._sums[grouping] = cluster_sums(queries.clusters(self.run, grouping, self.masks))
+            self._sums[grouping] = self._sums_of(grouping, "all")
         return self._sums[grouping]
 
-    def _with_effects(self, grouping: Grouping, sums: Sums) -> Samples:
-        everything = {name: one[0] for name, one in self._of_all(()).items()}
-        within = correlations(self._of_all(grouping), everything)
-        return [
-            {name: _sample(one[group], known[name]) for name, one in sums.items()} for group, known in enumerate(within)
-        ]
-
-
-def _sample(sums: ClusterSums, within: float) -> Sample:
-    return Sample(sums.hits, sums.rows, sums.effect(within))
+    def _sums_of(self, grouping: Grouping, rows: queries.Rows) -> Sums:
+        return cluster_sums(queries.clusters(self.run, grouping, self.masks, rows))
 
 
 def correlations(sums: Sums, everything: Mapping[str, ClusterSums]) -> list[dict[str, float]]:
