@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import scorer.audit.report
 from scorer.audit.report.environment import environment
 from scorer.audit.report.escapes import cost, framed, plain
 from tests.audit.report.parsing import parse
+from tests.conftest import ROOT
 
 PACKAGE = Path(scorer.audit.report.__file__).parent
 TEMPLATES = sorted(path.name for path in (PACKAGE / "templates").glob("*.html.jinja"))
@@ -104,3 +106,10 @@ def test_only_two_files_make_markup() -> None:
                 calls.append((path.name, ast.unparse(node.args[0])))
     assert [name for name, _ in calls] == ["__init__.py", "escapes.py", "escapes.py"]
     assert dict(calls)["__init__.py"] == "resources.files(__package__).joinpath(name).read_text('utf-8')"
+
+
+def test_the_wheel_holds_every_template_style_sheet_and_script() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    patterns = settings["tool"]["setuptools"]["package-data"]["scorer"]
+    held = {path for pattern in patterns for path in (ROOT / "scorer").glob(pattern)}
+    assert {path for path in PACKAGE.rglob("*.*") if path.suffix in (".jinja", ".css", ".js")} <= held
