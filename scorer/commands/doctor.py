@@ -129,13 +129,11 @@ def _gpus() -> list[GpuFindings]:
 def _bundle(bundle: str) -> BundleFindings:
     """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
-    from ..inference.engine import Engine
-    from ..inference.verify import verify
+    from ..inference.verify import open_verified
     from .show.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
-    engine = Engine(opened, warn=say)
-    facts = verify(engine, say)
+    engine, facts = open_verified(opened, warn=say)
     probes = opened.probes()
     few = slice(0, max(1, len(probes.premises) // 4))
     engine.logits(probes.premises[:4], probes.hypotheses[:4])  # warm up

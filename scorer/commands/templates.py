@@ -68,12 +68,10 @@ def extract_command(
         say("note: without --bundle the templates are random candidates; pass --bundle to have the model choose")
     if bundle is not None:
         from ..inference.bundle import Bundle
-        from ..inference.engine import Engine
-        from ..inference.verify import verify
+        from ..inference.verify import open_verified
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
-        engine = Engine(opened, device=device, precision=precision, warn=say)
-        verify(engine, say)
+        engine, _ = open_verified(opened, device=device, precision=precision, warn=say)
     report = make_templates(
         inputs,
         out,

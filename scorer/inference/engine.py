@@ -67,7 +67,7 @@ class Engine:
     Args:
         bundle: an open bundle.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision: ``auto`` (fp16 on CUDA, int8 on the CPU, else fp32), or a variant (:data:`.choices.PRECISIONS`).
+        precision: ``auto`` (the first of :func:`precisions`), or a variant (:data:`.choices.PRECISIONS`).
         token_budget: tokens a batch, padding included; by default from the device.
         threads: processors to use on the CPU; by default all this process may run on.
         exact: make sure that the fp32 variant can answer for this one (:mod:`.exact_engine`); nothing to do for fp32.
@@ -106,7 +106,7 @@ class Engine:
         self.bundle = bundle
         self.threads = threads or available_threads()
         self.device = resolve_device(device, warn)
-        self.precision = _choose_precision(bundle, precision, self.device)
+        self.precision = precisions(bundle, precision, self.device)[0]
         self.runtime = str(runtime().__version__)
         """Version of ONNX Runtime."""
         found = candidates(bundle, self.precision, layout, self.device)
@@ -376,16 +376,22 @@ class Engine:
         work.status[still[work.status[still] == SCORED]] = NOT_FINITE
 
 
-def _choose_precision(bundle: Bundle, asked: str, device: Device) -> str:
+def precisions(bundle: Bundle, asked: str, device: Device) -> list[str]:
+    """What ``asked`` means on a device: a precision, or for ``auto`` those of the bundle that run there, the preferred
+    one first (fp16 on CUDA, int8 on the CPU).
+
+    Raises:
+        BundleError: it is not known. DeviceError: it does not run on the device.
+    """
     refused = device.row.refused
     if asked != "auto":
         if asked not in PRECISIONS:
             raise BundleError(f"precision {asked!r} is not known; choose from auto, {', '.join(PRECISIONS)}")
         if asked in refused:
             raise DeviceError(f"precision {asked} does not run on {device}: {refused[asked]}; choose another one")
-        return asked
-    usable = list(dict.fromkeys(v.precision for v in bundle.variants.values() if v.precision not in refused))
+        return [asked]
+    usable: list[str] = list(dict.fromkeys(v.precision for v in bundle.variants.values() if v.precision not in refused))
     if not usable:
         (name, reason), *_ = refused.items()
         raise DeviceError(f"bundle {bundle.name} has only {name}, which does not run on {device}: {reason}")
-    return next((name for name in device.row.precisions if name in usable), usable[0])
+    return [name for name in device.row.precisions if name in usable] or usable

@@ -60,18 +60,25 @@ def keep_facts(use: Use, grid: Grid, facts: DeviceFacts, say: Callable[[str], No
         say(f"note: {why}")
 
 
+def disagreement(use: Use, facts: DeviceFacts) -> str:
+    """What is wrong with a variant that does not keep the checkpoint's labels on this device; empty where it does."""
+    if facts.label_agreement >= MINIMUM_AGREEMENT:
+        return ""
+    return (
+        f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's "
+        f"label on only {facts.label_agreement:.1%} of {facts.probes} probes (largest logit difference "
+        f"{facts.bound:.3g})"
+    )
+
+
 def refuse_disagreement(use: Use, facts: DeviceFacts) -> None:
     """Let a variant pass that keeps the checkpoint's labels on this device.
 
     Raises:
         BundleError: under 99 % of the probes keep their label; the variant must not be used on this device.
     """
-    if not facts.label_agreement >= MINIMUM_AGREEMENT:
-        raise BundleError(
-            f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's "
-            f"label on only {facts.label_agreement:.1%} of {facts.probes} probes (largest logit difference "
-            f"{facts.bound:.3g}); choose another --precision"
-        )
+    if why := disagreement(use, facts):
+        raise BundleError(f"{why}; choose another --precision")
 
 
 def usual_budget(on: Device) -> int:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .bundle import Probes
-from .engine import Engine
-from .facts import DeviceFacts, keep_facts, read_facts, refuse_disagreement
+from .bundle import Bundle, Probes
+from .engine import Engine, precisions
+from .facts import DeviceFacts, disagreement, keep_facts, read_facts, refuse_disagreement
 
-__all__ = ["DeviceFacts", "measure", "verify"]
+__all__ = ["DeviceFacts", "measure", "open_verified"]
 
 _LARGE = 50_000_000
 _PROBES_OF_LARGE = 256
@@ -29,18 +30,38 @@ _FAR = 1e30
 """Stands for an infinite difference, which JSON cannot say."""
 
 
-def verify(engine: Engine, log: Callable[[str], None] = lambda message: None) -> DeviceFacts:
-    """Figures of the engine's variant on its device, as they are on record or measured now.
+def open_verified(
+    bundle: Bundle, *, precision: str = "auto", warn: Callable[[str], None] = lambda message: None, **options: Any
+) -> tuple[Engine, DeviceFacts]:
+    """An engine, and what its variant does on its device. With ``auto`` the next precision of the bundle is used where
+    the preferred one does not keep the checkpoint's labels: int8 does not on processors without VNNI, for example.
+
+    Args:
+        options: of :class:`.engine.Engine`, which says what they raise too.
 
     Raises:
         BundleError: under 99 % of the probes keep their label; the variant must not be used on this device.
     """
+    engine = Engine(bundle, precision=precision, warn=warn, **options)
+    facts = _figures(engine, warn)
+    others = precisions(bundle, precision, engine.device)[1:]
+    if others and (why := disagreement(engine.use, facts)):
+        warn(f"{why}; {others[0]} is used instead")
+        engine.close()
+        engine = Engine(bundle, precision=others[0], warn=warn, **options)
+        engine.instead = why
+        facts = _figures(engine, warn)
+    refuse_disagreement(engine.use, facts)
+    return engine, facts
+
+
+def _figures(engine: Engine, log: Callable[[str], None]) -> DeviceFacts:
+    """Figures of the engine's variant on its device, as they are on record or measured now."""
     facts = read_facts(engine.use, engine.grid)
     if facts is None:
         log(f"first use of {engine.use} with batches of {engine.grid.token_budget} tokens: verifying")
         facts = measure(engine)
         keep_facts(engine.use, engine.grid, facts, log)
-    refuse_disagreement(engine.use, facts)
     return facts
 
 

@@ -14,11 +14,10 @@ import pyarrow as pa
 from ..errors import ColumnError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.choices import Overlong, Precision
-from ..inference.engine import Engine
 from ..inference.exact import ExactBound
 from ..inference.exact_engine import ExactEngine
 from ..inference.texts import PLAIN, SPACED
-from ..inference.verify import DeviceFacts, verify
+from ..inference.verify import open_verified
 from ..metric import factspotter
 from ..metric.checks import Options
 from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
@@ -128,7 +127,7 @@ class Scorer(Closing):
             documents,
         )
         truncate = overlong == "truncate"
-        self.engine = Engine(
+        self.engine, self.facts = open_verified(
             opened,
             device=device,
             precision=precision,
@@ -142,8 +141,7 @@ class Scorer(Closing):
             form=SPACED if protocol == "nlgi_eval" else PLAIN,
             warn=log,
         )
-        self.facts: DeviceFacts = verify(self.engine, log)
-        """What the variant does on this device."""
+        """What computes, and what its variant does on this device."""
         self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         sentence_side = None
         if splitter is not None:

@@ -13,7 +13,7 @@ from scorer.errors import BundleError, DeviceError
 from scorer.inference.bundle import Bundle
 from scorer.inference.devices import CPU, CUDA
 from scorer.inference.engine import Answers, Engine
-from scorer.inference.verify import measure, verify
+from scorer.inference.verify import measure, open_verified
 from scorer.status import SCORED, TOO_LONG
 from tests.bundles import expected_logits, make_bundle, tokenizer
 
@@ -93,7 +93,17 @@ def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.
 
 def test_a_variant_that_changes_labels_is_refused_on_this_device(tmp_path: Path) -> None:
     path = make_bundle(tmp_path / "b", labels=("contradiction", "neutral", "entailment"), bad={"fp32": ("The", 9.0)})
-    engine = Engine(Bundle.load(path), device="cpu")
-    assert measure(engine).label_agreement < 0.99
+    assert measure(Engine(Bundle.load(path), device="cpu")).label_agreement < 0.99
     with pytest.raises(BundleError, match="checkpoint's label"):
-        verify(engine)
+        open_verified(Bundle.load(path), device="cpu")
+
+
+def test_auto_takes_the_next_precision_where_the_preferred_one_changes_labels(tmp_path: Path) -> None:
+    """int8 on processors without VNNI, whose sums of products saturate."""
+    opened = Bundle.load(make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("The", 9.0)}))
+    said = list[str]()
+    engine, facts = open_verified(opened, device="cpu", warn=said.append)
+    assert (engine.precision, facts.label_agreement) == ("fp32", 1.0)
+    assert engine.instead and f"{engine.instead}; fp32 is used instead" in said
+    with pytest.raises(BundleError, match="int8 variant on cpu"):
+        open_verified(opened, device="cpu", precision="int8")

@@ -16,7 +16,7 @@ from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import cache, first_use
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from scorer.inference.verify import DeviceFacts, verify
+from scorer.inference.verify import DeviceFacts, open_verified
 from scorer.system.children import Spawned
 from scorer.system.codec import decode
 from tests.bundles import make_bundle
@@ -47,8 +47,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(bundle: Path, **options: Any) -> Engine:
     """What a scorer does as it starts."""
-    engine = Engine(Bundle.load(bundle), device="cpu", **options)
-    verify(engine)
+    engine, _ = open_verified(Bundle.load(bundle), device="cpu", **options)
     engine.close()
     return engine
 
@@ -98,7 +97,7 @@ def test_facts_of_the_wrong_form_are_measured_again(
     start(tiny, precision="fp32")
     (path,) = kept.glob("*-facts-*.json")
     path.write_text(json.dumps(content))
-    facts = verify(Engine(Bundle.load(tiny), device="cpu", precision="fp32", token_budget=_budget(kept)))
+    _, facts = open_verified(Bundle.load(tiny), device="cpu", precision="fp32", token_budget=_budget(kept))
     assert len(children) == 2
     assert facts.probes == 32 and facts.label_agreement == 1.0
     assert decode(path.read_bytes(), DeviceFacts, path.name) == facts

@@ -16,7 +16,7 @@ class BundleFindings(OpenRecord, frozen=True, kw_only=True):
     whose label is that of the checkpoint. ``bound``: largest difference of a logit from the checkpoint's.
     ``invariance_error``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
     ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its options. ``instead``: why
-    the layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
+    the precision or layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
     """
 
     name: str
@@ -88,7 +88,7 @@ def print_findings(findings: Findings) -> None:
     console.print(f"scheme: {bundle.scheme}")
     console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")
     if bundle.instead:
-        console.print(f"the layout that the device prefers does not run: {bundle.instead}")
+        console.print(f"what the device prefers is not used: {bundle.instead}")
     console.print(
         f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "
         f"(largest difference of a logit {number(bundle.bound)})"
