@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -34,6 +35,30 @@ def ask(*arguments: Any, code: int = 0) -> Any:
 
 def summary(out: StoreUri) -> Any:
     return json.loads(BucketStore(out).read("_run.json")[0])  # type: ignore[index]
+
+
+def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> None:
+    """It has the bytes of one in a folder, resumes, and is filled by parts."""
+    data = tmp_path / "in"
+    data.mkdir()
+    candidates = [[f"N{i} is pub {j}." for j in range(3)] for i in range(30)]
+    rows = pa.table({"facts": [[f"N{i} is a pub."] for i in range(30)], "candidates": candidates})
+    for number in range(3):
+        pq.write_table(rows.slice(10 * number, 10), data / f"{number}.parquet")
+    asked = "rank", data, "--bundle", bundle, "--json", "--out"
+    local = json.loads(ask(*asked, tmp_path / "whole").stdout)
+    found = json.loads(ask(*asked, out).stdout)
+    assert found["rows"] == local["rows"] and found["signature"] == local["signature"]
+    with local_copy(out) as folder:
+        assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
+    before = objects(out)
+    ask(*asked, out)
+    assert {**objects(out), "_run.json": ""} == {**before, "_run.json": ""}, "nothing was left to do"
+    parts = new_prefix("out")
+    for part in ("1/2", "2/2"):
+        ask(*asked, parts, "--part", part)
+    with local_copy(parts) as folder:
+        assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
 
 
 def test_labels_of_an_output_in_a_store(reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri) -> None:
