@@ -13,9 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.inference import exact
-from scorer.inference.bundle import Bundle
-from scorer.inference.verify import open_verified
-from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, make_bundle
+from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, make_bundle, needs_vnni
 from tests.conftest import ROOT
 from tests.run.calls import run, scorer
 
@@ -39,15 +37,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def int8(bundle: Path) -> None:
-    """For tests of labels that int8 and fp32 may tell differently."""
-    engine, _ = open_verified(Bundle.load(bundle), device="cpu")
-    engine.close()
-    if engine.precision != "int8":
-        pytest.skip(f"int8 does not run on this processor: {engine.instead}")
-
-
-@pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Some rows of the sample in two shards."""
     folder = tmp_path / "in"
@@ -59,7 +48,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("int8")
+@needs_vnni
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +72,7 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("int8")
+@needs_vnni
 def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
     _, both = scored(data, tmp_path / "out", bundle, "--exact")
     _, one = scored(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
@@ -113,7 +102,7 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("int8")
+@needs_vnni
 def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path, tmp_path: Path) -> None:
     """2,597 rows: no label differs. (A statement about these rows, not about all.)"""
     source = tmp_path / "e2e.parquet"

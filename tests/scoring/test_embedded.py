@@ -13,7 +13,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.shipped import DOMAINS
 from scorer.inference.verify import measure
-from tests.bundles import RESTAURANTS, SAMPLE
+from tests.bundles import RESTAURANTS, SAMPLE, needs_vnni
 from tests.run.calls import run
 
 
@@ -43,7 +43,7 @@ def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=needs_vnni)])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision)
     facts = measure(engine)
