@@ -34,7 +34,7 @@ def open_verified(
     bundle: Bundle, *, precision: str = "auto", warn: Callable[[str], None] = lambda message: None, **options: Any
 ) -> tuple[Engine, DeviceFacts]:
     """An engine, and what its variant does on its device. With ``auto`` the next precision of the bundle is used where
-    the preferred one does not keep the checkpoint's labels: int8 does not on processors without VNNI, for example.
+    the preferred one does not keep the checkpoint's labels, as int8 of another export does on processors without VNNI.
 
     Args:
         options: of :class:`.engine.Engine`, which says what they raise too.

@@ -99,7 +99,7 @@ def test_a_variant_that_changes_labels_is_refused_on_this_device(tmp_path: Path)
 
 
 def test_auto_takes_the_next_precision_where_the_preferred_one_changes_labels(tmp_path: Path) -> None:
-    """int8 on processors without VNNI, whose sums of products saturate."""
+    """As int8 of another export does on processors without VNNI, whose sums of products saturate."""
     opened = Bundle.load(make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("The", 9.0)}))
     said = list[str]()
     engine, facts = open_verified(opened, device="cpu", warn=said.append)
