@@ -56,7 +56,8 @@ format: .venv-dev/installed
 smoke: .venv/installed
 	sh tests/smoke.sh $(RUN)
 
-test: lint smoke
+test: .venv/installed .venv-dev/installed
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint smoke
 	$(DEV)/pytest -n 2 --dist loadfile
 
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
