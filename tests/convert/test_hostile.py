@@ -81,26 +81,18 @@ def test_files_that_cannot_be_used(content: bytes, what: str, write: Write, conv
     assert result.rows == []
 
 
-def test_text_lines_that_are_not_text(write: Write, convert: Convert) -> None:
-    inputs, path = write("mrs.txt", f"{GOOD}\n{GOOD}\n"), write("s.txt", b"good\nb\xc3d\n")
-    result = convert("e2e", inputs, "--texts", path)
-    assert [row["text"] for row in result.rows] == ["good", None]
-    assert f"{path}:2: not UTF-8" in result.err
-
-
 def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
     path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
     kept = Path(write("converted.parquet", "mine"))
-    result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept)])
-    assert result.exit_code == 2 and "--force" in result.stderr and kept.read_text() == "mine"
-    result = CliRunner().invoke(app, ["e2e", f"a={kept}", "--out", str(kept), "--force"])
-    assert result.exit_code == 2 and "never overwritten" in result.stderr
-    result = CliRunner().invoke(
-        app, ["e2e", write("bad.tsv", "MR\toutput\nx\ty\n"), "--out", str(kept), "--force", "--strict"]
-    )
-    assert result.exit_code == 2 and kept.read_text() == "mine"
-    result = CliRunner().invoke(app, ["e2e", path, "--out", str(kept.parent)])
-    assert result.exit_code == 2 and "name a file in it" in result.stderr
+    bad = write("bad.tsv", "MR\toutput\nx\ty\n")
+    for given, what in (
+        ([path, "--out", str(kept)], "--force"),
+        ([f"a={kept}", "--out", str(kept), "--force"], "never overwritten"),
+        ([bad, "--out", str(kept), "--force", "--strict"], "bad.tsv:2: "),
+        ([path, "--out", str(kept.parent)], "name a file in it"),
+    ):
+        result = CliRunner().invoke(app, ["e2e", *given])
+        assert result.exit_code == 2 and what in result.stderr and kept.read_text() == "mine"
     assert convert("e2e", path, "--force").rows[0]["text"] == "x"
     assert not list(kept.parent.glob(".*"))
 
@@ -112,21 +104,19 @@ DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
     ("content", "what"),
     [
         (
-            '<!DOCTYPE b [\n<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">\n]><benchmark>&b;</benchmark>',
+            '<!DOCTYPE b [\n<!ENTITY a "ha"><!ENTITY b "&a;&a;">\n]><b>&b;</b>',
             ":2: the document declares the entity 'a'",
         ),
         ('<!DOCTYPE b [<!ENTITY % x SYSTEM "http://example.org/x.dtd"> %x;]><b/>', "declares the entity 'x'"),
         ('<!DOCTYPE b SYSTEM "x.dtd"><b>&gone;</b>', "external part ('x.dtd')"),
         ("<benchmark>\n<entries>\n<entry>", ":3: not well-formed XML"),
-        (b"<benchmark>\n\n\0</benchmark>", ":3: not well-formed"),
         ("<?xml version='1.0' encoding='martian'?><benchmark/>", "unknown encoding"),
-        ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "unknown encoding"),
         ("<html><p>404</p></html>", "no <entry> elements"),
         ("<a>" * 5000, "nested over 100 deep"),
         (DOCUMENT.format("<entry><entry/></entry>"), "an <entry> inside"),
     ],
 )
-def test_xml_that_is_refused(content: str | bytes, what: str, write: Write, convert: Convert) -> None:
+def test_xml_that_is_refused(content: str, what: str, write: Write, convert: Convert) -> None:
     path = write("t.xml", content)
     result = convert("webnlg", path)
     assert result.code == 2 and what in result.err and path in result.err and result.rows == []

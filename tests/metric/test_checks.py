@@ -18,8 +18,12 @@ A, B = ("X", "p", "a"), ("X", "q", "b")
 FACT_A, FACT_B = "The p of X is a.", "The q of X is b."
 
 
-def test_the_released_code_asks_for_all_facts_at_once_as_well() -> None:
-    checks = build_checks(from_pairs([([A, B], "text")]), Templates(), Options(protocol="nlgi_eval"))
+def test_the_released_code_asks_for_all_facts_at_once_as_well_and_one_side_can_be_left_out() -> None:
+    rows = from_pairs([([A, B], "text")])
+    alone = build_checks(rows, Templates(), Options(protocol="nlgi_eval", sides="hallucination"))
+    assert asked(alone) == [(0, "hallucination", f"{FACT_A} {FACT_B}", "text")]
+    checks = build_checks(rows, Templates(), Options(protocol="nlgi_eval"))
+    assert sorted(checks.texts) == sorted({FACT_A, FACT_B, f"{FACT_A} {FACT_B}", "text"}), "each text once"
     assert asked(checks) == [
         (0, "omission", "text", FACT_A),
         (0, "omission", "text", FACT_B),
@@ -39,13 +43,6 @@ def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> Non
     ]
     code = build_checks(rows, Templates(), Options(protocol="nlgi_eval", optional=optional))
     assert asked(code)[len(paper) :] == [(0, "all_facts", "text", FACT_B)]
-
-
-def test_the_omission_side_can_be_switched_off() -> None:
-    checks = build_checks(
-        from_pairs([([A, B], "t")]), Templates(), Options(protocol="nlgi_eval", sides="hallucination")
-    )
-    assert [kind for _, kind, _, _ in asked(checks)] == ["hallucination"]
 
 
 def test_a_selection_limits_both_sides() -> None:
@@ -70,13 +67,6 @@ def test_rows_without_text_or_facts_ask_nothing() -> None:
     assert len(checks) == 0
     assert checks.blank.tolist() == [False, False, True, False]
     assert rows.errors == {0: "null_text", 1: "no_triples", 3: "malformed_triples"}
-
-
-def test_equal_strings_are_one_text_whatever_their_role() -> None:
-    checks = build_checks(
-        from_pairs([([A], FACT_A), ([A], "t"), ([A], "t")]), Templates(), Options(protocol="nlgi_eval")
-    )
-    assert sorted(checks.texts) == sorted({FACT_A, "t"})
 
 
 def test_a_missing_template_can_be_refused() -> None:

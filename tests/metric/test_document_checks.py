@@ -77,12 +77,8 @@ def test_passages_are_one_document() -> None:
     assert first["sentences"] == second["sentences"]
     joined = "\n\n".join(passage for passage in passages if passage is not None)
     (sentence,) = first["sentences"]
-    assert joined[sentence["chunk_start"] : sentence["chunk_end"]].split() == [
-        "First",
-        "passage.",
-        "Second",
-        "passage.",
-    ]
+    chunk = joined[sentence["chunk_start"] : sentence["chunk_end"]]
+    assert chunk.split() == ["First", "passage.", "Second", "passage."]
 
 
 def test_rows_without_a_document_or_a_text() -> None:

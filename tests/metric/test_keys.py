@@ -6,7 +6,7 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow, from_fact_pairs, from_pairs
+from scorer.metric.rows import from_arrow, from_pairs
 from scorer.metric.triples import from_lists, from_mr, from_python, from_sentences
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
@@ -63,4 +63,3 @@ def test_sentences_have_a_tag_of_their_own() -> None:
     message = b"\xfe" + struct.pack("<I", 2) + part("A is a pub.") + part("Café") + part("t") + part("1")
     empty = b"\xfe" + struct.pack("<I", 0) + part(None)
     assert row_keys(rows).to_pylist() == [blake2b(one, digest_size=16).digest() for one in (message, empty)]
-    assert row_keys(from_fact_pairs([(["A is a pub.", "Café"], "t")])) != row_keys(rows).slice(0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,8 @@ ANN, BOB = ("Ann Ash", "PTS", "9"), ("Bob Birch", "REB", "4")  # five words each
 TEXT = "Ann Ash scored 9 points. Bob Birch got 5 rebounds."  # two sentences of five words
 
 
-def ask(rows: Rows, limit: int, *, checks: Options | None = None) -> Checks:
-    options = checks or Options(sides="hallucination")
+def ask(rows: Rows, limit: int) -> Checks:
+    options = Options(sides="hallucination")
     return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, Room(limit, count, count)))
 
 
@@ -32,36 +33,22 @@ ALL = "Ann Ash scored 9 points. Bob Birch got 4 rebounds."
 FIRST, SECOND = TEXT[:24], TEXT[25:]
 
 
-def test_where_everything_fits_each_sentence_is_asked_beside_the_whole() -> None:
-    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 20)
-    assert asked(checks) == [
-        (0, "hallucination", ALL, TEXT),
-        (0, "sentence", ALL, FIRST),
-        (0, "sentence", ALL, SECOND),
-    ]
-    assert checks.sentences is not None
-    assert checks.sentences.starts.tolist() == [0, 25]
-    assert checks.sentences.ends.tolist() == [24, 50]
-    assert not checks.sentences.decides.any()
-    assert not checks.sentences.selected.any()
-
-
-def test_where_the_whole_text_does_not_fit_its_sentences_stand_for_it() -> None:
-    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 19)
-    assert asked(checks) == [(0, "sentence", ALL, FIRST), (0, "sentence", ALL, SECOND)]
-    assert checks.sentences is not None
-    assert checks.sentences.decides.all()
-    assert not checks.sentences.selected.any()
-
-
-def test_where_the_facts_do_not_fit_a_sentence_has_those_it_speaks_of() -> None:
-    checks = ask(from_pairs([([ANN, BOB], TEXT)]), 14)
-    assert asked(checks) == [
-        (0, "sentence", "Ann Ash scored 9 points.", FIRST),
-        (0, "sentence", "Bob Birch got 4 rebounds.", SECOND),
-    ]
-    assert checks.sentences is not None
-    assert checks.sentences.selected.all()
+@pytest.mark.parametrize(
+    ("limit", "expected", "decides", "selected"),
+    [
+        (20, [("hallucination", ALL, TEXT), ("sentence", ALL, FIRST), ("sentence", ALL, SECOND)], False, False),
+        (19, [("sentence", ALL, FIRST), ("sentence", ALL, SECOND)], True, False),
+        (14, [("sentence", ALL[:24], FIRST), ("sentence", ALL[25:], SECOND)], True, True),
+    ],
+    ids=["everything fits", "the text does not fit", "the facts do not fit"],
+)
+def test_sentences_are_asked_with_what_fits(limit: int, expected: list[Any], decides: bool, selected: bool) -> None:
+    checks = ask(from_pairs([([ANN, BOB], TEXT)]), limit)
+    assert asked(checks) == [(0, *one) for one in expected]
+    found = checks.sentences
+    assert found is not None
+    assert (found.starts.tolist(), found.ends.tolist()) == ([0, 25], [24, 50])
+    assert (found.decides.tolist(), found.selected.tolist()) == ([decides], [selected])
 
 
 def test_the_chosen_facts_stand_in_the_order_of_the_row_and_fill_the_room() -> None:
@@ -73,20 +60,16 @@ def test_the_chosen_facts_stand_in_the_order_of_the_row_and_fill_the_room() -> N
         assert asked(ask(rows, limit)) == [(0, "sentence", " ".join(words[i] for i in expected), words[2])]
 
 
-def test_a_sentence_that_shares_nothing_has_the_first_facts() -> None:
-    checks = ask(from_pairs([([ANN, BOB], "What a night for all.")]), 11)
-    assert asked(checks) == [(0, "sentence", "Ann Ash scored 9 points.", "What a night for all.")]
-
-
-def test_a_pronoun_speaks_of_whom_the_sentence_before_named() -> None:
-    checks = ask(from_pairs([([ANN, BOB], "Bob Birch got 4 rebounds. He also scored 7 points.")]), 11)
-    assert [premise for _, _, premise, _ in asked(checks)] == ["Bob Birch got 4 rebounds."] * 2
-
-
-def test_a_sentence_longer_than_the_model_is_still_asked_once() -> None:
-    text = "Bob " * 30
-    checks = ask(from_pairs([([ANN, BOB], text)]), 12)
-    assert asked(checks) == [(0, "sentence", "Bob Birch got 4 rebounds.", text)]
+@pytest.mark.parametrize(
+    ("text", "premises"),
+    [
+        ("What a night for all.", ["Ann Ash scored 9 points."]),  # nothing shared: the first facts
+        ("Bob Birch got 4 rebounds. He also scored 7 points.", ["Bob Birch got 4 rebounds."] * 2),
+        ("Bob " * 30, ["Bob Birch got 4 rebounds."]),  # longer than the model, and asked once
+    ],
+)
+def test_a_sentence_has_the_facts_it_speaks_of(text: str, premises: list[str]) -> None:
+    assert [premise for _, _, premise, _ in asked(ask(from_pairs([([ANN, BOB], text)]), 11))] == premises
 
 
 def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error() -> None:
@@ -100,10 +83,8 @@ def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error
         return split(text)
 
     def found(options: Options, truncates: bool = False) -> Checks:
-        rows, side = (
-            from_pairs([([ANN], huge), ([ANN], TEXT)]),
-            SentenceSide(dividing, Room(40, tokens, tokens), truncates),
-        )
+        rows = from_pairs([([ANN], huge), ([ANN], TEXT)])
+        side = SentenceSide(dividing, Room(40, tokens, tokens), truncates)
         divided.clear()
         return add_sentences(build_checks(rows, TEMPLATES, options), rows, side)
 
@@ -125,9 +106,8 @@ def test_a_tokenizer_whose_parts_do_not_add_up_is_asked_again() -> None:
     row = [("Ann Ash", "PTS", str(i)) for i in range(10)]
     rows = from_pairs([(row, "Ann Ash ran.")])
     side = SentenceSide(split, Room(40, premise, count))
-    ((_, _, shown, _),) = asked(
-        add_sentences(build_checks(rows, TEMPLATES, Options(sides="hallucination")), rows, side)
-    )
+    checks = build_checks(rows, TEMPLATES, Options(sides="hallucination"))
+    ((_, _, shown, _),) = asked(add_sentences(checks, rows, side))
     assert shown.count(".") == 4, "4 · 5 + 16 + 3 fits into 40, 5 · 5 + 25 + 3 does not"
 
 
@@ -144,58 +124,45 @@ def test_selected_facts_alone_are_shown() -> None:
 PASS, FAIL = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1)
 
 
-def judge(
-    rows: Rows,
+@pytest.mark.parametrize(
+    ("limit", "answer", "status", "label", "note", "error", "entailments"),
+    [
+        (20, FAIL, SCORED, "OK", None, None, [0.8, 0.1]),  # the whole text was asked, and passed
+        (20, FAIL, NOT_FINITE, "OK", None, None, [0.8, None]),
+        (19, FAIL, SCORED, "hallucination", "by_sentences", None, [0.8, 0.1]),
+        (14, FAIL, SCORED, "hallucination", "facts_selected", None, [0.8, 0.1]),
+        (14, PASS, SCORED, "OK", "facts_selected", None, [0.8, 0.8]),
+        (19, FAIL, TOO_LONG, None, "by_sentences", "too_long:hallucination", [0.8, None]),
+    ],
+)
+def test_sentences_decide_where_the_whole_text_does_not_fit(
     limit: int,
-    answers: dict[str, tuple[float, float, float]],
-    status: dict[str, int] | None = None,
-    truncated: Sequence[str] = (),
-    options: Options | None = None,
-) -> list[dict]:
-    """Verdicts where hypotheses have these answers, and all others pass."""
-    options = options or Options(sides="hallucination")
-    checks = ask(rows, limit, checks=options)
-    hypotheses = [checks.texts[h] for h in checks.hypothesis]
-    probabilities = np.array([answers.get(h, PASS) for h in hypotheses], np.float32)
-    codes = np.array([(status or {}).get(h, SCORED) for h in hypotheses], np.int8)
-    cut = np.array([h in truncated for h in hypotheses])
-    verdicts = decide(rows, checks, probabilities, codes, cut, omission_side=options.sides == "both")
+    answer: tuple[float, float, float],
+    status: int,
+    label: str | None,
+    note: str | None,
+    error: str | None,
+    entailments: list[float],
+) -> None:
+    rows = from_pairs([([ANN, BOB], TEXT)])
+    checks = ask(rows, limit)
+    second = np.array([checks.texts[h] == SECOND for h in checks.hypothesis])
+    probabilities = np.where(second[:, None], answer, PASS).astype(np.float32)
+    codes = np.where(second, status, SCORED).astype(np.int8)
+    verdicts = decide(rows, checks, probabilities, codes, omission_side=False)
     table = pa.table(to_columns(rows, verdicts), schema=OUTPUT)
     table = table.append_column("sentences", to_sentences(rows, checks, verdicts))
     table = table.append_column("details", to_details(rows, checks, probabilities, codes))
     table.validate(full=True)
-    return table.to_pylist()
-
-
-def test_sentences_do_not_touch_the_label_of_a_text_that_fits() -> None:
-    (row,) = judge(from_pairs([([ANN, BOB], TEXT)]), 20, {SECOND: FAIL})
-    assert (row["fine"], row["note"]) == ("OK", None)
-    assert row["confidence"] == pytest.approx(0.8)
-    assert row["sentences"] == [
-        {"start": 0, "end": 24, "entailment": pytest.approx(0.8)},
-        {"start": 25, "end": 50, "entailment": pytest.approx(0.1)},
-    ]
-    assert [check["check"] for check in row["details"]] == ["hallucination", "sentence", "sentence"]
-
-
-@pytest.mark.parametrize(("limit", "note"), [(19, "by_sentences"), (14, "facts_selected")])
-def test_sentences_decide_a_text_that_does_not_fit(limit: int, note: str) -> None:
-    rows = from_pairs([([ANN, BOB], TEXT)])
-    (row,) = judge(rows, limit, {SECOND: FAIL})
-    assert (row["fine"], row["note"], row["error"]) == ("hallucination", note, None)
-    assert row["confidence"] == pytest.approx(0.1)
-    assert row["text_entailment"] is None, "the whole text was not asked"
-    (row,) = judge(rows, limit, {})
-    assert (row["fine"], row["note"]) == ("OK", note)
-
-
-def test_a_sentence_without_an_answer_costs_the_label_only_where_it_decides() -> None:
-    rows = from_pairs([([ANN, BOB], TEXT)])
-    (row,) = judge(rows, 20, {}, status={SECOND: NOT_FINITE})
-    assert (row["fine"], row["error"]) == ("OK", None)
-    assert [sentence["entailment"] for sentence in row["sentences"]] == [pytest.approx(0.8), None]
-    (row,) = judge(rows, 19, {}, status={SECOND: TOO_LONG})
-    assert (row["fine"], row["error"]) == (None, "too_long:hallucination")
+    (row,) = table.to_pylist()
+    assert (row["fine"], row["note"], row["error"]) == (label, note, error)
+    assert [(s["start"], s["end"]) for s in row["sentences"]] == [(0, 24), (25, 50)]
+    assert [s["entailment"] for s in row["sentences"]] == [p and pytest.approx(p) for p in entailments]
+    whole = ["hallucination"] if limit == 20 else []
+    assert [check["check"] for check in row["details"]] == [*whole, "sentence", "sentence"]
+    assert (row["text_entailment"] is None) == (limit < 20), "asked of the whole text alone"
+    if label is not None:
+        assert row["confidence"] == pytest.approx(0.8 if limit == 20 else min(entailments))
 
 
 def test_a_text_in_which_no_sentence_is_found_is_one() -> None:

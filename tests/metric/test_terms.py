@@ -11,22 +11,19 @@ from scorer.metric.triples import Triple
     [
         ("LeBron James scored 24 points.", {"lebron", "james", "scored", "points"}, {"24"}),
         ("the 24-point, Bean's", {"point", "bean"}, {"24"}),
-        ("Alan_Bean", {"alan", "bean"}, set()),
-        ("KOBE Kobe kobe", {"kobe"}, set()),
+        ("Alan_Bean BEAN", {"alan", "bean"}, set()),
         ("Škoda Auto, Nürburgring", {"skoda", "auto", "nurburgring"}, set()),
         ("Straße STRASSE", {"strasse"}, set()),
         ("It was one of the best.", {"best"}, {"1"}),
         ("twenty-five, thirty two and forty", set(), {"25", "32", "40"}),
         ("twenty twenty zero", set(), {"20", "0"}),
         ("nineteen rebounds", {"rebounds"}, {"19"}),
-        ("113 - 107 and 101-98", set(), {"113", "107", "101", "98"}),
         ("1,200 1200 1200.0 01200", set(), {"1200"}),
         ("45.50 45.5", set(), {"45.5"}),
         ("1,20 and 12,3456", set(), {"1", "20", "12", "3456"}),
         ("£20-25", set(), {"20", "25"}),
         ("ﬁfteen ①", set(), {"15", "1"}),
         ("東京 is big", {"東京", "big"}, set()),
-        ("", set(), set()),
         ("... -- !", set(), set()),
     ],
 )
@@ -48,7 +45,4 @@ def test_what_a_fact_is_about() -> None:
     assert fact.subject == {"james", "jones"}
     assert fact.object == {"12"}
     assert fact.said == {"scored", "points"}
-
-
-def test_a_name_of_function_words_keeps_them() -> None:
     assert terms_of_fact(Triple("The Who", "genre", "rock"), "The Who play rock.").subject == {"the", "who"}

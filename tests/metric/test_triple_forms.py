@@ -75,7 +75,6 @@ def test_other_values_are_taken_as_their_arrow_text(value: Any, kind: pa.DataTyp
         ('[{"s": "a", "p": "b", "o": "c", "o": "d"}]', MALFORMED),
         ('[{"subject": "a", "predicate": "b", "object": "\\ud800"}]', MALFORMED),
         ("[[" * 100_000, MALFORMED),
-        ("['a | b | c']", MALFORMED),
     ],
 )
 def test_what_is_in_no_form_is_an_error(text: str, error: str) -> None:
@@ -124,8 +123,6 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
 
     message = refused(text=["t", "t"], triples=["one, two", None]) or ""
     assert message.startswith("malformed_triples 1, no_triples 1: row 0 has 'one, two' in column 'triples'")
-    assert "The Lamb | eatType | pub ++" in message
     assert "--text-column" in (refused(text=pa.nulls(1, pa.string()), triples=["a | b | c"]) or "")
-    assert "'[]'" in (refused(text=["t"], triples=["[]"]) or "")
     assert refused(text=["t", None], triples=["a | b | c", None]) is None
     assert refused(text=pa.array([], pa.string()), triples=pa.array([], pa.string())) is None

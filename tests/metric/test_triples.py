@@ -29,14 +29,9 @@ def structs(rows: list[list[tuple[str | None, ...]] | None], kind: pa.DataType |
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a | b | c", Triple("a", "b", "c")),
         ("a|b|c", Triple("a", "b", "c")),
-        (
-            '  Aarhus Airport |  cityServed | "Aarhus, Denmark" ',
-            Triple("Aarhus Airport", "cityServed", '"Aarhus, Denmark"'),
-        ),
+        ('  Aarhus |  country | "Denmark, Europe" ', Triple("Aarhus", "country", '"Denmark, Europe"')),
         ("AC/DC|x | genre | rock", Triple("AC/DC|x", "genre", "rock")),
-        ("a | b", None),
         ("a | b | c | d", None),
         ("a |  | c", None),
         ("", None),
@@ -53,9 +48,7 @@ def test_a_triple_has_three_parts_that_are_not_blank(text: str, expected: Triple
             "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
             [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
         ),
-        ("eatType[pub],name[The Mill],", [Triple("The Mill", "eatType", "pub")]),
         ("name[The Mill], near[Café Sicilia], near[Café Sicilia]", [Triple("The Mill", "near", "Café Sicilia")] * 2),
-        ("name[The Mill], priceRange[£20-25]", [Triple("The Mill", "priceRange", "£20-25")]),
         ("name[X], food[Fish, Chips]", [Triple("X", "food", "Fish, Chips")]),
         ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
         ("name[The Mill]", []),
@@ -66,7 +59,6 @@ def test_a_triple_has_three_parts_that_are_not_blank(text: str, expected: Triple
         ("name[A], eatType[]", None),
         ("name[A], eatType[pub] and more", None),
         ("name[A, eatType[pub]", None),
-        ("inform(name=A)", None),
     ],
 )
 def test_meaning_representations(text: str, expected: list[Triple] | None) -> None:
@@ -85,13 +77,8 @@ def test_slices_nulls_and_list_layouts(kind: pa.DataType | None) -> None:
         [("x", "y", "z")],
     ]
     parsed = from_lists(structs(rows, kind).slice(1, 5))
-    assert list(iterate(parsed)) == [
-        [],
-        [],
-        [Triple("a", "b", "c"), Triple("d", "e", "f"), Triple("a", "b", "c")],
-        [],
-        [],
-    ]
+    a, d = Triple("a", "b", "c"), Triple("d", "e", "f")
+    assert list(iterate(parsed)) == [[], [], [a, d, a], [], []]
     assert parsed.errors == {0: NO_TRIPLES, 3: MALFORMED, 4: MALFORMED}
     assert len(parsed.distinct) == len(set(parsed.distinct))
 
