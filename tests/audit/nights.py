@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 from typer.testing import CliRunner
 
+from scorer.audit import AuditOptions, Document, audit
 from scorer.commands import app
-from tests.scored_outputs import SIGNATURE, finish, scored
-
-__all__ = ["SIGNATURE", "command", "night", "row", "table"]
+from scorer.metric.inputs import ColumnNames
+from tests.scored_outputs import SIGNATURE as SIGNATURE
+from tests.scored_outputs import finish, scored
 
 Row = dict[str, Any]
 
@@ -33,8 +34,6 @@ def row(
 
 def table(rows: Sequence[Row], triples: str = "struct", prefix: str = "") -> pa.Table:
     """Rows with the output columns. ``triples``: ``struct``, ``strings`` or ``mr``, how the facts are spelled."""
-    from scorer.metric.inputs import ColumnNames
-
     struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
     own = {"text", "facts", "said", "subject", "error"}
     columns: dict[str, Any] = {name: [r[name] for r in rows] for name in (rows[0] if rows else {}) if name not in own}
@@ -63,6 +62,19 @@ def night(out: Path, rows: Sequence[Row], *, shards: int = 1, triples: str = "st
     size = -(-len(whole) // shards) or 1
     parts = {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}
     return finish(out, parts, **more)
+
+
+def compared(folder: Path, before: Sequence[Row], after: Sequence[Row], **options: Any) -> Document:
+    """The audit of a night against the one before, both with their rows in ``folder``."""
+    baseline, out = (night(folder / name, rows) for name, rows in (("before", before), ("after", after)))
+    return audit(out, AuditOptions(baseline=baseline, **options))
+
+
+def gates_file(folder: Path, *gates: str) -> Path:
+    """A file of gates, each as its lines below ``[[gates]]``."""
+    path = folder / "gates.toml"
+    path.write_text("".join(f"[[gates]]\n{gate}\n" for gate in gates))
+    return path
 
 
 def command(*arguments: object, code: int = 0) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +12,7 @@ import pytest
 
 from scorer.audit.document import Document
 from scorer.system.codec import decode
-from tests.audit.nights import SIGNATURE, command, night, row
+from tests.audit.nights import SIGNATURE, command, gates_file, night, row
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,6 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = command("audit", nights[1], "--baseline", nights[0]).stdout
     assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail. system=")
-    assert "\nrows: 90 in, 90 " in text
     assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
     assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
     assert SIGNATURE in text
@@ -38,23 +36,18 @@ def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
 
 
 def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    gates, xml = tmp_path / "gates.toml", tmp_path / "junit.xml"
-    gates.write_text(
-        '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.10\n'
-        '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nby = ["system"]\n'
-        '[[gates]]\nmetric = "error_rate"\nfail = 0\nmin_rows = 1000\n'
+    xml = tmp_path / "junit.xml"
+    gates = gates_file(
+        tmp_path,
+        'metric = "not_ok_rate"\nwarn = 0.05\nfail = 0.10',
+        'metric = "not_ok_rate"\nwarn = 0.1\nby = ["system"]',
+        'metric = "error_rate"\nfail = 0\nmin_rows = 1000',
     )
     result = command("audit", nights[1], "--gates", gates, "--junit", xml, code=1)
     assert "scorer: 1 of 4 gates failed" in result.stderr
     assert result.stdout.startswith("FAIL")
-    suite = ElementTree.parse(xml).getroot().find("testsuite")
-    assert suite is not None
-    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "4",
-        "failures": "1",
-        "errors": "0",
-        "skipped": "1",
-    }
+    suite = ElementTree.parse(xml).getroot()[0]
+    assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["4", "1", "0", "1"]
     cases = [(case.get("classname"), [child.tag for child in case]) for case in suite]
     assert cases == [
         ("audit.all rows", ["failure"]),
@@ -62,10 +55,9 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
         ("audit.system=a&<", ["system-out"]),
         ("audit.all rows", ["skipped"]),
     ]
-    failure = suite[0].find("failure")
-    assert failure is not None
-    assert failure.text == "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
-    gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2\n')
+    expected = "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
+    assert suite[0][0].text == expected
+    gates_file(tmp_path, 'metric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2')
     assert command("audit", nights[1], "--gates", gates).stdout.startswith("WARN")
 
 
@@ -79,7 +71,7 @@ def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
     document = decode(command("audit", nights[1], "--history", file, "--json").stdout.encode(), Document, "--json")
     assert pq.read_table(file).equals(once)
     assert once["night"].to_pylist() == ["2026-01-01T03:00:00+00:00"] * 3 + ["2026-01-02T03:00:00+00:00"] * 3
-    assert [json.loads(group) for group in once["group"].to_pylist()][:1] == [{}]
+    assert json.loads(once["group"][0].as_py()) == {}
     assert once["not_ok_rate"].to_pylist()[::3] == [0.2, pytest.approx(10 / 90)]
     assert [line.night for line in document.history] == once["night"].to_pylist()
     command("audit", nights[0], "--history", file)  # an earlier night audited again stays in its place
@@ -99,9 +91,8 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
         (same_size, "cannot be read as Parquet"),
     ):
         for arguments in ((out,), (nights[1], "--baseline", out)):
-            result = command("audit", *arguments, code=2)
-            assert re.search(message, result.stderr)
-            assert len(result.stderr.strip().splitlines()) == 1
+            said = command("audit", *arguments, code=2).stderr
+            assert message in said and len(said.strip().splitlines()) == 1
 
 
 def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -110,12 +101,3 @@ def test_unknown_columns_and_signatures_that_differ(nights: tuple[Path, Path], t
     assert "prec: int8 → fp32" in command("audit", nights[0], "--baseline", other, code=2).stderr
     assert "scored differently: prec" in command("audit", nights[0], "--baseline", other, "--across-signatures").stdout
     assert "cannot group rows" in command("audit", nights[0], "--by", "triples", code=2).stderr
-
-
-def test_a_terminal_is_not_obeyed_by_data(tmp_path: Path) -> None:
-    hostile = "\x1b[2J\x1b]0;t\x07\u202e[bold]x"
-    out = night(tmp_path / "out", [row(f"t{i}", [(hostile, 0.1)], system=hostile) for i in range(40)])
-    shown = command("audit", out).stdout
-    assert not set(shown) & set("\x1b\x07\u202e\x00")
-    assert "[bold]x" in shown
-    assert json.loads(command("audit", out, "--json").stdout)["groups"][1]["group"] == {"system": hostile}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,12 +15,12 @@ from scorer.errors import SchemaError
 from scorer.scoring.rates_file import RatesFile, SavedClass, SavedRate, labels_digest
 from scorer.system.codec import decode, encode
 from scorer.system.formats import AUDIT_SCHEMA
-from tests.audit.nights import SIGNATURE, night, row
+from tests.audit.nights import SIGNATURE, gates_file, night, row
 from tests.audit.report.documents import FIXTURE
+from tests.conftest import ROOT
 from tests.stored_values import values_of
 
 KINDS = [kind for kind in vars(document).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 
 
 def keys(value: Any, where: str = "document") -> set[str]:
@@ -38,23 +37,16 @@ def keys(value: Any, where: str = "document") -> set[str]:
 def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     """Audits that between them fill every key: alone, against a night, across signatures, with gates and history."""
     folder = tmp_path_factory.mktemp("documents")
-    rows = [
-        row(f"t{i}" if i else "", [("food", 0.1), ("area", 0.9)], 0.2 if i % 3 else 0.9, system="ab"[i % 2], n=i % 2)
-        for i in range(60)
-    ]
+    facts = [("food", 0.1), ("area", 0.9)]
+    rows = [row(f"t{i}" if i else "", facts, 0.2 if i % 3 else 0.9, system="ab"[i % 2], n=i % 2) for i in range(60)]
     rows += [row(None, system=None, n=None), row("x", error="too_long:omission", system="a", n=0)]
     other = [{**one, "facts": [("food", 0.9), ("area", 0.9)]} for one in rows[:30]] + rows[40:]
     before = night(folder / "before", rows, finished="2026-01-01T03:00:00+00:00")
-    tonight = night(
-        folder / "tonight",
-        [*rows[5:], row("new", [("food", 0.1)], system="c", n=3)],
-        finished="2026-01-02T03:00:00+00:00",
-    )
+    changed = [*rows[5:], row("new", [("food", 0.1)], system="c", n=3)]
+    tonight = night(folder / "tonight", changed, finished="2026-01-02T03:00:00+00:00")
     flipped = night(folder / "flipped", other, by_predicate={"food": {"template": 9}, "area": {"backoff": 3}})
-    signature = SIGNATURE.replace("metric:1", "metric:2")
-    across = night(folder / "across", other, signature=signature)
-    gates = folder / "gates.toml"
-    gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
+    across = night(folder / "across", other, signature=SIGNATURE.replace("metric:1", "metric:2"))
+    gates = gates_file(folder, 'metric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
     saved = SavedRate(rate="not_ok_rate", group="a", rows=30, labels=9, metric=0.4, value=0.5, low=0.3, high=0.7,
                       bounds=None, classes=(SavedClass(predicted=True, value=0.5, size=9.0, labels=9),))  # fmt: skip
     rates = folder / "rates.json"
@@ -92,5 +84,5 @@ def test_the_fixture_is_read_and_written_again() -> None:
 
 
 def test_the_page_names_every_key() -> None:
-    named = set(re.findall(r"`([a-z_]+)`", PAGE.read_text(encoding="utf-8")))
+    named = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")))
     assert not {f"{kind.__name__}.{key}" for kind in KINDS for key in kind.__struct_encode_fields__ if key not in named}

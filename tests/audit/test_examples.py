@@ -9,8 +9,8 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from tests.audit.nights import Row, night, row
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ("a", "b", "c")
 
 
@@ -29,9 +29,15 @@ def rows(bad: int, name: str) -> list[Row]:
     ]
 
 
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("nights")
+    return [night(folder / name, rows(bad, name)) for name, bad in (("before", 12), ("after", 26), ("same", 12))]
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/audit.md", "docs/nightly.md"])
-def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Path) -> None:
-    before, after = night(tmp_path / "before", rows(12, "before")), night(tmp_path / "after", rows(26, "after"))
+def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, nights: list[Path], tmp_path: Path) -> None:
+    before, after, same = nights
     files = []
     for number, text in enumerate(examples(page)):
         files.append(tmp_path / f"{number}.toml")
@@ -40,7 +46,6 @@ def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Pat
     document = audit(after, AuditOptions(baseline=before, gates=tuple(files)))
     (failed,) = [gate for gate in document.gates if gate.status == "fail"]
     assert (failed.group, failed.value) == ({"system": "a"}, pytest.approx(14 / 120))
-    same = night(tmp_path / "same", rows(12, "same"))
     document = audit(same, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))
     assert document.status == "pass"
     assert not document.checked.nothing_checked

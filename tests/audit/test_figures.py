@@ -25,17 +25,9 @@ def made(rng: np.random.Generator, n: int) -> list[Row]:
         facts = [(str(rng.choice(PREDICATES)), float(rng.beta(3, 0.5))) for _ in range(rng.integers(1, 12))]
         text = ["", "   "][i % 2] if i % 17 == 0 else None if i % 29 == 0 else "word " * int(rng.integers(1, 300))
         error = "too_long:omission" if i % 31 == 0 and text else None
-        rows.append(
-            row(
-                text, facts, float(rng.beta(3, 0.5)), f"S{i % 40}", error, system=f"s{i % 3}", seen=bool(i % 2), k=i % 4
-            )
-        )
+        groups = {"system": f"s{i % 3}", "seen": bool(i % 2), "k": i % 4}
+        rows.append(row(text, facts, float(rng.beta(3, 0.5)), f"S{i % 40}", error, **groups))
     return rows
-
-
-@pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return made(np.random.default_rng(5), 310)
 
 
 def naive(out: Path, kind: str, errors: str, group: dict[str, Any]) -> dict[str, Any]:
@@ -79,8 +71,8 @@ def naive(out: Path, kind: str, errors: str, group: dict[str, Any]) -> dict[str,
 
 
 @pytest.mark.parametrize(("kind", "errors"), [("struct", "not-ok"), ("strings", "excluded"), ("mr", "not-ok")])
-def test_every_figure_of_every_group(tmp_path: Path, rows: list[Row], kind: str, errors: Any) -> None:
-    out = night(tmp_path / "out", rows, shards=3, triples=kind)
+def test_every_figure_of_every_group(tmp_path: Path, kind: str, errors: Any) -> None:
+    out = night(tmp_path / "out", made(np.random.default_rng(5), 310), shards=3, triples=kind)
     by = (("system",), ("k", "seen"))
     document = audit(out, AuditOptions(by=by, errors=errors))
     assert len(document.groups) == 1 + 3 + 4  # k and seen go together: i % 4 says i % 2
@@ -94,10 +86,8 @@ def test_every_figure_of_every_group(tmp_path: Path, rows: list[Row], kind: str,
             assert getattr(figures, key) == right[key]
         assert {name: (figures.rates[name].count, figures.rates[name].n) for name in RATES} == right["rates"]
         assert figures.rates["not_ok_rate"].n == figures.labels["OK"].n
-        assert figures.rough == {
-            "OK": right["fine"]["OK"],
-            "not_OK": sum(right["fine"].values()) - right["fine"]["OK"],
-        }
+        fine = right["fine"]
+        assert figures.rough == {"OK": fine["OK"], "not_OK": sum(fine.values()) - fine["OK"]}
         found = {p.predicate: [p.omission.n, p.omission.count] for p in figures.predicates}
         assert found == right["predicates"]
         assert figures.confidence.n == len(right["confidence"])
@@ -136,17 +126,9 @@ def test_worst_rows_are_the_least_certain_each_key_once(tmp_path: Path) -> None:
     }
     first = worst[0]
     assert (first.file, first.row, first.clipped, first.note) == ("part-0.parquet", 7, False, None)
-    assert first.facts == [
-        FactShown(
-            subject="S7",
-            predicate="food",
-            object="o0",
-            sentence="The food of S7 is o0.",
-            entailment=pytest.approx(0.33),
-            omitted=True,
-        )
-    ]
-    assert audit(tmp_path / "out", AuditOptions(worst=0)).worst == []
+    fact = FactShown(subject="S7", predicate="food", object="o0", sentence="The food of S7 is o0.",
+                     entailment=pytest.approx(0.33), omitted=True)  # fmt: skip
+    assert first.facts == [fact]
 
 
 def test_an_output_without_rows(tmp_path: Path) -> None:
@@ -178,7 +160,4 @@ def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Pa
 def test_long_texts_and_many_facts_are_clipped(tmp_path: Path) -> None:
     rows = [row("long " * 5000, [("p" * 3000, 0.1)] * 300)]
     worst = audit(night(tmp_path / "out", rows)).worst
-    assert len(worst) == 1
-    assert worst[0].clipped
-    assert len(worst[0].text or "") == 4000
-    assert len(worst[0].facts or []) == 100
+    assert [(one.clipped, len(one.text), len(one.facts)) for one in worst] == [(True, 4000, 100)]

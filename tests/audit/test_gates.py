@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
 from scorer.audit.rules import METRICS
 from scorer.errors import UsageError
-from tests.audit.nights import Row, night, row
+from tests.audit.nights import Row, compared, gates_file, night, row
+from tests.conftest import ROOT
 
 
 def rows(bad: int, n: int, system: str, start: int = 0, **more: Any) -> list[Row]:
@@ -31,37 +34,34 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return night(folder / "before", before), night(folder / "after", after, by_predicate=counted)
 
 
-def gate(nights: tuple[Path, Path], tmp_path: Path, text: str, baseline: bool = True) -> list[Gate]:
-    path = tmp_path / "gates.toml"
-    path.write_text(text)
-    return audit(nights[1], AuditOptions(baseline=nights[0] if baseline else None, gates=(path,))).gates
+def judged(nights: tuple[Path, Path], tmp_path: Path, *gates: str, baseline: bool = True) -> list[Gate]:
+    file = gates_file(tmp_path, *gates)
+    return audit(nights[1], AuditOptions(baseline=nights[0] if baseline else None, gates=(file,))).gates
 
 
 def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     limits = {"mean_confidence": "0.01"}
-    text = "\n".join(f'[[gates]]\nmetric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS)
-    found = {one.metric: one for one in gate(nights, tmp_path, text)}
+    gates = [f'metric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS]
+    document = audit(nights[1], AuditOptions(baseline=nights[0], gates=(gates_file(tmp_path, *gates),)))
+    found = {one.metric: one for one in document.gates}
     assert set(found) == set(METRICS)
     for name in ("unsupported_numbers_rate", "added_unsupported_numbers_rate"):
         assert found.pop(name).reason == "the run did not look for unsupported numbers (--check-numbers)"
-    change = audit(nights[1], AuditOptions(baseline=nights[0])).groups[0]
-    assert change.change is not None
-    right = {name: one.added.value for name, one in change.change.added_rates.items()} | {
-        name: rate.value for name, rate in change.rates.items()
+    group = document.groups[0]
+    right = {name: one.added.value for name, one in group.change.added_rates.items()} | {
+        name: rate.value for name, rate in group.rates.items()
     }
-    right |= {"mean_confidence": change.confidence.mean, "backoff_rate": 60 / 210}
-    right |= {"label_flips": 0.0, "psi_confidence": change.change.confidence.psi}
+    right |= {"mean_confidence": group.confidence.mean, "backoff_rate": 60 / 210}
+    right |= {"label_flips": 0.0, "psi_confidence": group.change.confidence.psi}
     del right["unsupported_numbers_rate"], right["added_unsupported_numbers_rate"]
     assert {name: one.value for name, one in found.items()} == right
     assert right["not_ok_rate"] == pytest.approx(65 / 210)
-    assert right["error_rate"] == pytest.approx(1 / 210)
-    assert right["empty_rate"] == pytest.approx(1 / 210)
+    assert right["error_rate"] == right["empty_rate"] == pytest.approx(1 / 210)
     ringing = {name for name, one in found.items() if one.status == "warn"}
     quiet = {"label_flips", "hallucination_rate", "mean_confidence", "added_hallucination_rate", "added_error_rate"}
     assert ringing == set(found) - quiet - {"psi_confidence"}
     assert found["psi_confidence"].status == "silent"  # 210 rows are too few to judge it
-    for name in ("not_ok_rate", "backoff_rate"):
-        assert found[name].low is not None
+    assert found["not_ok_rate"].low is not None and found["backoff_rate"].low is not None
 
 
 def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -77,81 +77,114 @@ def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp
         ("mean_confidence", "warn = 0.4", "pass"),
         ("label_flips", "fail = 0", "silent"),  # no row of b is in both nights
     ]
-    text = '[[gates]]\nmetric = "{}"\ngroup = {{ system = "b" }}\n{}\n'
-    found = gate(nights, tmp_path, "".join(text.format(metric, limits) for metric, limits, _ in expected))
+    of_b = [f'metric = "{metric}"\ngroup = {{ system = "b" }}\n{limits}' for metric, limits, _ in expected]
+    *found, everywhere = judged(nights, tmp_path, *of_b, 'metric = "label_flips"\nfail = 0')
     assert [one.status for one in found] == [status for *_, status in expected]
-    (everywhere,) = gate(nights, tmp_path, '[[gates]]\nmetric = "label_flips"\nfail = 0')
     assert everywhere.status == "pass"
 
 
 def test_a_value_equal_to_a_threshold_passes_whatever_the_rounding(tmp_path: Path) -> None:
     assert 28 / 100 - 20 / 100 > 0.08  # as floats go
-    outs = night(tmp_path / "before", rows(20, 100, "a")), night(tmp_path / "after", rows(28, 100, "a", 500))
-    text = '[[gates]]\nmetric = "not_ok_rate"\nagainst = "baseline"\nfail = {}'
-    assert gate(outs, tmp_path, text.format(0.08))[0].status == "pass"
-    assert gate(outs, tmp_path, text.format(0.0799))[0].status == "fail"
+    gate = 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = {}'
+    file = gates_file(tmp_path, gate.format(0.08), gate.format(0.0799))
+    document = compared(tmp_path, rows(20, 100, "a"), rows(28, 100, "a", 500), gates=(file,))
+    assert [one.status for one in document.gates] == ["pass", "fail"]
 
 
 def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    text = '[[gates]]\nmetric = "{}"\nby = ["system"]\nagainst = "baseline"\n{}'
-    a, b, c = gate(nights, tmp_path, text.format("not_ok_rate", "warn = 0.1\nfail = 0.29"))
-    assert [one.status for one in (a, b, c)] == ["pass", "fail", "pass"]
+    gates = [
+        f'metric = "{metric}"\nby = ["system"]\nagainst = "baseline"\n{limits}'
+        for metric, limits in (
+            ("not_ok_rate", "warn = 0.1\nfail = 0.29"),
+            ("mean_confidence", "warn = 0.1\nfail = 0.2"),
+            ("mean_confidence", "warn = -0.1\nfail = -0.2"),
+            ("backoff_rate", "warn = 0"),
+        )
+    ]
+    found = judged(nights, tmp_path, *gates)
+    b, confidence, same, backoff = found[1::3]
+    assert [one.status for one in found[:9]] == ["pass", "fail", "pass", "pass", "warn", "pass", "pass", "warn", "pass"]
     assert (b.value, b.before, b.now) == (pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.5))
     assert b.message.startswith("system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95% interval +")
-    assert b.message.endswith("(warn above +10.0 points, fail above +29.0 points)")
-    for limits in ("warn = 0.1\nfail = 0.2", "warn = -0.1\nfail = -0.2"):
-        a, b, c = gate(nights, tmp_path, text.format("mean_confidence", limits))
-        assert [one.status for one in (a, b, c)] == ["pass", "warn", "pass"]
-        assert b.value == pytest.approx(-0.18)
-    (_, b, _) = gate(nights, tmp_path, text.format("backoff_rate", "warn = 0"))
-    assert (b.status, b.value, b.reason) == ("fail", None, "the baseline has no such figure")
+    assert confidence.value == same.value == pytest.approx(-0.18)
+    assert (backoff.status, backoff.value, backoff.reason) == ("fail", None, "the baseline has no such figure")
 
 
 def test_groups_by_values_of_any_type_and_several_columns(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    text = '[[gates]]\nmetric = "not_ok_rate"\nfail = 0\ngroup = { n = 10, system = "c" }'
-    (one,) = gate(nights, tmp_path, text, baseline=False)
+    gate = 'metric = "not_ok_rate"\nfail = 0\n'
+    one, *by = judged(nights, tmp_path, gate + 'group = { n = 10, system = "c" }', gate + 'by = ["n", "system"]')
     assert (one.rows, one.status, one.value) == (10, "fail", 0.5)
     assert one.group == {"n": "10", "system": "c"}
-    by = gate(nights, tmp_path, '[[gates]]\nmetric = "not_ok_rate"\nfail = 0\nby = ["n", "system"]', baseline=False)
     assert [one.group for one in by] == [{"n": "10", "system": "c"}, *({"n": "100", "system": s} for s in "ab")]
 
 
 def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    path, more = tmp_path / "a.toml", tmp_path / "b.toml"
-    path.write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1')
-    more.write_text('[[gates]]\nmetric = "error_rate"\nfail = 0.0')
-    assert audit(nights[1]).status == "pass"
-    assert audit(nights[1], AuditOptions(gates=(path,))).status == "warn"
-    document = audit(nights[1], AuditOptions(gates=(path, more)))
+    (tmp_path / "more").mkdir()
+    warns = gates_file(tmp_path, 'metric = "not_ok_rate"\nwarn = 0.1')
+    fails = gates_file(tmp_path / "more", 'metric = "error_rate"\nfail = 0.0')
+    assert audit(nights[1], AuditOptions(gates=(warns,))).status == "warn"
+    document = audit(nights[1], AuditOptions(gates=(warns, fails)))
     assert document.status == "fail"
-    assert [(c.kind, c.severity) for c in document.callouts] == [
-        ("gate", "fail"),
-        ("gate", "warn"),
-        ("errors", "info"),
-    ]
+    said = [(c.kind, c.severity) for c in document.callouts]
+    assert said == [("gate", "fail"), ("gate", "warn"), ("errors", "info")]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("gate", "message"),
     [
-        ('[[gates]]\nmetric = "ser"\nwarn = 1', r"unknown metric 'ser'; the metrics are .*psi_confidence"),
-        ('[[gates]]\nmetric = "not_ok_rate"', "neither warn nor fail"),
-        ('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.2\nfail = 0.1', "is only reached after"),
-        ('[gates]\nmetric = "not_ok_rate"', r"no \[\[gates\]\] table"),
-        ('[[gate]]\nmetric = "not_ok_rate"', "unknown table 'gate'"),
+        ('metric = "not_ok_rate"\nwarn = 0.9\nby = ["sytem"]', r"no column 'sytem'; .*system"),
         (
-            '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.9\nby = ["sytem"]',
-            r"no column 'sytem'; .*system",
-        ),
-        (
-            '[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.9\ngroup = { system = "x" }',
+            'metric = "not_ok_rate"\nwarn = 0.9\ngroup = { system = "x" }',
             r"no rows where system=x; there is system=a; ",
         ),
-        ('[[gates]]\nmetric = "label_flips"\nwarn = 1', "pass it with --baseline"),
+        ('metric = "label_flips"\nwarn = 1', "pass it with --baseline"),
     ],
 )
-def test_what_cannot_be_meant_is_said(nights: tuple[Path, Path], tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
-        gate(nights, tmp_path, text, baseline=False)
-    assert caught.value.exit_code == 2
-    assert "\n" not in str(caught.value)
+def test_a_gate_that_fits_no_row_is_refused(nights: tuple[Path, Path], tmp_path: Path, gate: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        judged(nights, tmp_path, gate, baseline=False)
+
+
+def spread(wrong: int, n: int, first: int = 0) -> list[Row]:
+    """Rows of five systems of which every ``n // wrong``-th is wrong."""
+    bad = set(np.linspace(0, n - 1, wrong).astype(int).tolist())
+    return [row(f"t{first + i}", [("food", 0.1 if i in bad else 0.9)], system=f"s{i % 5}") for i in range(n)]
+
+
+def test_the_gates_of_the_readme_fail_when_all_rewritten_rows_are_wrong(tmp_path: Path) -> None:
+    found = re.search(r"```toml\n(\[\[gates\]\].*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "gates.toml").write_text(found[1])
+    before = spread(300, 3000)
+    after = spread(60, 60, first=20_000) + before[60:]
+    document = compared(tmp_path, before, after, gates=(tmp_path / "gates.toml",))
+    assert document.baseline_changes.added == 60
+    failed = {gate.metric for gate in document.gates if gate.status == "fail"}
+    assert failed == {"added_not_ok_rate"}, "the rate over all rows hides it"
+
+
+ADDED = 'metric = "added_not_ok_rate"\n'
+
+
+def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
+    same = spread(0, 400)
+    expected = [
+        ("fail = 0.1", 0.3, None, "fail"),
+        ('against = "baseline"\nfail = 0.1', 0.28, 0.02, "fail"),
+        ('against = "removed"\nfail = 0.1', 0.2, 0.1, "fail"),
+        # With both thresholds both must say so.
+        ('against = "removed"\nfail = 0.1\nfail_p = 0.001', 0.2, 0.1, "fail"),
+        ('against = "removed"\nfail = 0.3\nfail_p = 0.001', 0.2, 0.1, "pass"),
+        ('against = "removed"\nfail = 0.1\nfail_p = 1e-9', 0.2, 0.1, "pass"),
+    ]
+    file = gates_file(tmp_path, *(ADDED + gate for gate, *_ in expected))
+    document = compared(tmp_path, same + spread(10, 100, 1000), same + spread(30, 100, 5000), gates=(file,))
+    found = [(gate.value, gate.before, gate.status, gate.rows) for gate in document.gates]
+    assert found == [(pytest.approx(value), before, status, 100) for _, value, before, status in expected]
+
+
+def test_where_almost_nothing_was_removed_the_baseline_is_compared(tmp_path: Path) -> None:
+    same = spread(40, 400)
+    file = gates_file(tmp_path, ADDED + 'against = "removed"\nfail_p = 0.001')
+    (found,) = compared(tmp_path, same, same + spread(30, 100, 5000), gates=(file,)).gates
+    assert (found.before, found.status) == (pytest.approx(0.1), "fail")
+    assert "against the baseline" in found.message

@@ -18,12 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from scorer.audit import AuditOptions, audit
 from scorer.audit.rules import load_gates
 from scorer.commands import app
 from tests.audit.nights import night, row
 from tests.bundles import RESTAURANTS, make_bundle
+from tests.conftest import ROOT
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 PAGE = (DOCS / "nightly.md").read_text(encoding="utf-8")
 
 
@@ -38,35 +40,30 @@ def block(language: str, word: str) -> str:
     return found
 
 
-STUB = """#!{shell}
-cd "$D2T_HOME"
-exec {python} -m scorer "$@"
-"""
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A /srv/d2t of its own, with the script, a clock that can be set, and the data of a first night."""
     for folder in ("data", "venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "nightly.sh").write_text(block("sh", "nights/passed"))
-    for name, content in (
-        ("scorer", STUB.format(shell="/bin/sh", python=sys.executable)),
-        ("date", '#!/bin/sh\nprintf "%s\\n" "$TODAY"\n'),
-    ):
-        (tmp_path / "venv" / "bin" / name).write_text(content)
-        (tmp_path / "venv" / "bin" / name).chmod(0o755)
+    program(tmp_path / "venv/bin/scorer", f'cd "$D2T_HOME"\nexec {sys.executable} -m scorer "$@"')
+    program(tmp_path / "venv/bin/date", 'echo "$TODAY"')
     (tmp_path / "templates.json").write_text('{"food": "<subject> serves <object> food."}')
     (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nfail = 0.5\n')
     (tmp_path / "changes.toml").write_text('[[gates]]\nmetric = "label_flips"\nfail = 0\n')
     return tmp_path
 
 
+def program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
     triples = [["The Mill | food | French"]] * len(texts)
     pq.write_table(pa.table({"triples": triples, "text": texts}), home / "data" / "a.parquet")
-    environment = os.environ | {"D2T_HOME": str(home), "BUNDLE": str(RESTAURANTS), "TODAY": date}
-    environment["PYTHONPATH"] = str(DOCS.parent)
+    changes = {"D2T_HOME": str(home), "BUNDLE": str(RESTAURANTS), "TODAY": date, "PYTHONPATH": str(ROOT)}
+    environment = os.environ | changes
     return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -96,10 +93,8 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     if shutil.which("jq") is None:
         pytest.skip("jq is not installed")
     page = block("sh", "SLACK_WEBHOOK").replace("/srv/d2t", str(tmp_path))
-    (tmp_path / "curl").write_text(f"#!/bin/sh\nprintf '%s ' \"$@\" > {tmp_path}/called\ncat > {tmp_path}/sent\n")
-    (tmp_path / "date").write_text("#!/bin/sh\necho 2026-01-02\n")
-    for name in ("curl", "date"):
-        (tmp_path / name).chmod(0o755)
+    program(tmp_path / "curl", f"printf '%s ' \"$@\" > {tmp_path}/called\ncat > {tmp_path}/sent")
+    program(tmp_path / "date", "echo 2026-01-02")
     night = tmp_path / "nights" / "2026-01-02"
     night.mkdir(parents=True)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLACK_WEBHOOK": "https://example.org/hook"}
@@ -112,8 +107,7 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
             "The nightly audit ended with exit code 2. Its last messages:\nline 2\nline 3\nthe reason\n",
         ),
     ):
-        (tmp_path / "nightly.sh").write_text(f"#!/bin/sh\n{lines}\n")
-        (tmp_path / "nightly.sh").chmod(0o755)
+        program(tmp_path / "nightly.sh", lines)
         (tmp_path / "sent").unlink(missing_ok=True)
         done = subprocess.run(["sh", "-c", page], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
@@ -138,7 +132,10 @@ def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_dagster_asset() -> None:
     dagster = pytest.importorskip("dagster", reason="Dagster is not installed")
-    definitions = load(block("python", "dagster"))["defs"]
+    names: dict[str, Any] = {"__name__": "loaded"}
+    # Not with the __future__ imports of this file: annotations are objects there, as in a file of the example alone.
+    exec(compile(block("python", "dagster"), "nightly.md", "exec", dont_inherit=True), names)
+    definitions = names["defs"]
     dagster.Definitions.validate_loadable(definitions)
     graph = definitions.resolve_asset_graph()
     assert {key.to_user_string() for key in graph.get_all_asset_keys()} == {"scored"}
@@ -148,26 +145,11 @@ def test_the_dagster_asset() -> None:
 @pytest.mark.slow
 def test_the_query_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
-    make_nights(tmp_path, monkeypatch)
-    (query,) = re.findall(r'duckdb -c "(.*?)"\n', (DOCS / "audit.md").read_text(encoding="utf-8"))
-    assert [line[1:] for line in duckdb.sql(query.replace('\\"', '"')).fetchall()] == [(6, 0.5)]
-
-
-def make_nights(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two small nights and a history, below the present folder."""
-    from scorer.audit import AuditOptions, audit
-
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(tmp_path)
     rows = [row(f"t{i}", [("food", 0.9 if i < 3 else 0.1)], system="ab"[i // 3]) for i in range(6)]
     audit(night(Path("nights/2026-01-01"), rows), AuditOptions(history=Path("history.parquet")))
-    night(Path("nights/2026-01-02"), [*rows[:5], {**rows[5], "facts": [("food", 0.9)]}])
-
-
-def load(code: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "loaded"}
-    # Not with the __future__ imports of this file: annotations are objects there, as in a file of the example alone.
-    exec(compile(code, "nightly.md", "exec", dont_inherit=True), names)
-    return names
+    (query,) = re.findall(r'duckdb -c "(.*?)"\n', (DOCS / "audit.md").read_text(encoding="utf-8"))
+    assert [line[1:] for line in duckdb.sql(query.replace('\\"', '"')).fetchall()] == [(6, 0.5)]
 
 
 def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +169,5 @@ def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, m
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.output
     assert "can fire     all rows: error_rate" in result.stdout
-    assert {rule.metric for rule in load_gates([tmp_path / "gates.toml", tmp_path / "changes.toml"])} >= {
-        "error_rate",
-        "label_flips",
-    }
+    found = {rule.metric for rule in load_gates([tmp_path / "gates.toml", tmp_path / "changes.toml"])}
+    assert {"error_rate", "label_flips"} <= found

@@ -14,9 +14,10 @@ from scorer.audit import AuditOptions, Document, audit
 from scorer.audit.report import MOST_LINES, markdown, metrics
 from scorer.audit.report.content import MOST_GROUPS
 from scorer.audit.report.escapes import UNSEEN
-from tests.audit.nights import command, night, row
+from tests.audit.nights import command, gates_file, night, row
 from tests.audit.report.hostile import TEXTS
 
+SHOWN = {"text", "code_inline", "softbreak", "text_special", "strong_open", "strong_close"}
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\.)*)"')
 
@@ -35,11 +36,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     fails; one failing row is new at the end."""
     folder = tmp_path_factory.mktemp("pipelines")
     same = [good("A"), good("B"), bad("C")]
-    before = night(
-        folder / "before", [*same, good("D"), bad("E"), good("F"), good("G")], finished="2026-01-01T03:00:00+00:00"
-    )
+    before = [*same, good("D"), bad("E"), good("F"), good("G")]
     now = [*same, bad("D"), good("E"), bad("F", "F |new| <b>*text*</b>\n# x"), bad("H"), bad("I")]
-    return before, night(folder / "now", now, finished="2026-01-02T03:00:00+00:00")
+    return night(folder / "before", before), night(folder / "now", now, finished="2026-01-02T03:00:00+00:00")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,6 @@ def document(outputs: tuple[Path, Path]) -> Document:
 
 def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Document) -> None:
     worse = document.worse
-    assert worse is not None
     assert (worse.flipped, worse.added_failing) == (1, 3)
     found = {one.now.row: (one.why, one.before, one.text_before) for one in worse.rows}
     assert found == {
@@ -62,10 +60,7 @@ def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Docum
 
 
 def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Path, Path], tmp_path: Path) -> None:
-    gates = tmp_path / "gates.toml"
-    gates.write_text(
-        '[[gates]]\nmetric = "not_ok_rate"\nfail = 0.1\n' + '[[gates]]\nmetric = "error_rate"\nfail = 0.99\n' * 40
-    )
+    gates = gates_file(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1', *['metric = "error_rate"\nfail = 0.99'] * 40)
     files = [str(tmp_path / name) for name in ("s.md", "m.prom")]
     options = ("--baseline", outputs[0], "--gates", gates, "--summary", files[0], "--metrics", files[1])
     command("audit", outputs[1], *options, code=1)
@@ -80,7 +75,6 @@ def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Pat
 def told(text: str, document: Document) -> Document:
     """The document with ``text`` wherever the summary shows a text."""
     worse, group = document.worse, document.groups[0]
-    assert worse is not None
     rows = [replace(one, text_before=text, now=replace(one.now, file=text, text="now " + text)) for one in worse.rows]
     callouts = [replace(document.callouts[0], severity="warn", kind="drift", message=text)]
     groups = [group, replace(group, group={"system": text})]
@@ -94,14 +88,7 @@ def told(text: str, document: Document) -> Document:
 def test_a_summary_shows_no_link_and_nothing_unseen(document: Document, hostile: str) -> None:
     tokens = MarkdownIt().enable("table").parse(markdown(told(hostile, document)))
     inner = [one for token in tokens for one in token.children or ()]
-    assert {one.type for one in inner} <= {
-        "text",
-        "code_inline",
-        "softbreak",
-        "text_special",
-        "strong_open",
-        "strong_close",
-    }
+    assert {one.type for one in inner} <= SHOWN
     said = "".join(" " if one.type == "code_inline" else one.content for one in inner)
     assert not re.search(r"://|www\.|@", said)
     assert not UNSEEN.search("".join(one.content for one in inner))

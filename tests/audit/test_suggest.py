@@ -14,7 +14,7 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.reach import Checked
 from scorer.audit.rules import load_gates
 from scorer.system.codec import decode
-from tests.audit.nights import Row, command, night, row
+from tests.audit.nights import Row, command, gates_file, night, row
 
 
 def rows(bad: int, n: int, system: str, start: int = 0) -> list[Row]:
@@ -48,12 +48,8 @@ def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Pa
     assert {gate.metric for gate in document.gates} == {"error_rate", "empty_rate", "not_ok_rate"}
     assert {gate.status for gate in document.gates} == {"pass"}
     for rule in load_gates(files[:1]):
-        high = document.groups[0].rates[rule.metric].high
-        assert rule.warn is not None and rule.fail is not None and high is not None
-        assert high < rule.warn < rule.fail
-
-
-def test_a_group_that_gets_worse_fails(nights: tuple[Path, Path], files: tuple[Path, Path]) -> None:
+        assert document.groups[0].rates[rule.metric].high < rule.warn < rule.fail
+    # A group that gets worse fails.
     found = audit(nights[1], AuditOptions(baseline=nights[0], gates=files[1:])).gates
     by_system = {str(gate.group["system"])[0]: gate.status for gate in found if gate.group and gate.fail}
     assert by_system == {"a": "pass", "b": "fail", "c": "silent"}
@@ -65,9 +61,8 @@ def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> 
     out = night(tmp_path / "out", rows(10, 100, "a"))
     command("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     text = (tmp_path / "c.toml").read_text()
-    assert text.count("increase by 14.9 points") == 2
-    assert text.count("it fails in 0.67% of runs") == 2
-    assert text.count("in 30 runs with a chance of 18.3%") == 2
+    for figure in ("increase by 14.9 points", "it fails in 0.67% of runs", "in 30 runs with a chance of 18.3%"):
+        assert text.count(figure) == 2
     assert {rule.fail for rule in load_gates([tmp_path / "c.toml"]) if rule.metric == "not_ok_rate"} == {0.1}
 
 
@@ -76,14 +71,8 @@ def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Pat
     able = {(gate.metric, str(one.group.get("system"))[:1]): one.can_fire for gate in found for one in gate.groups}
     added = {group for (metric, group), fires in able.items() if metric == "added_not_ok_rate" and fires}
     assert added == {"N", "a", "b", "c"}
-    able = {key: fires for key, fires in able.items() if key[0] != "added_not_ok_rate"}
-    assert able == {
-        ("not_ok_rate", "N"): True,
-        ("not_ok_rate", "a"): True,
-        ("not_ok_rate", "b"): True,
-        ("not_ok_rate", "c"): False,
-        ("label_flips", "N"): True,
-    }
+    others = {group for (metric, group), fires in able.items() if metric == "not_ok_rate" and fires}
+    assert others == {"N", "a", "b"} and able["label_flips", "N"]
     shown = command("gates", "check", nights[0], "--gates", files[0], "--gates", files[1]).stdout
     assert "system=b<U+000A>]: not_ok_rate, 200 rows: finds an increase of" in shown
     assert re.search(r"cannot fire  system=c: .* it needs 50 rows \(min_rows\), there are 10", shown)
@@ -100,9 +89,7 @@ USELESS = {
 def test_a_gate_that_can_fire_nowhere_is_exit_2(
     nights: tuple[Path, Path], tmp_path: Path, gate: str, reason: str
 ) -> None:
-    path = tmp_path / "gates.toml"
-    path.write_text(f"[[gates]]\n{gate}\n")
-    result = command("gates", "check", nights[0], "--gates", path, code=2)
+    result = command("gates", "check", nights[0], "--gates", gates_file(tmp_path, gate), code=2)
     assert reason in result.stdout
     assert "gates.toml, gate 1 can fire in no group" in result.stderr
 
@@ -117,18 +104,17 @@ def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> 
     (gate,) = [one for one in checked.gates if one.metric == "not_ok_rate" and len(one.groups) == 20]
     assert gate.by_chance == pytest.approx(0.00901, abs=1e-5)
     assert gate.by_chance_30 == pytest.approx(1 - (1 - gate.by_chance) ** 30)
-    (added,) = [one for one in checked.gates if one.metric == "added_not_ok_rate" and len(one.groups) == 20]
-    assert 0 < added.by_chance <= 0.01
     assert checked.by_chance > gate.by_chance
 
 
 def test_rows_that_were_kept_or_rewritten_make_false_alarms_rare(tmp_path: Path) -> None:
     """The same gate: with all rows new, with nine of ten kept, and with new texts of inputs that are hard or easy."""
-    gates = tmp_path / "gates.toml"
-    gates.write_text('[[gates]]\nmetric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.05\n')
-    before = [row(f"old {i}", [("food", 0.2 if i % 5 == 0 else 0.8)], subject=f"S{i}") for i in range(200)]
-    rewritten = [row(f"new {i}", [("food", 0.2 if i % 5 == 0 else 0.8)], subject=f"S{i}") for i in range(200)]
-    new = [row(f"new {i}", [("food", 0.2 if i % 5 == 0 else 0.8)]) for i in range(200)]
+    gates = gates_file(tmp_path, 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.05')
+
+    def made(text: str, subject: str) -> list[Row]:
+        return [row(f"{text} {i}", [("food", 0.2 if i % 5 == 0 else 0.8)], subject=f"{subject}{i}") for i in range(200)]
+
+    before, rewritten, new = made("old", "S"), made("new", "S"), made("new", "N")
     old = night(tmp_path / "old", before)
     chances = []
     for name, content in (("new", new), ("kept", new[:20] + before[20:]), ("rewritten", rewritten)):
@@ -141,11 +127,14 @@ def test_rows_that_were_kept_or_rewritten_make_false_alarms_rare(tmp_path: Path)
 
 
 def test_every_gate_has_a_chance_or_the_reason_why_there_is_none(tmp_path: Path) -> None:
-    gates, labels = tmp_path / "gates.toml", {"mean_confidence": "fail = 0.02", "psi_confidence": "fail = 0.03"}
-    metrics = {**labels, "backoff_rate": "fail = 0.2", "label_flips": "fail = 0", "not_ok_rate": "fail = 0.1"}
-    against = dict.fromkeys(("mean_confidence", "not_ok_rate"), '\nagainst = "baseline"')
-    tables = [f'[[gates]]\nmetric = "{name}"\n{limit}{against.get(name, "")}\n' for name, limit in metrics.items()]
-    gates.write_text("".join(tables))
+    gates = gates_file(
+        tmp_path,
+        'metric = "mean_confidence"\nfail = 0.02\nagainst = "baseline"',
+        'metric = "psi_confidence"\nfail = 0.03',
+        'metric = "backoff_rate"\nfail = 0.2',
+        'metric = "label_flips"\nfail = 0',
+        'metric = "not_ok_rate"\nfail = 0.1\nagainst = "baseline"',
+    )
 
     def chances(out: Path) -> dict[str, float | str | None]:
         found = [(gate.metric, gate.groups[0]) for gate in reached(out, "--gates", gates).gates]
@@ -164,6 +153,3 @@ def test_every_gate_has_a_chance_or_the_reason_why_there_is_none(tmp_path: Path)
     unknown = chances(night(tmp_path / "shared", shared))
     assert "rows share inputs" in str(unknown["mean_confidence"])
     assert isinstance(unknown["not_ok_rate"], float)
-    shown = command("gates", "check", tmp_path / "shared", "--gates", gates).stdout
-    assert "false alarms not estimated: rows share inputs" in " ".join(shown.split())
-    assert "All gates with an estimate" in shown

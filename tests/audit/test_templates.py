@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-from scorer.audit import AuditOptions, audit
+from scorer.audit import audit
 from scorer.audit.document import Document, TemplatesShown
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, night, row
@@ -29,26 +30,25 @@ def test_a_predicate_that_fails_everywhere_is_called_out(tmp_path: Path) -> None
     document = audit(night(tmp_path / "out", made("abc", 20, dict.fromkeys("abc", 0.1))))
     assert suspects(document) == ["the template of 'food' looks wrong"]
     (callout,) = document.callouts
-    assert callout.evidence == [
-        "omitted: 60 of 60 (100%)",
-        "omitted of all other facts: 0 of 180 (0%)",
-        "far above the rest in 3 of 3 groups",
-        *(f"in system={s}: 20 of 20 (100%)" for s in "abc"),
-        "template: The food of <subject> is <object>.",
-    ]
+    assert {"omitted: 60 of 60 (100%)", "far above the rest in 3 of 3 groups"} < {*callout.evidence}
 
 
 def test_a_system_that_leaves_a_slot_out_is_no_bad_template(tmp_path: Path) -> None:
-    document = audit(night(tmp_path / "out", made("abc", 20, {"a": 0.1, "b": 0.1, "c": 0.9})))
-    assert suspects(document) == []
+    rows = made("abc", 20, {"a": 0.1, "b": 0.1, "c": 0.9})
+    assert suspects(audit(night(tmp_path / "out", rows))) == []
     # Nothing tells systems apart in this one, and the predicate is far beyond the rest.
-    whole = audit(
-        night(
-            tmp_path / "one",
-            [{k: v for k, v in r.items() if k != "system"} for r in made("abc", 20, {"a": 0.1, "b": 0.1, "c": 0.9})],
-        )
-    )
+    for one in rows:
+        del one["system"]
+    whole = audit(night(tmp_path / "one", rows))
     assert suspects(whole) == ["the template of 'food' looks wrong"]
+
+
+def written(folder: Path, content: dict[str, Any]) -> tuple[Path, str, str]:
+    """A template file, its digest, and the signature of a run with it."""
+    file = folder / "templates.json"
+    file.write_text(json.dumps(content))
+    digest = Templates.load(file).sha256[:12]
+    return file, digest, SIGNATURE.replace("templates:none", f"templates:{digest}")
 
 
 def test_figures_by_template_and_object(tmp_path: Path) -> None:
@@ -57,23 +57,15 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
         "family": {"o0": "<subject> is family friendly.", "o1": ["<subject> is not."]},
         "$aliases": {"foods": "food", "familyFriendly": "family"},
     }
-    file = tmp_path / "templates.json"
-    file.write_text(json.dumps(content))
-    digest = Templates.load(file).sha256[:12]
-    signature = SIGNATURE.replace("templates:none", f"templates:{digest}")
+    file, digest, signature = written(tmp_path, content)
     rows = [
         row(f"t{i}", [("family", 0.1), ("familyFriendly", 0.9), ("foods", 0.9), ("food", 0.4)], subject="X")
         for i in range(40)
     ]
     rows += [row(f"u{i}", [("area", 0.9), ("area", 0.9), ("family", 0.9)], subject="X") for i in range(40)]
     for kind in ("struct", "strings", "mr"):
-        out = night(
-            tmp_path / kind,
-            rows,
-            triples=kind,
-            signature=signature,
-            settings={"templates": str(file), "bundle": "embedded"},
-        )
+        settings = {"templates": str(file), "bundle": "embedded"}
+        out = night(tmp_path / kind, rows, triples=kind, signature=signature, settings=settings)
         document = audit(out)
         assert document.templates == TemplatesShown(sha=digest, file=str(file))
         figures = {
@@ -99,16 +91,8 @@ def test_figures_by_template_and_object(tmp_path: Path) -> None:
 
 
 def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
-    file = tmp_path / "templates.json"
-    file.write_text(json.dumps({"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}}))
-    digest = Templates.load(file).sha256[:12]
+    file, _, signature = written(tmp_path, {"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}})
     rows = [row(f"t{i}", [("family", 0.1), *[("family", 0.9)] * 7]) for i in range(40)]
-    out = night(
-        tmp_path / "out",
-        rows,
-        signature=SIGNATURE.replace("templates:none", f"templates:{digest}"),
-        settings={"templates": str(file)},
-    )
-    document = audit(out, AuditOptions())
+    document = audit(night(tmp_path / "out", rows, signature=signature, settings={"templates": str(file)}))
     assert suspects(document) == ["the template of 'family' for 'o0' looks wrong"]
     assert [(f.object, f.suspect) for f in document.template_figures][:2] == [("o0", True), ("o1", False)]

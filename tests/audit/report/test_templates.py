@@ -61,7 +61,6 @@ def test_the_cost_of_a_text_is_never_underrated(value: str) -> None:
 
 def test_what_turns_the_line_or_hides_is_spelled_out() -> None:
     assert framed("a\u202eb") == "a<span class=unseen>U+202E</span>b"
-    assert framed("\u2028") == "<span class=unseen>U+2028</span>"
     assert plain("a\u2067b\x00") == "a[U+2067]b[U+0000]"
     joined = "👩\u200d🚒 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     assert framed(joined) == joined
@@ -72,16 +71,15 @@ def test_a_line_break_of_a_template_is_nothing_and_one_of_the_data_is_kept() -> 
     assert rendered("<p>\n  {{ value }}  \n\n</p>\n", value="a\n b") == "<p>a\n b</p>"
 
 
-@pytest.mark.parametrize("template", ["{{ nothing }}", "{{ value.nothing }}", "{% if nothing %}x{% endif %}"])
-def test_a_name_that_is_not_there_is_an_error(template: str) -> None:
-    with pytest.raises(UndefinedError):
-        rendered(template, value="x")
+def test_a_name_that_is_not_there_is_an_error() -> None:
+    for template in ("{{ nothing }}", "{{ value.nothing }}", "{% if nothing %}x{% endif %}"):
+        with pytest.raises(UndefinedError):
+            rendered(template, value="x")
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_autoescape_holds_in_every_template(name: str) -> None:
     """It is on, nothing turns it off, and nothing joins text to markup where the finaliser does not see it."""
-    assert name.endswith(".html.jinja")
     assert environment("html").autoescape is True
     tree = environment("html").parse(source(name))
     assert not [*tree.find_all((nodes.ScopedEvalContextModifier, nodes.EvalContextModifier))], "autoescape is changed"
