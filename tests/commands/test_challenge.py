@@ -37,17 +37,10 @@ def test_a_bundle_is_challenged_without_errors() -> None:
 
 
 def test_the_texts_can_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "set.parquet"
-    scorer("challenge", "--write", path, "--per-kind", 2)
-    assert pq.read_table(path).num_rows == 4 * len(ABOUT)
+    scorer("challenge", "--write", tmp_path / "set.parquet", "--per-kind", 2)
+    assert pq.read_table(tmp_path / "set.parquet").num_rows == 4 * len(ABOUT)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "pass a BUNDLE or a baseline"),
-        (["keywords", "--per-kind", "1", "--precision", "fp32"], "apply to bundles"),
-    ],
-)
-def test_what_cannot_be_challenged_exits_2(arguments: list[str], message: str) -> None:
-    assert message in scorer("challenge", *arguments, code=2).stderr
+def test_what_cannot_be_challenged_exits_2() -> None:
+    assert "pass a BUNDLE or a baseline" in scorer("challenge", code=2).stderr
+    assert "apply to bundles" in scorer("challenge", "keywords", "--precision", "fp32", code=2).stderr

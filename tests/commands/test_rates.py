@@ -34,7 +34,6 @@ def test_from_sample_to_rate(out: Path, tmp_path: Path) -> None:
     file, page = tmp_path / "labels.csv", tmp_path / "labels.html"
     made = scorer("sample", out, "--rows", 80, "--file", file, "--page", page)
     assert made.stdout.splitlines() == [str(file), str(tmp_path / "labels.second.csv"), str(page)]
-    assert "OK below" in made.stderr and "of 400" not in made.stderr
     assert "Label 80 rows" in page.read_text("utf-8")
     assert "exists, and may hold labels" in scorer("sample", out, "--file", file, code=2).stderr
     fill(file, out)
@@ -60,7 +59,7 @@ def test_a_width_counts_the_rows_of_the_first_sample(out: Path, tmp_path: Path) 
     needed = int(made.split(" labels give the not_OK rate")[0].split()[-1])
     drawn = len(json.loads((tmp_path / "more.design.json").read_text())["items"])
     assert needed > 70 and drawn == needed - 60
-    assert "assumed: the metric is wrong in 20%" not in made and "groups)" in made
+    assert "assumed: the metric is wrong in 20%" not in made
 
 
 def test_a_column_of_ratings(out: Path) -> None:
@@ -69,13 +68,10 @@ def test_a_column_of_ratings(out: Path) -> None:
     assert "not_OK" in result.stdout and "omission" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "no labels: pass --labels"),
-        (["--labels", "x.csv", "--label-column", "truth"], "both given"),
-        (["--label-column", "truth", "--by", "none"], "no column 'none'"),
-    ],
-)
-def test_what_cannot_be_rated_exits_2(out: Path, options: list[str], message: str) -> None:
-    assert message in scorer("rate", out, *options, code=2).stderr
+def test_what_cannot_be_rated_exits_2(out: Path) -> None:
+    for options, message in (
+        ("", "no labels: pass --labels"),
+        ("--labels x.csv --label-column truth", "both given"),
+        ("--label-column truth --by none", "no column 'none'"),
+    ):
+        assert message in scorer("rate", out, *options.split(), code=2).stderr

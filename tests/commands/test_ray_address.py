@@ -12,23 +12,16 @@ from scorer.commands.run import with_address
 from tests.faults import harness
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
+def test_an_address_may_be_left_out() -> None:
+    for given, found in (
         ("run data --ray", "run data --ray auto"),
         ("run --ray data --out o", "run --ray auto data --out o"),
         ("run --ray --out o", "run --ray auto --out o"),
-        ("run --ray 10.0.0.1:6379 data", "run --ray 10.0.0.1:6379 data"),
-        ("run --ray [::1]:6379 data", "run --ray [::1]:6379 data"),
-        ("run --ray head:6379", "run --ray head:6379"),
-        ("run --ray auto data", "run --ray auto data"),
-        ("run --ray ray://head:10001", "run --ray ray://head:10001"),
-        ("run --ray=head:6379 data", "run --ray=head:6379 data"),
-        ("run data -- --ray", "run data -- --ray"),
-    ],
-)
-def test_an_address_may_be_left_out(given: str, found: str) -> None:
-    assert with_address(given.split()) == found.split()
+    ):
+        assert with_address(given.split()) == found.split()
+    addresses = ("10.0.0.1:6379", "[::1]:6379", "head:6379", "auto", "ray://head:10001")
+    for same in (*(f"run --ray {one} data" for one in addresses), "run --ray=head:6379 data", "run data -- --ray"):
+        assert with_address(same.split()) == same.split()
 
 
 @pytest.fixture
@@ -36,16 +29,13 @@ def data(tmp_path: Path) -> Path:
     return harness.make_data(tmp_path / "in", shards=1)
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["--ray", "--devices", "cpu:2"], "give one of the two"),
-        (["--ray-cpus", "2"], "add --ray"),
-        (["--ray", "--part", "1/2"], "leave out --devices and --ray"),
-    ],
-)
-def test_options_that_exclude_it(data: Path, tmp_path: Path, more: list[str], says: str) -> None:
-    assert says in harness.run(data, tmp_path / "out", Path("embedded"), *more, code=2)
+def test_options_that_exclude_it(data: Path, tmp_path: Path) -> None:
+    for more, says in (
+        ("--ray --devices cpu:2", "give one of the two"),
+        ("--ray-cpus 2", "add --ray"),
+        ("--ray --part 1/2", "leave out --devices and --ray"),
+    ):
+        assert says in harness.run(data, tmp_path / "out", Path("embedded"), *more.split(), code=2)
     assert not (tmp_path / "out").exists()
 
 

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.audit.nights import night, row
+from tests.conftest import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "query.md"
+PAGE = ROOT / "docs" / "query.md"
 Rows = list[dict[str, Any]]
 
 

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
-from types import ModuleType
+import runpy
+from types import SimpleNamespace
 
-import pytest
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from tests.conftest import ROOT
 
 
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_is_up_to_date(reference: ModuleType) -> None:
-    assert (DOCS / "commands.md").read_text(encoding="utf-8") == reference.page(), "run: python docs/reference.py"
-
-
-def test_every_command_argument_and_option_has_help(reference: ModuleType) -> None:
-    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+def test_the_page_is_up_to_date_and_every_command_and_option_has_help() -> None:
+    reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "reference.py")))
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert page == reference.page(), "run: python docs/reference.py"
     whole = re.compile(r"^As `(.*)`, all except: ", re.MULTILINE)
     for name, command, context in reference.commands():
         section = page.split(f"## `scorer {name}`\n")[1].split("\n## ")[0]

@@ -44,16 +44,11 @@ def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
     script.write_text(block("sh", "#!/bin/sh"))
     first, last = map(int, re.findall(r"--array=(\d+)-(\d+)", script.read_text())[0])
     environment = {**os.environ, "D2T_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    workers = [
-        subprocess.Popen(
-            ["sh", str(script)],
-            env={**environment, "SLURM_ARRAY_TASK_ID": str(index)},
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        for index in range(first, last + 1)
-    ]
+    workers = []
+    for index in range(first, last + 1):
+        own = {**environment, "SLURM_ARRAY_TASK_ID": str(index)}
+        worker = subprocess.Popen(["sh", script], env=own, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        workers.append(worker)
     for worker in workers:
         harness.finish(worker)
     whole = tmp_path / "whole"

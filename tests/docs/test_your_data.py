@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from tests.conftest import ROOT
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "your-data.md"
+PAGE = ROOT / "docs" / "your-data.md"
 BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

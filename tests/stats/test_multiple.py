@@ -39,7 +39,7 @@ def test_alpha_is_krippendorffs() -> None:
     second = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0])
     alpha, low, high = krippendorff(first, second)
     assert alpha == pytest.approx(0.095, abs=5e-4)
-    assert low is not None and high is not None and low < alpha < high
+    assert low < alpha < high
 
 
 @pytest.mark.parametrize(("draws", "seed", "least"), sampled([(60, 1, 0.866), (500, 2, 0.905)], 2))

@@ -25,8 +25,7 @@ def keys(text: str) -> list[str]:
         ("50000", "50,000", "50.000e3", "fifty thousand", "50 thousand"),
         ("5200000", "5.2 million", "5,200,000"),
         ("13017.0", "13017,0"),
-        ("250000", "two hundred and fifty thousand"),
-        ("21", "twenty-one", "twenty one"),
+        ("250021", "two hundred and fifty thousand and twenty-one"),
         ("1st", "first", "01st"),
         ("-12", "-12.0"),
         ("٣٤", "34"),
@@ -58,12 +57,9 @@ def test_spellings_of_a_date(text: str) -> None:
         ("0-7653-0633-6", ["#0", "#7653", "#0633", "#6"]),  # leading zeros are part of a name
         ("17R/35L", ["#17", "r", "#35", "l"]),
         ("one of two", ["one", "of", "#2"]),
-        ("twenty ten", ["#20", "#10"]),
         ("A.S. Roma's", ["a", "s", "roma", "s"]),
         ("4.8g", ["#4.8", "g"]),
         ("1 0", ["#1", "#0"]),
-        ("10", ["#10"]),
-        ("", []),
         ("¿?!", []),
     ],
 )
