@@ -17,4 +17,5 @@ def test_bash_completes_commands_and_options(command_line: CommandLine, monkeypa
     ):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
-        assert command_line() == (0, expected and f"{expected}\n", "")
+        code, found, errors = command_line()
+        assert (code, found.split(), errors) == (0, expected.split(), "")
