@@ -10,6 +10,7 @@ from scorer.inference.texts import Tokens
 from tests.bundles import tokenizer
 
 LAYOUT = PairLayout((0,), (2, 2), (2,), 1)
+REFERENCE = tokenizer()
 
 
 def tokens(lists: list[list[int]]) -> Tokens:
@@ -45,11 +46,8 @@ def test_the_shape_of_a_pair_does_not_depend_on_other_pairs(lengths: list[int], 
     grid = Grid(8, 512, 128)
     array = np.array(lengths, np.int64)
     some = np.flatnonzero(np.random.default_rng(seed).random(len(lengths)) < 0.5)
-    width = {
-        p: b.sequence_length
-        for b in Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
-        for p in b.pairs.tolist()
-    }
+    everything = Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
+    width = {pair: batch.sequence_length for batch in everything for pair in batch.pairs.tolist()}
     for batch in Padded(grid, LAYOUT).pack(array, some):
         assert all(width[p] == batch.sequence_length for p in batch.pairs.tolist())
 
@@ -61,8 +59,7 @@ def test_pairs_are_asked_once_and_joined_from_their_parts() -> None:
     assert len(pairs) == 4
     assert pairs.inverse[0] == pairs.inverse[2]
     lengths = pairs.first_length + pairs.second_length + LAYOUT.overhead
-    batches = Padded(Grid(16, 4096, 16), LAYOUT).pack(lengths, np.arange(len(pairs)))
-    (batch,) = batches
+    (batch,) = Padded(Grid(16, 4096, 16), LAYOUT).pack(lengths, np.arange(len(pairs)))
     ids, mask = assemble(batch, pairs, table, table, LAYOUT)
     assert ids.dtype == mask.dtype == np.int64
     rows = {(int(pairs.first[p]), int(pairs.second[p])): i for i, p in enumerate(batch.pairs)}
@@ -73,19 +70,16 @@ def test_pairs_are_asked_once_and_joined_from_their_parts() -> None:
         (2, 1): [0, 2, 2, 20, 2],
     }
     for pair, sequence in expected.items():
-        row = rows[pair]
-        assert ids[row].tolist() == sequence + [1] * (16 - len(sequence))
-        assert mask[row].sum() == len(sequence)
+        assert ids[rows[pair]].tolist() == sequence + [1] * (16 - len(sequence))
+        assert mask[rows[pair]].sum() == len(sequence)
 
 
 @given(a=st.integers(0, 60), b=st.integers(0, 60), room=st.integers(1, 50))
 def test_cutting_keeps_as_much_as_the_tokenizers_longest_first(a: int, b: int, room: int) -> None:
-    reference = tokenizer()
-    reference.enable_truncation(room + LAYOUT.overhead, strategy="longest_first")
-    encoding = reference.encode("x" * a, "y" * b)
+    REFERENCE.enable_truncation(room + LAYOUT.overhead, strategy="longest_first")
+    encoding = REFERENCE.encode("x" * a, "y" * b)
     sides = [encoding.sequence_ids.count(0), encoding.sequence_ids.count(1)]
     table = tokens([[5] * a, [6] * b])
     pairs = distinct_pairs(np.array([0], np.int32), np.array([1], np.int32), table, table)
-    assert reference.encode("x" * 3, add_special_tokens=False).tokens == ["x"] * 3
     cut_to_fit(pairs, room, np.array([a + b > room]))
     assert [int(pairs.first_length[0]), int(pairs.second_length[0])] == sides

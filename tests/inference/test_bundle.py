@@ -7,7 +7,7 @@ import pytest
 
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
-from tests.bundles import edit_manifest, make_bundle, variant
+from tests.bundles import edit_manifest, variant
 
 
 @pytest.fixture
@@ -15,29 +15,16 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny, tmp_path / "copy"))
 
 
-def test_a_good_bundle_opens(tiny: Path) -> None:
-    bundle = Bundle.load(tiny)
-    assert bundle.scheme.labels == ("contradiction", "neutral", "entailment")
-    assert bundle.layout.overhead == 4
-    assert bundle.variant("fp32").name == "model.fp32.onnx"
-    assert bundle.templates_file is None
-    probes = bundle.probes()
-    assert probes.logits.shape == (len(probes.premises), 3)
-
-
 @pytest.mark.parametrize(
     ("name", "damage"), [("model.fp32.onnx", "flip"), ("probes.parquet", "truncate"), ("tokenizer.json", "delete")]
 )
 def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, damage: str) -> None:
-    path = copy / name
-    content = bytearray(path.read_bytes())
+    content = bytearray((copy / name).read_bytes())
+    (copy / name).unlink()
     if damage == "flip":
         content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif damage == "truncate":
-        path.write_bytes(content[:-1])
-    else:
-        path.unlink()
+    if damage != "delete":
+        (copy / name).write_bytes(content[:-1] if damage == "truncate" else content)
     with pytest.raises(BundleError, match=name.replace(".", r"\.")):
         Bundle.load(copy).variant("fp32")
 
@@ -46,12 +33,10 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
     ("changes", "message"),
     [
         ({"schema": 2}, r"bundle\.json has schema 2, .* reads schema 3; export the checkpoint again$"),
-        ({"task": "translation"}, "damaged: task: "),
         ({"max_length": 1}, "damaged: max_length: "),
         ({"name": "two\nlines"}, "the name is"),
         ({"variants": {}}, "damaged: variants: "),
         ({"files": {}}, "no hash for tokenizer.json"),
-        ({"files": {"tokenizer.json": "x", "probes.parquet": "y"}}, "damaged: .*files"),
     ],
 )
 def test_a_description_of_another_schema_or_odd_is_refused(copy: Path, changes: dict, message: str) -> None:
@@ -78,17 +63,11 @@ def test_a_variant_that_is_odd_is_refused(copy: Path, key: str, changes: dict) -
 @pytest.mark.parametrize(
     ("changes", "caveat"),
     [
-        ({}, None),
         ({"source": {"checkpoint": "c", "random_init": True}}, "the weights of the bundle tiny are random"),
         ({"forced": ["int8 is odd"]}, "the bundle tiny was exported with --force although int8 is odd"),
     ],
 )
-def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict, caveat: str | None) -> None:
+def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict, caveat: str) -> None:
+    assert Bundle.load(copy).manifest.caveat is None
     edit_manifest(copy, **changes)
-    found = Bundle.load(copy).manifest.caveat
-    assert found is None if caveat is None else found is not None and found.startswith(caveat)
-
-
-def test_label_columns_follow_the_checkpoint_s_order(tmp_path: Path) -> None:
-    bundle = Bundle.load(make_bundle(tmp_path / "b", labels=("entailment", "contradiction", "neutral")))
-    assert bundle.scheme.labels == ("entailment", "contradiction", "neutral")
+    assert str(Bundle.load(copy).manifest.caveat).startswith(caveat)

@@ -1,4 +1,5 @@
-"""Sessions on a device, with a CUDA that stands in for one (:mod:`tests.inference.fake_cuda`)."""
+"""Sessions on a device, and batches that do not fit its memory, with a CUDA that stands in for one
+(:mod:`tests.inference.fake_cuda`)."""
 
 from __future__ import annotations
 
@@ -17,14 +18,29 @@ from scorer.inference.cache import Use, entry
 from scorer.inference.devices import Device, Hardware
 from scorer.inference.engine import Engine
 from scorer.inference.sessions import conflicting_wheels, resolve_device
-from scorer.status import SCORED
+from scorer.inference.verify import measure
+from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install
+
+SMALLER = "memory.enable_memory_arena_shrinkage"
+FULL = "Available memory of 1 is smaller than requested bytes of 2"
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
     return install(monkeypatch)
+
+
+def on_cuda(bundle: Path, **options: Any) -> Engine:
+    return Engine(Bundle.load(bundle), device="cuda", in_smoke_test=True, **options)
+
+
+def ask(engine: Engine, texts: str) -> tuple[list[int], Work]:
+    """The status of a pair of the first letter with each, and the work that it was."""
+    n = len(texts)
+    work = engine.prepare(list(texts), np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
+    return engine.run(work).status.tolist(), work
 
 
 def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
@@ -36,19 +52,17 @@ def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
 
 def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="precision int8 does not run on cuda:0: it is made for the integer"):
-        Engine(Bundle.load(tiny), device="cuda", precision="int8", in_smoke_test=True)
-    with Engine(Bundle.load(tiny), device="cuda", in_smoke_test=True) as engine:
+        on_cuda(tiny, precision="int8")
+    with on_cuda(tiny) as engine:
         assert engine.precision == "fp32"
     alone = make_bundle(tmp_path / "b", precisions=("int8",))
     with pytest.raises(DeviceError, match="has only int8, which does not run on cuda:0"):
-        Engine(Bundle.load(alone), device="cuda", in_smoke_test=True)
+        on_cuda(alone)
 
 
 def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None:
     """Sessions are opened, verified and run in it; fp32 standing in for another variant too."""
-    from scorer.inference.verify import measure
-
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", in_smoke_test=True) as engine:
+    with on_cuda(tiny, precision="fp32") as engine:
         before = len(fake.runs)
         measure(engine)
         assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
@@ -59,8 +73,8 @@ def test_two_calls_wait_in_the_thread_of_the_device(
     fake: FakeCuda, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first one runs, two more are put together and handed over, and no third."""
-    with Engine(Bundle.load(tiny), device="cuda", precision="fp32", token_budget=32, in_smoke_test=True) as engine:
-        n, feed, made, begun = 6, engine.session.feed, threading.Semaphore(0), []
+    with on_cuda(tiny, precision="fp32", token_budget=32) as engine:
+        feed, made, begun = engine.session.feed, threading.Semaphore(0), []
 
         def counted(batch: Batch, work: Work) -> Feed:
             made.release()
@@ -74,9 +88,42 @@ def test_two_calls_wait_in_the_thread_of_the_device(
 
         monkeypatch.setattr(engine.session, "feed", counted)
         fake.fail = wait
-        texts = [chr(ord("a") + i) for i in range(n)]
-        work = engine.prepare(texts, np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
-        assert (engine.run(work).status == SCORED).all() and len(begun) == len(work.batches) == n
+        status, work = ask(engine, "abcdef")
+        assert status == [SCORED] * 6 and len(begun) == len(work.batches) == 6
+
+
+def shrinks(options: Any) -> str:
+    """The arena that a call shrinks."""
+    try:
+        return str(options.get_run_config_entry(SMALLER))
+    except RuntimeError:
+        return ""
+
+
+def test_after_a_failure_calls_are_smaller_and_the_arena_shrinks(fake: FakeCuda, tiny: Path) -> None:
+    said: list[str] = []
+    with on_cuda(tiny, precision="fp32", warn=said.append) as engine:
+        first = len(fake.runs)
+        failing = iter([FULL])
+        fake.fail = lambda options, call: next(failing, None)
+        assert ask(engine, "abcd")[0] == [SCORED] * 4
+        assert [shrinks(options) for _, options in fake.runs[first:]] == ["", "gpu:0", ""]
+        assert len(said) == 1 and "from here on batches have at most" in said[0]
+        assert len(fake.options) == 2, "the device and the model: nothing was opened again"
+        first = len(fake.runs)
+        assert ask(engine, "abcd")[0] == [SCORED] * 4
+        assert len(fake.runs) == first + 2, "what did not fit is not tried again"
+
+
+def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: FakeCuda, tiny: Path) -> None:
+    said: list[str] = []
+    with on_cuda(tiny, precision="fp32", warn=said.append) as engine:
+        opened = len(fake.options)
+        fake.fail = lambda options, call: FULL if call > 1 else None  # all but the call that shows that it starts
+        for text in "ab":
+            assert ask(engine, text)[0] == [OUT_OF_MEMORY]
+            assert len(fake.options) == opened + 1
+        assert ["opened again" in line for line in said] == [True, False, False]
 
 
 def test_facts_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:

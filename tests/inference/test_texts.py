@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,18 @@ from tests.bundles import digest, edit_manifest, make_bundle, tokenizer
 TEXT = st.text(max_size=40).filter(lambda t: not any(s in t for s in ("<s>", "</s>", "<pad>", "<unk>", "<mask>")))
 
 
+REFERENCE = tokenizer()
+
+
 @pytest.fixture(scope="module")
 def made(tiny: Path) -> TextTokenizer:
     return TextTokenizer(Bundle.load(tiny))
 
 
 @given(premise=TEXT, hypothesis=TEXT)
-def test_joined_parts_are_the_tokenizer_s_pair_encoding(made: TextTokenizer, premise: str, hypothesis: str) -> None:
-    assert made.join(premise, hypothesis) == tokenizer().encode(premise, hypothesis).ids
-
-
-@given(premise=TEXT, hypothesis=TEXT)
-def test_the_spaced_form_is_the_released_code_s_string(made: TextTokenizer, premise: str, hypothesis: str) -> None:
-    assert made.join(premise, hypothesis, SPACED) == tokenizer().encode(f"{premise} </s></s> {hypothesis}").ids
+def test_pairs_are_the_tokenizer_s_and_the_released_code_s(made: TextTokenizer, premise: str, hypothesis: str) -> None:
+    assert made.join(premise, hypothesis) == REFERENCE.encode(premise, hypothesis).ids
+    assert made.join(premise, hypothesis, SPACED) == REFERENCE.encode(f"{premise} </s></s> {hypothesis}").ids
 
 
 def test_golden_ids_of_both_forms(made: TextTokenizer) -> None:
@@ -39,13 +37,6 @@ def test_golden_ids_of_both_forms(made: TextTokenizer) -> None:
     assert plain == ["<s>", "The", "ĠMill", "</s>", "</s>", "The", "ĠMill", "Ġis", "Ġcheap", "</s>"]
     spaced = made.spell(made.join("The Mill", "The Mill is cheap", SPACED))
     assert spaced == ["<s>", "The", "ĠMill", "Ġ", "</s>", "</s>", "ĠThe", "ĠMill", "Ġis", "Ġcheap", "</s>"]
-
-
-@pytest.mark.parametrize("text", ["</s>", "a</s>b", "<mask>", " <mask> ", "<s>x", "<pad><unk>"])
-def test_special_tokens_in_a_text_are_characters(made: TextTokenizer, text: str) -> None:
-    ids = made.encode([text]).ids.tolist()
-    assert not set(ids) & {0, 1, 2, 3, 4}
-    assert "".join(made.spell(ids)).replace("Ġ", " ") == text
 
 
 def test_truncation_and_padding_stored_in_the_file_are_off(tmp_path: Path) -> None:
@@ -62,7 +53,7 @@ def test_truncation_and_padding_stored_in_the_file_are_off(tmp_path: Path) -> No
 
 
 def test_a_text_too_long_for_any_pair_is_not_tokenised(made: TextTokenizer) -> None:
-    longest = max(map(len, tokenizer().get_vocab()))
+    longest = max(map(len, REFERENCE.get_vocab()))
     limit = 128 * longest
     tokens = made.encode(["x" * limit, "x" * (limit + 1), "é" * (limit // 2 + 1), "ok"])
     assert tokens.oversized.tolist() == [False, True, True, False]
@@ -94,10 +85,9 @@ def test_whatever_the_library_raises_is_one_line(
     class Failing:
         encode_batch_fast = encode = fails
 
-    calls: list[Callable[[], Any]] = [lambda: made.encode(["a\tb"]), lambda: made.encode(["new"])]
     monkeypatch.setattr(made, "_tokenizer", Failing())
     monkeypatch.setattr(made._words, "_tokenizer", Failing())
-    for call in calls:
+    for text in ("a\tb", "new"):
         with pytest.raises(BundleError, match=r"tokenizer\.json cannot tokenise") as found:
-            call()
+            made.encode([text])
         assert "\n" not in str(found.value)

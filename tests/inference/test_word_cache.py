@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,8 @@ from scorer.inference.word_cache import WordTokens, blank_before_words, keep_who
 from tests.bundles import RESTAURANTS, tokenizer
 
 PIECE = st.one_of(
-    st.sampled_from(
-        [" ", "  ", "\n", "\t", "\u00a0", "\u3000", "\x1c", "\x85", "'s", "'", "The", "Mill", "é", "e\u0301", "Σ"]
-    ),
-    st.sampled_from(
-        ["</s>", "<mask>", " <mask>", "5", "£20-25", ".", ",", "日本", "🍕", "\u200b", "\ufeff", "x" * 120]
-    ),
+    st.sampled_from([" ", "  ", "\n", "\t", "\u00a0", "\u3000", "\x1c", "\x85", "'s", "'", "The", "é", "e\u0301", "Σ"]),
+    st.sampled_from(["</s>", "<mask>", " <mask>", "5", "£20-25", ".", "日本", "🍕", "\u200b", "\ufeff", "x" * 120]),
     st.text(max_size=4),
 )
 TEXT = st.lists(PIECE, max_size=12).map("".join)
@@ -37,16 +34,14 @@ def by_words(words: WordTokens, texts: list[str]) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module", params=["plain", "lower", "prepend", "embedded"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, str]:
+def made(request: pytest.FixtureRequest) -> tuple[Tokenizer, str]:
     """A tokenizer, and the blank that its file asks for."""
     found = Tokenizer.from_file(str(RESTAURANTS / "tokenizer.json")) if request.param == "embedded" else tokenizer()
     if request.param == "lower":
         found.normalizer = normalizers.Lowercase()
     if request.param == "prepend":
         found.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Prepend(" ")])
-    path = tmp_path_factory.mktemp("words") / "tokenizer.json"
-    found.save(str(path))
-    blank = blank_before_words(json.loads(path.read_text()))
+    blank = blank_before_words(json.loads(found.to_str()))
     assert blank == ("" if request.param in ("prepend", "embedded") else " ")
     found.encode_special_tokens = True
     return found, blank
@@ -69,26 +64,18 @@ def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch:
         assert len(words._words) <= 10 + 10
 
 
-def test_a_tokenizer_of_another_build_is_not_taken_apart(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-
-    def accepted(change: object = None) -> bool:
+def test_a_tokenizer_of_another_build_is_not_taken_apart() -> None:
+    def accepted(change: Callable[[Any], object] = id) -> bool:
         other = tokenizer()
-        if callable(change):
-            change(other)
-        other.save(str(path))
-        return blank_before_words(json.loads(path.read_text())) is not None
+        change(other)
+        return blank_before_words(json.loads(other.to_str())) is not None
 
     assert accepted()
     assert not accepted(lambda t: setattr(t, "pre_tokenizer", pre_tokenizers.ByteLevel(add_prefix_space=True)))
     assert not accepted(lambda t: setattr(t, "pre_tokenizer", pre_tokenizers.ByteLevel(False, use_regex=False)))
-    assert not accepted(lambda t: setattr(t, "pre_tokenizer", pre_tokenizers.Metaspace()))
     assert not accepted(lambda t: setattr(t, "normalizer", normalizers.NFKC()))
     assert not accepted(lambda t: t.add_tokens(["two words"]))
-    content = json.loads(path.read_text())
-    content["model"]["dropout"] = 0.1
-    path.write_text(json.dumps(content))
-    assert blank_before_words(json.loads(path.read_text())) is None
+    assert not accepted(lambda t: setattr(t.model, "dropout", 0.1))
 
 
 CORPUS = [
@@ -129,10 +116,8 @@ def test_every_character_at_both_ends_of_a_word(build: str) -> None:
     assert blank == ""
     words = WordTokens(made, blank, keep_whole(content))
     characters = [chr(c) for c in range(1, 0x10000) if not 0xD800 <= c < 0xE000]
-    some = [
-        c for c in characters if not "\u3400" <= c <= "\ud7a3" or ord(c) % 64 == 0
-    ]  # ideographs are all treated in the same way
-    texts = [f"a{c} {c} {c}it b{c}" for c in some]
+    # Ideographs are all treated in the same way.
+    texts = [f"a{c} {c} {c}it b{c}" for c in characters if not "\u3400" <= c <= "\ud7a3" or ord(c) % 64 == 0]
     assert by_words(words, texts) == whole(made, texts)
 
 

@@ -30,40 +30,38 @@ def pairs(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
 def test_a_pair_s_numbers_are_its_own(precision: str) -> None:
     """Isolation: the same bits alone, in another order, in other company, at another token budget."""
     texts, premise, hypothesis = pairs(100)
-    answers = {}
+    expected: dict[int, list[float]] = {}
     for budget in (4096, 300):
-        engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision, token_budget=budget, threads=2)
-        for name, order in (("all", np.arange(100)), ("turned", np.arange(100)[::-1]), ("some", np.arange(0, 100, 7))):
-            found = engine.run(engine.prepare(texts, premise[order], hypothesis[order]))
-            answers[budget, name] = dict(zip(order.tolist(), found.probabilities.tolist(), strict=True))
-        engine.close()
-    expected = answers[4096, "all"]
-    for found_ in answers.values():
-        assert all(expected[i] == values for i, values in found_.items())
+        with Engine(
+            Bundle.load(RESTAURANTS), device="cpu", precision=precision, token_budget=budget, threads=2
+        ) as engine:
+            for order in (np.arange(100), np.arange(100)[::-1], np.arange(0, 100, 7)):
+                found = engine.run(engine.prepare(texts, premise[order], hypothesis[order]))
+                for i, numbers in zip(order.tolist(), found.probabilities.tolist(), strict=True):
+                    assert expected.setdefault(i, numbers) == numbers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=needs_vnni)])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
-    engine = Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision)
-    facts = measure(engine)
-    assert facts.label_agreement >= 0.99
-    assert facts.isolated
+    with Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
+        facts = measure(engine)
+    assert facts.label_agreement >= 0.99 and facts.isolated
     assert facts.bound < (1e-3 if precision == "fp32" else 0.3)
-    engine.close()
 
 
 def test_the_general_model_sees_what_is_wrong_in_three_domains() -> None:
-    """Its one mistake here is known: it passes *his best game of the season*."""
+    """Its one mistake here is known: it passes *his best game of the season*. A character that it does not know is
+    noted."""
     table = pq.read_table(DOMAINS)
     with Scorer.embedded(device="cpu") as opened:
         found = opened.score_table(table)["fine"].to_pylist()
-    wrong = [
-        (row["domain"], row["system"])
-        for row, label in zip(table.to_pylist(), found, strict=True)
-        if label != row["gold_fine"]
-    ]
+        known = opened.score([("The Mill", "food", "Thai")], "The Mill serves Thai food.")
+        unknown = opened.score([("The Mill", "rating", "\U0001f7e2")], "The rating of The Mill is \U0001f534.")
+    rows = zip(table.to_pylist(), found, strict=True)
+    wrong = [(row["domain"], row["system"]) for row, label in rows if label != row["gold_fine"]]
     assert wrong == [("basketball", "chatty")]
+    assert known.note is None and unknown.note == "unknown_tokens"
 
 
 @pytest.mark.parametrize("name", ["e2e_primary", "webnlg17_humeval"])
@@ -83,10 +81,3 @@ def test_real_rows_columns_and_order_stay(shared_data: Path, tmp_path: Path, nam
             numbers = [*row["fact_entailment"], row["text_entailment"]]
             assert row["confidence"] == min(numbers)
             assert ("omission" in row["fine"]) == bool(row["omitted"])
-
-
-def test_characters_that_the_tokenizer_does_not_know_are_noted() -> None:
-    with Scorer.embedded() as opened:
-        known = opened.score([("The Mill", "food", "Thai")], "The Mill serves Thai food.")
-        unknown = opened.score([("The Mill", "rating", "\U0001f7e2")], "The rating of The Mill is \U0001f534.")
-        assert known.note is None and unknown.note == "unknown_tokens"

@@ -10,13 +10,7 @@ import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
-from scorer.scoring.output_files import (
-    OneSignature,
-    data_files,
-    read_row,
-    run_columns,
-    settings_of,
-)
+from scorer.scoring.output_files import OneSignature, data_files, read_row, run_columns, settings_of
 from scorer.scoring.settings import Settings
 from scorer.scoring.signature import FOOTER_KEY, Signature
 from scorer.storage.canonical import normal
@@ -30,9 +24,7 @@ def test_hidden_names_are_no_scored_files(tmp_path: Path) -> None:
         save(table, tmp_path / name)
     (tmp_path / "_SUCCESS").touch()
     assert [file.relative_to(tmp_path).as_posix() for file in data_files(tmp_path)] == ["a/c.parquet", "b.parquet"]
-    assert data_files(tmp_path / "_failed" / "x.parquet") == [tmp_path / "_failed" / "x.parquet"], (
-        "a file that is named"
-    )
+    assert data_files(tmp_path / "_failed" / "x.parquet") == [tmp_path / "_failed" / "x.parquet"]
 
 
 def test_where_there_is_nothing(tmp_path: Path) -> None:

@@ -66,41 +66,46 @@ def stream(pipeline: Pipeline, windows: Iterator[Window[int]]) -> list[ScoredWin
     return found  # type: ignore[return-value]  # as just asserted
 
 
-def test_rows_come_back_in_order_whatever_the_windows(engine: Engine) -> None:
-    def scored(windows: list[pa.Table]) -> pa.Table:
-        return pa.concat_tables([window.table for window in stream(Pipeline(engine), items(windows))])
+def test_rows_and_counts_are_the_same_whatever_the_windows(engine: Engine) -> None:
+    def scored(size: int) -> tuple[pa.Table, Counts]:
+        windows = [whole.slice(i, size) for i in range(0, 60, size)]
+        found = stream(Pipeline(engine), items(windows))
+        return pa.concat_tables([one.table for one in found]).unify_dictionaries(), total([one.counts for one in found])
 
-    whole = table(100)
-    expected = scored([whole])
-    assert expected["id"].to_pylist() == list(range(100))
+    whole = table(60)
+    expected, counts = scored(60)
+    assert expected["id"].to_pylist() == list(range(60))
+    assert counts.rows == RowCounts(60, 55, 0, {"null_text": 5}, {"empty_text": 5})
+    assert sum(counts.labels.values()) == counts.rows.scored
+    assert counts.facts == FactCounts(0, 60, {"food": PredicateCounts(0, 60)})
+    assert counts.checks.all == 2 * (60 - 5 - 5)
     for size in (1, 7, 33):
-        windows = [whole.slice(i, size) for i in range(0, 100, size)]
-        assert scored(windows).unify_dictionaries().equals(expected.unify_dictionaries())
+        found, many = scored(size)
+        assert found.equals(expected)
+        assert (many.rows, many.labels, many.facts) == (counts.rows, counts.labels, counts.facts)
+        assert many.checks.all == counts.checks.all
+        assert many.checks.unique >= counts.checks.unique
 
 
 def test_marks_travel_in_their_place(engine: Engine) -> None:
-    window = table(3)
-    columns = find_columns(window.schema, ColumnNames())
-    ends = [Mark(), Mark()]
-    sequence = [Window("a", window, columns), ends[0], Window("b", window, columns), ends[1]]
-    seen = list(Pipeline(engine).stream(sequence))
-    assert [one.tag if isinstance(one, ScoredWindow) else one for one in seen] == ["a", ends[0], "b", ends[1]]
+    (one, other), ends = items([table(3)] * 2), [Mark(), Mark()]
+    seen = list(Pipeline(engine).stream([one, ends[0], other, ends[1]]))
+    assert [each.tag if isinstance(each, ScoredWindow) else each for each in seen] == [0, ends[0], 1, ends[1]]
     assert list(Pipeline(engine).stream([])) == []
 
 
 def test_the_model_has_the_next_window_before_a_shard_ends(engine: Engine) -> None:
     """The first window is answered once the next one, behind a mark, is with the model."""
-    window = table(3)
-    columns = find_columns(window.schema, ColumnNames())
     handed = threading.Event()
 
     def wait(work: Work, stop: threading.Event | None) -> None:
         assert handed.wait(60)
 
-    def source() -> Iterator[Window[str] | Mark]:
-        yield Window("a", window, columns)
+    def source() -> Iterator[Window[int] | Mark]:
+        one, other = items([table(3)] * 2)
+        yield one
         yield Mark()
-        yield Window("b", window, columns)
+        yield other
         handed.set()  # asked for what follows, so that the window before went on
 
     assert len(list(Pipeline(Watched(engine, wait)).stream(source()))) == 3
@@ -152,18 +157,3 @@ def test_leaving_early_stops_the_model_between_batches(engine: Engine) -> None:
 def wait_for_threads() -> None:
     names = ("prepare", "infer")
     wait_until(lambda: not any(t.name.startswith(names) for t in threading.enumerate()), "threads are left")
-
-
-def test_counts_of_windows_add_up_to_those_of_the_whole(engine: Engine) -> None:
-    whole, pipeline = table(60), Pipeline(engine)
-
-    def count(windows: list[pa.Table]) -> Counts:
-        return total([window.counts for window in stream(pipeline, items(windows))])
-
-    one, many = count([whole]), count([whole.slice(i, 20) for i in range(0, 60, 20)])
-    assert one.rows == RowCounts(60, 55, 0, {"null_text": 5}, {"empty_text": 5})
-    assert sum(one.labels.values()) == one.rows.scored
-    assert one.facts == FactCounts(0, 60, {"food": PredicateCounts(0, 60)})
-    assert (one.rows, one.labels, one.facts) == (many.rows, many.labels, many.facts)
-    assert one.checks.all == many.checks.all == 2 * (60 - 5 - 5)
-    assert one.checks.unique <= many.checks.unique

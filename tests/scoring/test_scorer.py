@@ -1,9 +1,12 @@
+"""The public scorer: rows, tables of every kind and batches agree; what signs it, and what processes may do with it."""
+
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import pickle
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -42,14 +45,31 @@ def test_one_row_and_a_table_agree(bundle: Path) -> None:
         assert verdict.facts == ["The Mill is a pub.", "The area of The Mill is riverside."]
 
 
-def test_batches_are_scored_as_the_whole_table(bundle: Path) -> None:
+def test_batches_and_lists_are_scored_as_the_whole_table(bundle: Path) -> None:
     opened = Scorer(bundle)
     whole = opened.score_table(ROWS)
     parts = list(opened.score_batches(ROWS.to_batches(max_chunksize=2)))
     assert [len(part) for part in parts] == [2, 2, 1]
-    together = pa.concat_tables(parts)
-    assert together["fine"].to_pylist() == whole["fine"].to_pylist()
-    assert together["row_key"].to_pylist() == whole["row_key"].to_pylist()
+    for name in ("fine", "row_key"):
+        assert pa.concat_tables(parts)[name].to_pylist() == whole[name].to_pylist()
+    assert opened.score_table(ROWS.to_pylist()) == whole.to_pylist()
+    assert next(opened.score_batches([ROWS.to_pylist()])) == whole.to_pylist()
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_data_frame_is_scored_as_a_table(bundle: Path, library: str) -> None:
+    module: Any = importlib.import_module(library) if library == "polars" else pytest.importorskip(library)
+    opened, triple = Scorer(bundle), Triple("The Mill", "food", "fish")
+    expected = opened.score_table([{"triples": [triple], "text": text} for text in ("Fish.", "")])
+    frame = module.DataFrame([{"triples": [list(triple)], "text": text, "id": 7} for text in ("Fish.", "")])
+    found = opened.score_table(frame)
+    assert isinstance(found, module.DataFrame) and list(found["id"]) == [7, 7]
+    for name in ("fine", "confidence", "row_key"):
+        assert list(found[name]) == [row[name] for row in expected]
+    (again,) = opened.score_batches([frame])
+    assert isinstance(again, module.DataFrame) and list(again["fine"]) == list(found["fine"])
+    with pytest.raises(TypeError, match="a single one in a list"):
+        opened.score_batches(frame)
 
 
 def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
@@ -64,14 +84,7 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
         **{"prec": "int8", "ep": "cpu", "exact": "no", "protocol": "paper", "optional": "none", "checks": "both"},
         **{"maxlen": "128", "overlong": "error", "metric": "2"},
     }
-    for options, key in (
-        ({"precision": "fp32"}, "prec"),
-        ({"protocol": "nlgi_eval"}, "protocol"),
-        ({"optional": ["eatType=pub"]}, "optional"),
-        ({"checks": "hallucination"}, "checks"),
-        ({"overlong": "truncate"}, "overlong"),
-        ({"templates": {}}, "templates"),
-    ):
+    for options, key in (({"precision": "fp32"}, "prec"), ({"templates": {}}, "templates")):
         (difference,) = differences(signed, Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
         assert difference.startswith(f"{key}:")
     assert differences(signed, Scorer(bundle, device="cpu").full_signature) == []
@@ -101,17 +114,12 @@ _OPENED: list[Scorer] = []
 
 def _score_in_a_fork() -> list[str]:
     """What a scorer that was opened before the fork says; run in the forked process."""
-    opened, said = _OPENED[0], []
-    calls: list[Callable[[], object]] = [
-        lambda: opened.score([("X", "eatType", "pub")], "X is a pub."),
-        lambda: opened.score_table(ROWS),
-        lambda: opened.score_batches(ROWS.to_batches()),
-    ]
-    for call in calls:
+    said = []
+    for method, arguments in (("score", (["a | b | c"], "A.")), ("score_table", (ROWS,)), ("score_batches", ([ROWS],))):
         with pytest.raises(UsageError) as refused:
-            call()
+            getattr(_OPENED[0], method)(*arguments)
         said.append(str(refused.value))
-    opened.close()
+    _OPENED[0].close()
     return said
 
 

@@ -41,16 +41,16 @@ TRIPLES = [
 
 def rows(n: int) -> pa.Table:
     """Texts of 0 to 8 sentences about 1 to 14 facts, some null, some blank, many twice."""
-    texts: list[str | None] = []
-    triples = []
-    for i in range(n):
-        size = (i * 7) % 9
-        texts.append(
-            None if i % 13 == 4 else " " if i % 13 == 5 else "  ".join((SENTENCES * 2)[i % 5 :][:size]) or "é."
-        )
-        chosen = (TRIPLES * 3)[i % 6 :][: 1 + (i * 5) % 14]
-        triples.append([dict(zip(("subject", "predicate", "object"), triple, strict=True)) for triple in chosen])
-    return pa.table({"id": range(n), "text": pa.array(texts, pa.string()), "triples": triples})
+    texts = ["  ".join((SENTENCES * 2)[i % 5 :][: (i * 7) % 9]) or "é." for i in range(n)]
+    said = [None if i % 13 == 4 else " " if i % 13 == 5 else text for i, text in enumerate(texts)]
+    triples = [(TRIPLES * 3)[i % 6 :][: 1 + (i * 5) % 14] for i in range(n)]
+    return pa.table({"id": range(n), "text": pa.array(said, pa.string()), "triples": facts_of(triples)})
+
+
+def facts_of(triples: list[Any]) -> pa.Array:
+    names = ("subject", "predicate", "object")
+    kind = pa.list_(pa.struct([(name, pa.string()) for name in names]))
+    return pa.array([[dict(zip(names, triple, strict=True)) for triple in row] for row in triples], kind)
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +83,8 @@ FACTS = st.lists(st.sampled_from([*TRIPLES, ("The Mill", "area", " ")]), max_siz
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(FACTS, TEXTS), min_size=1, max_size=8), st.integers(1, 4))
 def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | None]], size: int) -> None:
-    names = ("subject", "predicate", "object")
-    facts = [[dict(zip(names, triple, strict=True)) for triple in row] for row, _ in made]
-    kind = pa.list_(pa.struct([(name, pa.string()) for name in names]))
     texts = pa.array([text for _, text in made], pa.string())
-    table = pa.table({"id": range(len(made)), "text": texts, "triples": pa.array(facts, kind)})
+    table = pa.table({"id": range(len(made)), "text": texts, "triples": facts_of([row for row, _ in made])})
     columns = find_columns(table.schema, scorer.pipeline.names)
     items = [Window(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
     out = pa.concat_tables([scored.table for scored in scorer.pipeline.stream(items)])
@@ -118,8 +115,7 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
     assert checks.sentences is not None
     whole = set(checks.row[checks.kind == HALLUCINATION].tolist())
     decided = set(checks.sentences.decides.nonzero()[0].tolist())
-    assert whole and decided
-    assert not whole & decided
+    assert whole and decided and not whole & decided
     plain = Scorer(bundle, device="cpu", protocol=protocol).score_table(table)
     too_long = [i for i, error in enumerate(plain["error"].to_pylist()) if error and "hallucination" in error]
     assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
@@ -128,21 +124,20 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
 def test_a_run_its_explanation_and_its_resumption(bundle: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "in.parquet", tmp_path / "out"
     pq.write_table(rows(40), source)
-    command = ["run", str(source), "--bundle", str(bundle), "--device", "cpu", "--out", str(out), "--sentences",
-               "--details", "--prefix", "nli_", "--max-error-rate", "1", "--json"]  # fmt: skip
-    summary = json.loads(scorer_of(*command).stdout)
+    command = "run", source, "--bundle", bundle, "--out", out, "--details", "--prefix", "nli_", "--max-error-rate", "1"
+    summary = json.loads(scorer_of(*command, "--json", "--sentences").stdout)
     assert summary["rows"]["notes"]["facts_selected"] > 0
     written = (out / "in.parquet").read_bytes()
     table = pq.read_table(out / "in.parquet")
     assert table.schema.names[-3:] == ["nli_sentences", "nli_worded_facts", "nli_details"]
-    again = json.loads(scorer_of(*command).stdout)
+    again = json.loads(scorer_of(*command, "--json", "--sentences").stdout)
     assert again["shards"]["skipped"] == 1
     assert (out / "in.parquet").read_bytes() == written
     number = table["nli_note"].to_pylist().index("facts_selected")
-    explained = json.loads(scorer_of("explain", out, "--row", f"in.parquet:{number}", "--json").stdout)
+    explain = "explain", out, "--row", f"in.parquet:{number}"
+    explained = json.loads(scorer_of(*explain, "--json").stdout)
     assert explained["same_labels"]
-    stored = table["nli_sentences"][number].as_py()
-    assert alike(explained["recomputed"]["sentences"], stored)
-    assert "facts → sentence" in scorer_of("explain", out, "--row", f"in.parquet:{number}").stdout
-    scorer_of(*(each for each in command if each != "--sentences"), "--rescore")
+    assert alike(explained["recomputed"]["sentences"], table["nli_sentences"][number].as_py())
+    assert "facts → sentence" in scorer_of(*explain).stdout
+    scorer_of(*command, "--rescore")
     assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -37,11 +36,6 @@ def one_receipt(out: Path) -> None:
     (out / "_receipts" / "part-1.parquet.json").unlink()
 
 
-def reopened(out: Path) -> None:
-    (out / "_SUCCESS").unlink()
-    (out / "_run.json").unlink()
-
-
 def another_plan(out: Path) -> None:
     plan = json.loads((out / "_plan.json").read_text())
     (out / "_plan.json").write_text(json.dumps({**plan, "more": 1}))
@@ -54,18 +48,11 @@ def another_file(out: Path) -> None:
     path.with_suffix(".copy").rename(path)
 
 
-def cut(out: Path) -> None:
-    os.truncate(out / "part-2.parquet", 100)
-    another_plan(out)
-
-
 CHANGES: dict[Callable[[Path], None], str] = {
     scored_again: "_run.json",
     one_receipt: "_receipts/part-1.parquet.json",
-    reopened: "_SUCCESS, _run.json",
     another_plan: "_plan.json",
     another_file: "part-0.parquet",
-    cut: "_plan.json, part-2.parquet",
 }
 
 

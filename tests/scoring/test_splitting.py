@@ -46,7 +46,9 @@ def test_a_line_break_ends_a_sentence_only_where_a_line_is_empty(splitter: Split
     ]
 
 
-def check(text: str, splitter: Splitter) -> None:
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(codec="utf-8"), max_size=60) | st.text("aA1 .!?\n\"'()é😀", max_size=60))
+def test_nothing_is_lost_of_any_text(splitter: Splitter, text: str) -> None:
     spans = splitter.split(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
@@ -54,9 +56,3 @@ def check(text: str, splitter: Splitter) -> None:
     between = [text[start:end] for start, end in zip(bounds[::2], bounds[1::2], strict=True)]
     assert not "".join(between).strip(), "only blanks are left out"
     assert not any(text[start].isspace() or text[end - 1].isspace() for start, end in spans)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(st.characters(codec="utf-8"), max_size=60) | st.text("aA1 .!?\n\"'()é😀", max_size=60))
-def test_nothing_is_lost_of_any_text(splitter: Splitter, text: str) -> None:
-    check(text, splitter)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import DamagedFileError
+from scorer.inference.facts import DeviceFacts, KeptBudget
+from scorer.inference.manifest import EncoderManifest, Manifest
 from scorer.scoring.plan import Plan
 from scorer.scoring.summary import RunSummary
 from scorer.storage import FailedShard, Receipt
@@ -19,6 +20,7 @@ from scorer.system.codec import decode, encode, seal, unseal
 from tests.stored_values import values_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
+OF_INFERENCE = Path(__file__).parents[1] / "inference" / "fixtures"
 KINDS: dict[str, Any] = {
     "plan.json": Plan,
     "run.json": RunSummary,
@@ -35,20 +37,6 @@ def written(kept: Any) -> bytes:
     return seal(kept) if isinstance(kept, Receipt) else encode(kept, indent=1)
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """An output whose plan and totals are those of the fixtures."""
-    for name in ("plan", "run"):
-        shutil.copy(FIXTURES / f"{name}.json", tmp_path / f"_{name}.json")
-    return tmp_path
-
-
-def changed(out: Path, name: str, **changes: Any) -> None:
-    """Other values in a file."""
-    path = out / name
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
-
-
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other work may take the processors
 @given(st.one_of(*map(values_of, KINDS.values())))
 def test_what_is_stored_survives_encoding(stored: Any) -> None:
@@ -57,10 +45,18 @@ def test_what_is_stored_survives_encoding(stored: Any) -> None:
     assert read(data, type(stored)) == stored
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_file_of_each_kind_is_read_and_written_again(name: str) -> None:
-    data = (FIXTURES / name).read_bytes()
-    assert written(read(data, KINDS[name])) + b"\n" == data
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        *((FIXTURES / name, kind) for name, kind in KINDS.items()),
+        (OF_INFERENCE / "classifier.json", Manifest),
+        (OF_INFERENCE / "encoder.json", EncoderManifest),
+        (OF_INFERENCE / "facts.json", DeviceFacts),
+        (OF_INFERENCE / "budget.json", KeptBudget),
+    ],
+)
+def test_a_file_of_each_kind_is_read_and_written_again(path: Path, kind: Any) -> None:
+    assert written(read(path.read_bytes(), kind)) + b"\n" == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -71,10 +67,11 @@ def test_a_file_of_each_kind_is_read_and_written_again(name: str) -> None:
     ],
 )
 def test_a_damaged_field_of_a_plan_is_named_and_a_run_does_without(
-    out: Path, changes: dict[str, Any], named: str
+    tmp_path: Path, changes: dict[str, Any], named: str
 ) -> None:
-    changed(out, "_plan.json", **changes)
+    plan = json.loads((FIXTURES / "plan.json").read_bytes())
+    (tmp_path / "_plan.json").write_text(json.dumps(plan | changes))
     with pytest.raises(DamagedFileError, match=rf"_plan\.json is damaged: .*{named}.*; run `scorer run` again"):
-        Plan.load(out)
+        Plan.load(tmp_path)
     said: list[str] = []
-    assert Plan.usable(out, said.append) is None and "_plan.json is damaged" in said[0]
+    assert Plan.usable(tmp_path, said.append) is None and "_plan.json is damaged" in said[0]

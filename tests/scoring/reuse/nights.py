@@ -16,6 +16,8 @@ from scorer.storage.durable import file_sha256
 from tests.run.calls import STRUCT, bytes_of, run
 
 SHARD = 40
+Before = tuple[Path, Path]
+"""Inputs, and the output of a run over them."""
 
 
 def rows(numbers: list[int] | range, *, edited: bool = False) -> pa.Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -56,16 +57,6 @@ def put(
     Receipts(out).write(receipt(relative, fingerprint(promise), written))
 
 
-OPEN: list[EarlierRows] = []
-
-
-@pytest.fixture(autouse=True)
-def _close() -> Iterator[None]:
-    yield
-    while OPEN:
-        OPEN.pop().close()
-
-
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
@@ -77,41 +68,50 @@ def out(tmp_path: Path) -> Path:
     return folder
 
 
-def reading(out: Path, **more: int) -> tuple[EarlierRows, pa.Table]:
-    shards = open_earlier(out, WANTED).shards
-    whole = pa.concat_tables([pq.read_table(out / shard.relative).select(COLUMNS) for shard in shards])
-    whole = whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
-    OPEN.append(EarlierRows(shards, COLUMNS, key="row_key", labelled="fine", **more))
-    return OPEN[-1], whole
+Reading = Callable[..., tuple[EarlierRows, pa.Table]]
 
 
-def test_rows_in_any_order_are_those_of_the_files(out: Path) -> None:
-    rows, whole = reading(out)
+@pytest.fixture
+def reading(out: Path) -> Iterator[Reading]:
+    """Opens the rows of the output, and reads its files whole."""
+    with ExitStack() as opened:
+
+        def read(**more: int) -> tuple[EarlierRows, pa.Table]:
+            shards = open_earlier(out, WANTED).shards
+            whole = pa.concat_tables([pq.read_table(out / shard.relative).select(COLUMNS) for shard in shards])
+            rows = EarlierRows(shards, COLUMNS, key="row_key", labelled="fine", **more)
+            return opened.enter_context(closing(rows)), whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
+
+        yield read
+
+
+def test_rows_in_any_order_are_those_of_the_files(reading: Reading) -> None:
+    rows, whole = reading()
     rng = np.random.default_rng(4)
     for numbers in (np.arange(65), np.array([64]), rng.permutation(65), rng.integers(0, 65, 200)):
         assert rows.take(numbers).equals(whole.take(pa.array(numbers)))
     assert rows.decoded == 3 + 3  # each row group once
 
 
-def test_row_groups_beyond_the_budget_are_given_up(out: Path) -> None:
-    rows, whole = reading(out, cache_bytes=1)
+def test_row_groups_beyond_the_budget_are_given_up(reading: Reading) -> None:
+    rows, whole = reading(cache_bytes=1)
     for number in (0, 1, 2, 30, 0):
         assert rows.take(np.array([number])).equals(whole.slice(number, 1))
     assert rows.decoded == 3  # of 0 to 2, of 30, and of 0 again
-    one, other = reading(out)[0], reading(out, cache_bytes=1)[0]
+    one, other = reading()[0], reading(cache_bytes=1)[0]
     for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
         assert one.take(numbers).equals(other.take(numbers))
     assert one.decoded == other.decoded == 6
 
 
-def test_a_file_that_changed_is_not_read(out: Path) -> None:
-    rows, _ = reading(out)
+def test_a_file_that_changed_is_not_read(out: Path, reading: Reading) -> None:
+    rows, _ = reading()
     rows.take(np.array([0]))
     put(out, "c.parquet", table(40, 3), group=15)  # the same bytes, another file
     with pytest.raises(OutputError, match=r"c\.parquet changed while it was read"):
         rows.take(np.array([30]))
     (out / "a.parquet").unlink()
-    rows, _ = reading(out)
+    rows, _ = reading()
     (out / "c.parquet").unlink()
     with pytest.raises(OutputError, match=r"c\.parquet: cannot be read for --reuse"):
         list(rows.all_keys())
@@ -135,12 +135,7 @@ def test_why_shards_are_not_believed(out: Path) -> None:
     (out / "_receipts" / "_hidden.json").write_text("{}")  # belongs to no shard
     found = open_earlier(out, WANTED)
     assert [shard.relative for shard in found.shards] == ["a.parquet", "b/none.parquet", "c.parquet"]
-    assert found.refused == {
-        DAMAGED_FILE: 4,
-        DAMAGED_RECEIPT: 1,
-        "no column omitted": 2,
-        OTHER_SIGNATURE: 2,
-    }
+    assert found.refused == {DAMAGED_FILE: 4, DAMAGED_RECEIPT: 1, "no column omitted": 2, OTHER_SIGNATURE: 2}
     assert found.signature.line == "sig"
 
 
@@ -148,11 +143,11 @@ def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> 
     link = tmp_path / "link"
     link.symlink_to(out)
     assert check_earlier([out, link, out], tmp_path / "new") == [out]
-    with pytest.raises(UsageError, match="the output folder itself"):
-        check_earlier([link], out)
-    with pytest.raises(UsageError, match="does not exist"):
-        check_earlier([tmp_path / "none"], None)
-    with pytest.raises(UsageError, match="is a file"):
-        check_earlier([out / "a.parquet"], None)
-    with pytest.raises(OutputError, match=r"no readable _plan\.json"):
-        check_earlier([tmp_path], None)
+    for earlier, says in (
+        (link, "the output folder itself"),
+        (tmp_path / "none", "does not exist"),
+        (out / "a.parquet", "is a file"),
+        (tmp_path, r"no readable _plan\.json"),
+    ):
+        with pytest.raises((UsageError, OutputError), match=says):
+            check_earlier([earlier], out)

@@ -12,42 +12,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.run.calls import bytes_of, run
-from tests.scoring.reuse.nights import SHARD, assert_labels_of, full_run, rows
+from tests.scoring.reuse.nights import SHARD, Before, assert_labels_of, full_run, rows
 
 
 def test_a_run_over_unchanged_rows_scores_only_the_sample(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    yesterday: Before, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scorer.scoring.reuse.match.RECHECKED", 0.0)
     data, before = yesterday
     out = tmp_path / "out"
     summary = run(data, out, bundle, "--reuse", before)
     assert_labels_of(before, out)
-    labelled = 3 * SHARD - 6
-    assert summary["rows"] == {
-        "in": 3 * SHARD,
-        "scored": 0,
-        "reused": labelled,
-        "errors": {"null_text": 6},
-        "notes": {"empty_text": 6},
-    }
-    assert summary["reuse"] == [
-        {
-            "out": str(before),
-            "signature_equal": True,
-            "differs": [],
-            "keys": labelled,
-            "shards_used": 3,
-            "shards_refused": {},
-        }
-    ]
+    labelled, errors, notes = 3 * SHARD - 6, {"null_text": 6}, {"empty_text": 6}
+    assert summary["rows"] == {"in": 3 * SHARD, "scored": 0, "reused": labelled, "errors": errors, "notes": notes}
+    used = {"signature_equal": True, "differs": [], "keys": labelled, "shards_used": 3, "shards_refused": {}}
+    assert summary["reuse"] == [{"out": str(before)} | used]
     assert summary["recheck"] == {"rows": 3, "disagreed": 0, "bound": pytest.approx(summary["bound"] + 1e-6)}
     # The first row of each shard: rows 0, 40 and 80 of 1, 2 and 3 facts, and a check of each whole.
     assert summary["checks"]["all"] == (1 + 1) + (2 + 1) + (3 + 1)
     assert (out / "_SUCCESS").exists()
 
 
-def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+def test_the_same_plan_gives_the_same_bytes(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     data = Path(shutil.copytree(data, tmp_path / "in"))
     pq.write_table(rows(range(30, 70)), data / "b.parquet")
@@ -68,7 +54,7 @@ def test_the_same_plan_gives_the_same_bytes(yesterday: tuple[Path, Path], tmp_pa
     assert (again["shards"]["skipped"], again["reuse"][0]["keys"]) == (3, None)
 
 
-def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+def test_another_reuse_on_a_resume_mixes_nothing(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     out = tmp_path / "out"
     run(data, out, bundle, "--reuse", before)
@@ -84,9 +70,7 @@ def test_another_reuse_on_a_resume_mixes_nothing(yesterday: tuple[Path, Path], t
     assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
 
 
-def test_rows_edited_added_removed_moved_and_rewritten(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_rows_edited_added_removed_moved_and_rewritten(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     _, before = yesterday
     data = tmp_path / "in"
     data.mkdir()
@@ -110,9 +94,7 @@ def test_rows_edited_added_removed_moved_and_rewritten(
     assert summary["rows"]["scored"] == len(set(scored) - set(errors))
 
 
-def test_several_earlier_outputs_and_one_that_is_not_finished(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_several_earlier_outputs_and_one_that_is_not_finished(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     one, other = (Path(shutil.copytree(before, tmp_path / name)) for name in ("one", "other"))
     for folder, gone in ((one, ("b.parquet", "deep/c.parquet")), (other, ("b.parquet",))):
@@ -129,9 +111,7 @@ def test_several_earlier_outputs_and_one_that_is_not_finished(
     assert summary["recheck"]["bound"] == pytest.approx(summary["bound"] + 1e-6)
 
 
-def test_a_chain_of_runs_keeps_where_labels_come_from(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_a_chain_of_runs_keeps_where_labels_come_from(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     elsewhere = Path(shutil.copytree(before, tmp_path / "elsewhere"))
     told = json.loads((elsewhere / "_run.json").read_text())
@@ -147,7 +127,7 @@ def test_a_chain_of_runs_keeps_where_labels_come_from(
 
 
 def test_unsupported_numbers_are_reused_only_from_outputs_that_have_them(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
+    yesterday: Before, tmp_path: Path, bundle: Path
 ) -> None:
     data, before = yesterday
     full = full_run(data, tmp_path / "full", bundle, "--check-numbers")

@@ -14,7 +14,7 @@ from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
 from scorer.metric.verdict import FINE
-from scorer.scoring.origin import Device, Origin
+from scorer.scoring.origin import ROUNDING, Device, Origin, agree, allowed_difference, is_within
 from scorer.scoring.reuse import DISAGREED, Disagreement, RecheckLog, Reuse, Sources
 from scorer.scoring.reuse.recheck import disagreements
 from scorer.scoring.signature import Signature
@@ -22,6 +22,30 @@ from scorer.scoring.summary import Recheck
 from scorer.storage.counts import Counts, RecheckCounts
 
 HERE = Origin(Device("cpu", "x", 2), "1.20", 0.1, 0.0)
+
+
+@pytest.mark.parametrize("bound", [1e-4, 0.01, 0.5, 2.0])
+def test_logits_that_move_by_a_bound_move_probabilities_by_no_more_than_is_allowed(bound: float) -> None:
+    rng = np.random.default_rng(7)
+    logits = rng.normal(0, 3, (5000, 3))
+    one, other = (
+        np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
+        for found in (logits, logits + rng.choice([-bound, bound], logits.shape))
+    )
+    most = np.abs(one - other).max()
+    assert most <= allowed_difference(bound)
+    if bound < 1:  # and the limit is not a loose one
+        assert most > 0.9 * allowed_difference(bound)
+
+
+def test_bounds_add_up_and_agreement_allows_for_rounding_but_never_for_nan() -> None:
+    assert allowed_difference(0.02, 0.04) == pytest.approx(0.03)
+    assert allowed_difference() == 0.0
+    assert agree(0.5, 0.5 + ROUNDING / 2, 0.0)
+    assert not agree(0.5, 0.5 + 2 * ROUNDING, 0.0)
+    assert agree(0.7, 0.5, 0.2)
+    assert not agree(math.nan, 0.5, 1.0)
+    assert not is_within(math.nan, 1.0)
 
 
 def test_only_one_device_with_numbers_of_their_own_must_agree_closely() -> None:
@@ -147,28 +171,16 @@ def test_a_thousandth_is_rechecked_and_another_one_in_the_next_run() -> None:
     assert one.tolist() == chosen(0).tolist()
 
 
-def test_the_first_reused_row_of_a_shard_is_always_asked() -> None:
-    reuse = Reuse(Sources([], Signature(""), HERE, pa.schema([])))
-    words = np.zeros((3, 2), np.uint64) + np.uint64(5)
-    assert reuse._chosen(words[:0]).tolist() == []
-    assert reuse._chosen(words).tolist() == [0]
-    assert reuse._chosen(words).tolist() == []
-    reuse.begin_shard()
-    assert reuse._chosen(words).tolist() == [0]
-
-
 def test_a_recheck_log_names_the_rows_of_a_shard_and_forgets_them_with_it() -> None:
-    ledger = RecheckLog(Sources([], Signature(""), HERE, pa.schema([])))
+    log = RecheckLog(Sources([], Signature(""), HERE, pa.schema([])))
     counted = Counts(recheck=RecheckCounts(2, 0))
-    ledger.window(100, counted, [])
-    assert ledger.end_shard("good") is None
-    ledger.window(100, counted, [])
-    ledger.window(50, counted, [Disagreement(i, f"{i:032x}", "fine: x") for i in range(5)])
-    error = ledger.end_shard("bad")
-    assert error is not None
-    assert error.kind == DISAGREED
-    assert "bad: 5 of 4 reused rows" in str(error)
-    assert f"row 100 (key {0:032x}): fine: x; row 101" in str(error)
-    assert "and 2 more" in str(error)
-    assert ledger.end_shard("good") is None
-    assert ledger.figures(Counts(recheck=RecheckCounts(10, 0))) == Recheck(14, 5, 1e-6)
+    log.window(100, counted, [])
+    assert log.end_shard("good") is None
+    log.window(100, counted, [])
+    log.window(50, counted, [Disagreement(i, f"{i:032x}", "fine: x") for i in range(5)])
+    error = log.end_shard("bad")
+    assert error is not None and error.kind == DISAGREED
+    for said in ("bad: 5 of 4 reused rows", f"row 100 (key {0:032x}): fine: x; row 101", "and 2 more"):
+        assert said in str(error)
+    assert log.end_shard("good") is None
+    assert log.figures(Counts(recheck=RecheckCounts(10, 0))) == Recheck(14, 5, 1e-6)

@@ -14,12 +14,10 @@ import pytest
 from scorer.scoring.reuse.key_index import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
-from tests.scoring.reuse.nights import assert_labels_of, forge, full_run, replaced
+from tests.scoring.reuse.nights import Before, assert_labels_of, forge, full_run, replaced
 
 
-def test_labels_that_are_not_what_they_were_fail_the_run(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_labels_that_are_not_what_they_were_fail_the_run(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     forged, out = Path(shutil.copytree(before, tmp_path / "forged")), tmp_path / "out"
     table = pq.read_table(forged / "b.parquet")
@@ -40,7 +38,7 @@ def test_labels_that_are_not_what_they_were_fail_the_run(
     assert_labels_of(before, out)
 
 
-def test_another_signature_is_named_part_by_part(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+def test_another_signature_is_named_part_by_part(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     templates = tmp_path / "t.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
@@ -60,14 +58,12 @@ def test_another_signature_is_named_part_by_part(yesterday: tuple[Path, Path], t
     again = run(data, tmp_path / "again", bundle, *more, "--reuse", tmp_path / "out")
     assert again["rows"]["scored"] == 0
     assert bytes_of(tmp_path / "again").keys() == bytes_of(tmp_path / "out").keys()
-    name = "deep/c.parquet"
-    columns = ["all_facts_entailment", "fine"]
-    assert pq.read_table(tmp_path / "again" / name, columns=columns).equals(
-        pq.read_table(tmp_path / "out" / name, columns=columns)
-    )
+    one, other = (pq.read_table(tmp_path / name / "deep" / "c.parquet") for name in ("again", "out"))
+    for column in ("all_facts_entailment", "fine"):
+        assert one[column].equals(other[column])
 
 
-def test_details_and_prefix(yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
+def test_details_and_prefix(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
     data, before = yesterday
     detailed, out = tmp_path / "detailed", tmp_path / "out"
     summary = run(data, detailed, bundle, "--details", "--prefix", "p_", "--reuse", before)
@@ -91,7 +87,7 @@ def test_details_and_prefix(yesterday: tuple[Path, Path], tmp_path: Path, bundle
 
 
 def test_a_row_under_another_ones_number_is_not_believed(
-    yesterday: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    yesterday: Before, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, before = yesterday
     find = KeyIndex.find
