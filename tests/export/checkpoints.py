@@ -13,8 +13,11 @@ import transformers
 from tokenizers import Tokenizer
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
+from export import export_bundle
 from export.architectures import FAMILIES, Family
 from export.random_init import train_tokenizer
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Engine
 
 LAYERS, VOCABULARY = 2, 700
 PAIRS = [
@@ -81,6 +84,12 @@ def make_checkpoint(
     return folder
 
 
+def exported(checkpoint: Path, out: Path, **options: Any) -> Bundle:
+    """The bundle of a checkpoint; forced, unless the options say otherwise."""
+    quietly: dict[str, Any] = {"force": True, "log": lambda _: None}
+    return Bundle.load(export_bundle(str(checkpoint), out, **quietly | options))
+
+
 def expected_logits(folder: Path, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """What transformers' own tokenizer and model say of each pair by itself. *Shape:* (pairs, labels)."""
     model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
@@ -97,6 +106,12 @@ def _logits(model: Any, tokenizer: Any, family: Family, pairs: Sequence[tuple[st
             feed.pop("token_type_ids", None)
         found.append(model(**feed).logits[0])
     return torch.stack(found)
+
+
+def engine_logits(bundle: Bundle, pairs: Sequence[tuple[str, str]], **options: Any) -> np.ndarray:
+    """What the engine says of pairs in one call. *Shape:* (pairs, labels)."""
+    with Engine(bundle, device="cpu", threads=1, **options) as engine:
+        return engine.logits(*map(list, zip(*pairs, strict=True)))
 
 
 def edit_json(path: Path, **changes: Any) -> None:

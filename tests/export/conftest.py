@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,27 @@ import pytest
 pytest.importorskip("torch", reason="the exporter's tests need the extra `export`")
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
-from export import Answers, bundle_writer, export_bundle
+from export import bundle_writer, probes
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
+from export.labels import NO_ANSWERS
 from export.toolchain import quiet
 from export.training.general.rebuild import rebuild
 from scorer.inference.shipped import SHIPPED
-from tests.export.checkpoints import make_checkpoint
+from tests.export.checkpoints import exported, make_checkpoint
 
 
 @pytest.fixture(autouse=True)
 def any_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Random weights contradict their labels; the check for that has tests of its own."""
     monkeypatch.setattr(bundle_writer, "contradicts_labels", lambda means, scheme: None)
+
+
+@pytest.fixture
+def few_probes(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many probe pairs an export asks; they are most of its time."""
+    monkeypatch.setattr(probes, "COUNT", 64)
+    return 64
 
 
 @pytest.fixture(scope="session")
@@ -43,14 +50,14 @@ def general_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint's bundle with all variants; forced, for int8 costs random weights many labels."""
-    return export_bundle(str(checkpoint), tmp_path_factory.mktemp("bundles") / "tiny", force=True, log=lambda _: None)
+    return exported(checkpoint, tmp_path_factory.mktemp("bundles") / "tiny").path
 
 
 @pytest.fixture(scope="session")
 def fused(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint's fused graph, before it becomes variants."""
     path = tmp_path_factory.mktemp("graphs") / "fused.onnx"
-    opened = open_checkpoint(str(checkpoint), None, Answers(), lambda _: None)
+    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
     with quiet():
         export_fused(opened.load(), opened.family, opened.architecture, False, path)
     return path
@@ -60,10 +67,3 @@ def fused(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(checkpoint: Path, tmp_path: Path) -> Path:
     """A copy of the checkpoint to spoil."""
     return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
-
-
-@pytest.fixture
-def lines() -> tuple[list[str], Callable[[str], None]]:
-    """Progress lines, and the function that collects them."""
-    collected: list[str] = []
-    return collected, collected.append

@@ -8,12 +8,11 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
-from export import FACTSPOTTER, export_bundle
+from export import FACTSPOTTER
 from export.fact_pairs import fact_pairs
 from export.sentences import CONTRADICTORY, ENTAILED, NEUTRAL
 from scorer import Scorer
-from scorer.inference.bundle import Bundle
-from tests.export.checkpoints import make_checkpoint
+from tests.export.checkpoints import exported, make_checkpoint
 
 TRIPLES = [("Alan_Bean", "birthPlace", "Wheeler, Texas"), ("Blue Spice", "eatType", "pub"), ("X", "food", "Thai")]
 TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The Mill!", "a", "?"]
@@ -35,8 +34,7 @@ def test_the_plain_pairs_are_what_they_are_meant_to_be() -> None:
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_labels_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     checkpoint = make_checkpoint(tmp_path / name, name, id2label={0: "LABEL_0", 1: "LABEL_1"})
-    out = export_bundle(str(checkpoint), tmp_path / "out", answers=FACTSPOTTER, force=True, log=lambda _: None)
-    bundle = Bundle.load(out)
+    bundle = exported(checkpoint, tmp_path / "out", answers=FACTSPOTTER)
     assert bundle.layout.one_text and not bundle.layout.segments and bundle.layout.separator == ()
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
     assert bundle.variants["fp32"].parity.bound < 1e-4  # type: ignore[union-attr]  # fp32 is always measured
@@ -46,7 +44,7 @@ def test_labels_are_those_of_transformers(tmp_path: Path, name: str) -> None:
              "predicate: eat type, subject: blue spice, object: pub",
              "predicate: food, subject: x, object: thai"]  # fmt: skip
     found: list[float] = []
-    with Scorer(out, protocol="factspotter", device="cpu", precision="fp32") as scorer:
+    with Scorer(bundle.path, protocol="factspotter", device="cpu", precision="fp32") as scorer:
         for text in TEXTS:
             verdict = scorer.score(TRIPLES, text)
             expected = []

@@ -6,7 +6,6 @@ HHEM-1.0 is a cross-encoder with one logit.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +14,15 @@ import torch
 import transformers
 from tokenizers.processors import TemplateProcessing
 
-from export import Answers, export_bundle
+from export import Answers
 from scorer import Scorer
-from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
-from tests.export.checkpoints import make_checkpoint
+from tests.export.checkpoints import expected_logits, exported, make_checkpoint
 
 PAIRS = [("The Mill is a pub. It is cheap.", "The Mill is cheap."), ("naïve 日本語 🍕", "x")]
 
 
+@pytest.mark.usefixtures("few_probes")
 def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
     source = make_checkpoint(tmp_path / "source", "roberta", id2label={0: "LABEL_0", 1: "LABEL_1"})
     saved = tmp_path / "minicheck"
@@ -35,10 +34,7 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
     )
     tokenizer.save_pretrained(saved)
     transformers.AutoModelForSequenceClassification.from_pretrained(source).save_pretrained(saved)
-    answers = Answers(supported="LABEL_1")
-    bundle = Bundle.load(
-        export_bundle(str(saved), tmp_path / "bundle", precisions=["fp32"], answers=answers, force=True)
-    )
+    bundle = exported(saved, tmp_path / "bundle", precisions=["fp32"], answers=Answers(supported="LABEL_1"))
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
     assert len(bundle.layout.separator) == 1
     made, theirs = TextTokenizer(bundle), transformers.AutoTokenizer.from_pretrained(source)
@@ -56,14 +52,10 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_hhem_s_single_logit(tmp_path: Path) -> None:
     source = make_checkpoint(tmp_path / "source", "roberta", id2label={0: "LABEL_0"})
-    answers = Answers(scheme="score")
-    export_bundle(str(source), tmp_path / "bundle", precisions=["fp32"], answers=answers, force=True)
-    theirs = transformers.AutoTokenizer.from_pretrained(source)
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(source).eval()
-    with torch.no_grad():
-        expected = model(**theirs(*PAIRS[0], return_tensors="pt")).logits.sigmoid().item()
+    bundle = exported(source, tmp_path / "bundle", precisions=["fp32"], answers=Answers(scheme="score"))
+    assert bundle.scheme.kind == "score"
+    expected = 1 / (1 + np.exp(-float(expected_logits(source, PAIRS[:1])[0, 0])))
     with Scorer(tmp_path / "bundle", documents=True, device="cpu") as scorer:
         found = scorer.score_document(*PAIRS[0])
-        assert found.confidence == pytest.approx(expected, abs=1e-4)
-        assert found.fine == ("OK" if np.float32(expected) >= 0.5 else "hallucination")
-    assert json.loads((tmp_path / "bundle" / "bundle.json").read_text())["scheme"]["kind"] == "score"
+    assert found.confidence == pytest.approx(expected, abs=1e-4)
+    assert found.fine == ("OK" if np.float32(expected) >= 0.5 else "hallucination")

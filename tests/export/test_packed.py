@@ -9,7 +9,6 @@ import onnx
 import onnxruntime
 import pytest
 
-from export import export_bundle
 from export.checkpoint import open_checkpoint
 from export.graph import export_fused
 from export.labels import NO_ANSWERS
@@ -21,7 +20,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
-from tests.export.checkpoints import make_checkpoint as make_family
+from tests.export.checkpoints import exported, make_checkpoint
 from tests.export.contrib_operators import evaluator
 
 LAYERS, ROBERTA = 2, 2
@@ -75,59 +74,52 @@ def padded(fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnxruntime
     return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
 
+def compare(
+    model: onnx.ModelProto, padded: onnxruntime.InferenceSession, bundle: Bundle, pairs: list[tuple[str, str]]
+) -> None:
+    """Every pair has one answer in both forms; where segment ids are asked for, the answer depends on them."""
+    work = window(bundle, pairs)
+    layout, run = Packed(4096, bundle.max_length, bundle.layout), evaluator(model)
+    moved, seen = [], 0
+    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+        made = layout.assemble(batch, work)
+        (found,) = run.run(["logits"], made)
+        assert found.shape == (batch.rows, 3) and found.dtype == np.float32
+        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
+        feed = {"input_ids": ids, "attention_mask": mask}
+        if bundle.layout.segments:
+            feed["token_type_ids"] = segment_ids(batch, work.pairs, bundle.layout)
+        (expected,) = padded.run(["logits"], feed)
+        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
+        if bundle.layout.segments:
+            (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})
+            moved.append(np.abs(other[: len(batch.pairs)] - expected).max())
+        seen += len(batch.pairs)
+    assert seen == len(work.pairs)
+    assert not bundle.layout.segments or max(moved) > 0.01
+
+
 @pytest.mark.parametrize("kind", ["mixed", "one", "short", "longest"])
 def test_packed_equals_padded(
     kind: str, packed: onnx.ModelProto, padded: onnxruntime.InferenceSession, bundle: Path
 ) -> None:
     opened = Bundle.load(bundle)
-    work = window(opened, longest(opened) if kind == "longest" else texts_of(kind))
-    layout, run = Packed(4096, opened.max_length, opened.layout), evaluator(packed)
-    seen = 0
-    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
-        (found,) = run.run(["logits"], layout.assemble(batch, work))
-        assert found.shape == (batch.rows, 3) and found.dtype == np.float32
-        ids, mask = assemble(batch, work.pairs, work.first, work.second, opened.layout)
-        (expected,) = padded.run(["logits"], {"input_ids": ids, "attention_mask": mask})
-        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
-        seen += len(batch.pairs)
-    assert seen == len(work.pairs)
-
-
-@pytest.fixture(scope="module")
-def with_segments(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bundle, Path]:
-    """A bundle in fp32 of a family that is told the two texts of a pair apart, and its fused graph."""
-    folder = tmp_path_factory.mktemp("bert")
-    checkpoint = make_family(folder / "checkpoint", "bert")
-    bundle = export_bundle(str(checkpoint), folder / "out", precisions=("fp32",), force=True, log=lambda _: None)
-    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
-    assert opened.tokenizer.layout.segments
-    with quiet():
-        export_fused(opened.load(), opened.family, opened.architecture, True, folder / "fused.onnx")
-    return Bundle.load(bundle), folder / "fused.onnx"
+    compare(packed, padded, opened, longest(opened) if kind == "longest" else texts_of(kind))
 
 
 @pytest.mark.slow
-def test_packed_equals_padded_with_segment_ids(with_segments: tuple[Bundle, Path], tmp_path: Path) -> None:
-    """BERT; that segment ids count is shown by the answers without them."""
-    bundle, raw = with_segments
-    path = tmp_path / "packed.onnx"
+def test_packed_equals_padded_with_segment_ids(tmp_path: Path) -> None:
+    """BERT, which is told the two texts of a pair apart."""
+    checkpoint = make_checkpoint(tmp_path / "bert", "bert")
+    bundle = exported(checkpoint, tmp_path / "out", precisions=("fp32",))
+    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
+    assert opened.tokenizer.layout.segments
+    raw, path = tmp_path / "fused.onnx", tmp_path / "packed.onnx"
+    with quiet():
+        export_fused(opened.load(), opened.family, opened.architecture, True, raw)
     export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
     padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
-    work = window(bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))
-    layout, run = Packed(2048, bundle.max_length, bundle.layout), evaluator(onnx.load(str(path)))
-    moved, seen = [], 0
-    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
-        made = layout.assemble(batch, work)
-        (found,) = run.run(["logits"], made)
-        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
-        segments = segment_ids(batch, work.pairs, bundle.layout)
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-        (expected,) = padded.run(["logits"], feed)
-        np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
-        (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})
-        moved.append(np.abs(other[: len(batch.pairs)] - expected).max())
-        seen += len(batch.pairs)
-    assert seen == len(work.pairs) and max(moved) > 0.01
+    compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))
 
 
 def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export import Answers, bundle_writer, export_bundle
 from export.checkpoint import Checkpoint, open_checkpoint
+from export.labels import NO_ANSWERS
 from export.plain_pairs import contradicts_labels, mean_probabilities
 from export.sentences import FRAMES, fill_frame
 from export.toolchain import quiet
-from scorer.errors import BundleError
 from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
 
 RESTAURANTS = [
@@ -27,7 +25,7 @@ RESTAURANTS = [
 @pytest.fixture(scope="module")
 def trained(general_checkpoint: Path) -> tuple[Checkpoint, Any]:
     with quiet():
-        opened = open_checkpoint(str(general_checkpoint), None, Answers(), lambda _: None)
+        opened = open_checkpoint(str(general_checkpoint), None, NO_ANSWERS, lambda _: None)
         return opened, opened.load()
 
 
@@ -53,14 +51,3 @@ def test_with_one_or_two_logits_entailed_pairs_must_be_above_the_others(scheme: 
     assert contradicts_labels(means(0.4, 0.3, 0.2), scheme) is None
     for wrong in (means(0.3, 0.4, 0.2), means(0.3, 0.2, 0.4)):
         assert "mean P(entailment) is highest for the kind" in str(contradicts_labels(wrong, scheme))
-
-
-def test_export_refuses_and_force_keeps(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: tuple[list[str], Callable[[str], None]]
-) -> None:
-    monkeypatch.setattr(bundle_writer, "contradicts_labels", lambda means, scheme: "labels cannot be right")
-    with pytest.raises(BundleError, match="labels cannot be right"):
-        export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], log=lines[1])
-    assert not (tmp_path / "out").exists()
-    export_bundle(str(checkpoint), tmp_path / "out", precisions=["fp32"], force=True, log=lines[1])
-    assert "warning: labels cannot be right; kept because of --force" in lines[0]

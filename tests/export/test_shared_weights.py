@@ -1,4 +1,4 @@
-"""Weights stored once: what every variant computes with, and what stands where."""
+"""Weights outside of a graph, stored once or too large for it: what every variant computes with, and what is where."""
 
 from __future__ import annotations
 
@@ -11,46 +11,60 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from export import export_bundle
+from export import graph
 from export.graph import external_files
 from export.shared_weights import SHARED, share_weights
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
-from tests.export.checkpoints import PAIRS, expected_logits, make_checkpoint
+from tests.export.checkpoints import PAIRS, engine_logits, expected_logits, exported, make_checkpoint
 
 
 @pytest.fixture(scope="module")
-def compact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def compact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
     """A BERT checkpoint whose weights are half-precision numbers, and its bundle with the weights stored once."""
     folder = tmp_path_factory.mktemp("compact")
     checkpoint = make_checkpoint(folder / "bert", "bert", half=True)
-    return checkpoint, export_bundle(str(checkpoint), folder / "out", half_weights=True, force=True, log=lambda _: None)
+    return checkpoint, exported(checkpoint, folder / "out", half_weights=True)
 
 
-def test_fp32_answers_as_the_checkpoint_does(compact: tuple[Path, Path]) -> None:
-    checkpoint, out = compact
-    engine = Engine(Bundle.load(out), device="cpu", precision="fp32", threads=1)
-    found = engine.logits(*map(list, zip(*PAIRS, strict=True)))
-    engine.close()
+def test_fp32_answers_as_the_checkpoint_does(compact: tuple[Path, Bundle]) -> None:
+    checkpoint, bundle = compact
+    found = engine_logits(bundle, PAIRS, precision="fp32")
     np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=2e-5)
 
 
-def test_all_variants_read_one_file(compact: tuple[Path, Path]) -> None:
-    _, out = compact
-    bundle = Bundle.load(out)
+def test_all_variants_read_one_file(compact: tuple[Path, Bundle]) -> None:
+    _, bundle = compact
     assert {name: list(variant.external) for name, variant in bundle.variants.items()} == {
         name: [SHARED] for name in ("fp32", "fp16", "int8", "fp16.packed")
     }
-    shared = (out / SHARED).stat().st_size
-    for path in out.glob("*.onnx"):
+    shared = (bundle.path / SHARED).stat().st_size
+    for path in bundle.path.glob("*.onnx"):
         assert external_files(path) == [SHARED] and path.stat().st_size < 1.5 * shared
     # Half of the fp32 weights, plus pages that are not full.
     assert shared < 2 * bundle.parameters + 4096 * 60
 
 
-def test_weights_that_changed_are_refused(compact: tuple[Path, Path], tmp_path: Path) -> None:
-    out = shutil.copytree(compact[1], tmp_path / "out")
+@pytest.mark.slow
+def test_every_variant_of_a_large_model_reads_its_own_data_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the limit of what one ONNX file holds so low that a tiny checkpoint is beyond it."""
+    checkpoint = make_checkpoint(tmp_path / "bert", "bert")
+    monkeypatch.setattr(graph, "LARGEST", 4096)
+    bundle = exported(checkpoint, tmp_path / "out")
+    # Every data file belongs to a variant: those of intermediate graphs are gone.
+    files = {name for variant in bundle.variants.values() for name in variant.external}
+    assert {path.name for path in bundle.path.glob("*.data")} == files
+    for precision, tolerance in (("fp32", 2e-5), ("int8", 1.0)):
+        variant = bundle.variants[precision]
+        assert list(variant.external) == [f"model.{precision}.data"] == external_files(bundle.path / variant.file)
+        found = engine_logits(bundle, PAIRS, precision=precision)
+        np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=tolerance)
+
+
+def test_weights_that_changed_are_refused(compact: tuple[Path, Bundle], tmp_path: Path) -> None:
+    out = shutil.copytree(compact[1].path, tmp_path / "out")
     content = bytearray((out / SHARED).read_bytes())
     content[100] ^= 1
     (out / SHARED).write_bytes(content)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 from transformers import RobertaTokenizerFast
 
 from export.architectures.roberta import ROBERTA
@@ -18,8 +18,8 @@ from scorer.inference.bundle import PairLayout
 from tests.export.checkpoints import edit_json
 
 
-def read(folder: Path) -> PairTokenizer:
-    return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1})[0]
+def read(folder: Path, **form: bool) -> PairTokenizer:
+    return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1}, **form)[0]
 
 
 def test_the_layout_is_that_of_roberta(checkpoint: Path) -> None:
@@ -36,13 +36,10 @@ def test_special_tokens_in_a_text_are_characters(checkpoint: Path) -> None:
 
 
 def test_truncation_and_padding_are_off(copy: Path) -> None:
-    content = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))
-    content["truncation"] = {"max_length": 8, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
-    content["padding"] = {
-        "strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None,
-        "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>",
-    }  # fmt: skip
-    edit_json(copy / "tokenizer.json", **content)
+    made = Tokenizer.from_file(str(copy / "tokenizer.json"))
+    made.enable_truncation(8)
+    made.enable_padding(length=9, pad_id=1, pad_token="<pad>")
+    made.save(str(copy / "tokenizer.json"))
     tokenizer = read(copy)
     stored = json.loads(tokenizer.text)
     assert stored["truncation"] is None and stored["padding"] is None
@@ -70,20 +67,15 @@ def test_files_that_disagree_are_refused(copy: Path) -> None:
         read(copy)
 
 
-def changed(**changes: Any) -> PairTokenizer:
-    return PairTokenizer(json.dumps(json.loads(train_tokenizer(400)) | changes), "<pad>", "tokenizer.json")
-
-
 def test_a_layout_that_depends_on_the_text_is_refused() -> None:
-    tokenizer = changed()
+    tokenizer = PairTokenizer(train_tokenizer(400), "<pad>", "tokenizer.json")
     tokenizer.layout = PairLayout((0,), (2,), (2,), 1)  # as if it had been read off a pair of another form
     with pytest.raises(CheckpointError, match="joined from its texts"):
         tokenizer.prove([("Blue Spice", "is a pub")])
 
 
 def test_one_text_is_what_the_tokenizer_makes_of_both_texts(checkpoint: Path) -> None:
-    source = find_source(str(checkpoint), None, lambda _: None)
-    made = read_tokenizer(source, ROBERTA, {"type_vocab_size": 1}, hypothesis_first=True, one_text=True)[0]
+    made = read(checkpoint, hypothesis_first=True, one_text=True)
     assert made.layout == PairLayout((0,), (), (2,), 1, hypothesis_first=True, one_string=True)
     theirs = RobertaTokenizerFast.from_pretrained(checkpoint)("object: pub, sentence: it is a pub")["input_ids"]
     assert made.encode("it is a pub", "object: pub, sentence:") == theirs

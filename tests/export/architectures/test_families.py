@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 import pytest
 import transformers
 
-from export import export_bundle
 from export.architectures import FAMILIES
 from export.architectures.family import ENCODER
 from export.variants import cpu_counts
@@ -19,7 +16,7 @@ from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.texts import TextTokenizer
-from tests.export.checkpoints import PAIRS, expected_logits, family_of, make_checkpoint
+from tests.export.checkpoints import PAIRS, engine_logits, expected_logits, exported, family_of, make_checkpoint
 
 # transformers decorates functions of DeBERTa and ModernBERT with torch.jit.script when their modules are imported.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -27,39 +24,29 @@ NAMES = [pytest.param(family.model_type, marks=pytest.mark.slow) for family in F
 """In the fast suite, test_bundle_writer.py and test_shared_weights.py export a RoBERTa and a BERT."""
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Bundle]]:
-    """Checkpoint and bundle of a family, made once."""
-    kept: dict[str, tuple[Path, Bundle]] = {}
-
-    def make(name: str) -> tuple[Path, Bundle]:
-        if name not in kept:
-            folder = tmp_path_factory.mktemp("families")
-            checkpoint = make_checkpoint(folder / name, name)
-            out = export_bundle(str(checkpoint), folder / "out", force=True, log=lambda _: None)
-            kept[name] = checkpoint, Bundle.load(out)
-        return kept[name]
-
-    return make
+@pytest.fixture(scope="module", params=NAMES)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
+    """Checkpoint and bundle of a family."""
+    folder = tmp_path_factory.mktemp("families")
+    checkpoint = make_checkpoint(folder / request.param, request.param)
+    return checkpoint, exported(checkpoint, folder / "out")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_engine_gives_transformers_logits(made: Any, name: str) -> None:
+def test_the_engine_gives_transformers_logits(made: tuple[Path, Bundle]) -> None:
     """Tokenisation, pair layout, segment ids, padding and graph together, in fp32, one batch of all lengths."""
-    checkpoint, bundle = made(name)
+    checkpoint, bundle = made
     expected = expected_logits(checkpoint, PAIRS)
-    engine = Engine(bundle, device="cpu", precision="fp32", threads=1, step=40)
-    found = engine.logits(*map(list, zip(*PAIRS, strict=True)))
-    engine.close()
+    found = engine_logits(bundle, PAIRS, precision="fp32", step=40)
     assert len(np.unique(expected.argmax(axis=1))) > 1  # else little would be said
     np.testing.assert_allclose(found, expected, atol=2e-5)
+    probes, tokenizer = bundle.probes(), TextTokenizer(bundle)
+    assert tokenizer._words is not None  # each word is tokenised once
+    tokenizer.prove(probes.premises, probes.hypotheses)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> None:
-    _, bundle = made(name)
-    variants = bundle.variants
-    family = family_of(name)
+def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -> None:
+    checkpoint, bundle = made
+    variants, family = bundle.variants, family_of(checkpoint.name)
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
     assert variants["fp32"].parity.label_agreement == 1 and variants["fp32"].parity.bound < 1e-4
@@ -72,34 +59,21 @@ def test_operators_and_parity_stand_in_the_manifest(made: Any, name: str) -> Non
     for operator, count in counts.items():
         assert variants["fp32"].fused.get(operator, 0) == count
     assert bundle.labels == ("entailment", "neutral", "contradiction")
-    assert bundle.layout.segments == (name in ("bert", "electra"))
+    assert bundle.layout.segments == (family.model_type in ("bert", "electra"))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(made: Any, name: str) -> None:
-    _, bundle = made(name)
+def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(made: tuple[Path, Bundle]) -> None:
+    _, bundle = made
     for precision in ("fp32", "int8"):
-        engine = Engine(bundle, device="cpu", precision=precision, threads=1)
-        premises, hypotheses = map(list, zip(*PAIRS, strict=True))
-        together = engine.logits(premises * 2, hypotheses * 2)
-        alone = np.concatenate([engine.logits([p], [h]) for p, h in PAIRS])
-        engine.close()
+        together = engine_logits(bundle, PAIRS * 2, precision=precision)
+        with Engine(bundle, device="cpu", precision=precision, threads=1) as engine:
+            alone = np.concatenate([engine.logits([p], [h]) for p, h in PAIRS])
         np.testing.assert_array_equal(together, np.concatenate([alone, alone]))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_texts_of_the_exporter_are_joined_as_the_tokenizer_joins_them(made: Any, name: str) -> None:
-    _, bundle = made(name)
-    probes = bundle.probes()
-    tokenizer = TextTokenizer(bundle)
-    assert tokenizer._words is not None  # each word is tokenised once
-    tokenizer.prove(probes.premises, probes.hypotheses)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fp16_computes_the_same_model(made: Any, name: str) -> None:
+def test_fp16_computes_the_same_model(made: tuple[Path, Bundle]) -> None:
     """On a CPU, whose half-precision kernels round more often; what a GPU makes of it is verified there."""
-    _, bundle = made(name)
+    _, bundle = made
     options = ort.SessionOptions()
     options.log_severity_level = 3
     session, full = (

@@ -28,7 +28,8 @@ FACTS = (
 )
 
 
-def rows() -> list[dict[str, object]]:
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
     """Every name with every two facts, in a text that says both."""
     found: list[dict[str, object]] = []
     for i, name in enumerate(NAMES):
@@ -36,20 +37,10 @@ def rows() -> list[dict[str, object]]:
             other, also, more = FACTS[(j + 1) % len(FACTS)]
             for k, value in enumerate(values):
                 second = more[(i + k) % len(more)]
-                triples = [(name, one, value), (name, other, second)]
-                found.append(
-                    {
-                        "triples": [dict(zip(("subject", "predicate", "object"), t, strict=True)) for t in triples],
-                        "text": f"{name} {said} {value} and {also} {second}.",
-                        "category": "person",
-                    }
-                )
-    return found
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    pq.write_table(pa.Table.from_pylist(rows()), tmp_path / "data.parquet")
+                triples = [Triple(name, one, value)._asdict(), Triple(name, other, second)._asdict()]
+                text = f"{name} {said} {value} and {also} {second}."
+                found.append({"triples": triples, "text": text, "category": "person"})
+    pq.write_table(pa.Table.from_pylist(found), tmp_path / "data.parquet")
     return tmp_path / "data.parquet"
 
 
@@ -62,13 +53,12 @@ def taken_apart(example: Example) -> tuple[Triple, str]:
 
 def test_each_triple_of_each_text_has_a_positive_and_a_negative_example(data: Path) -> None:
     found = read(data)
-    of_all = known(found)
-    made = epoch(found, of_all, 0, 0)
+    given = found, known(found)
+    made = epoch(*given, 0, 0)
     triples = sum(len(row.triples) for row in found)
     assert len(made) == 2 * triples and sum(example.present for example in made) == triples
-    assert made == epoch(found, of_all, 0, 0)
-    assert made != epoch(found, of_all, 0, 1) and made != epoch(found, of_all, 1, 0)
-    assert len(epoch(found, of_all, 0, 0, triples=10)) == 20
+    assert made == epoch(*given, 0, 0) and made not in (epoch(*given, 0, 1), epoch(*given, 1, 0))
+    assert len(epoch(*given, 0, 0, triples=10)) == 20
 
 
 def test_a_positive_text_says_its_triple_and_a_negative_one_does_not(data: Path) -> None:

@@ -1,26 +1,28 @@
-"""Public sets as sentence pairs: which rows are taken, and how they are recast."""
+"""Public sets as sentence pairs: which rows are taken and may ship, and how they are recast."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from export.training.general import field
+from export.training.general import field, nli
 from export.training.general.choose import asked
 from export.training.general.field import SETS
 from scorer.evaluation.challenge import sentence_pairs
 from scorer.evaluation.challenge.sentence_pairs import is_trained, relations
 
-CHILD = {
-    "relation": "P40",
-    "name": "child",
-    "text": "Ada is the daughter of Ben.",
-    "head": "Ben",
-    "tail": "Ada",
-    "head_id": "Q1",
-}
+CHILD = {"relation": "P40", "name": "child", "text": "Ada is the daughter of Ben.",
+         "head": "Ben", "tail": "Ada", "head_id": "Q1"}  # fmt: skip
+
+
+def test_only_rows_that_may_ship_are_read(tmp_path: Path) -> None:
+    rows = {name: [name, "other"] for name in ("premise", "hypothesis", "label", "source", "tier")}
+    pq.write_table(pa.table({**rows, "may_ship": [True, False]}), tmp_path / "nli_train.parquet")
+    assert nli.read(tmp_path / "nli_train.parquet")["label"] == ["label"]
+    assert nli.read(tmp_path / "nli_train.parquet", all_licences=True)["label"] == ["label", "other"]
 
 
 def test_a_relation_is_stated_both_ways_and_once_where_it_holds_both_ways() -> None:
@@ -39,11 +41,8 @@ def test_relations_named_in_the_order_of_the_text_are_turned() -> None:
     row = {"relation": "Cause-Effect(e2,e1)", "name": "Cause-Effect", "text": "Outbreaks caused by a virus.",
            "head": "Outbreaks", "tail": "virus", "head_id": None}  # fmt: skip
     right, _ = relations([row])
-    if right.premise == row["text"]:
-        ends = {"h": "virus", "t": "Outbreaks"}
-    else:
-        ends = {"h": "Outbreaks", "t": "virus"}
-    made = [w.replace("{h}", ends["h"]).replace("{t}", ends["t"]) for w in sentence_pairs.WORDINGS["Cause-Effect"]]
+    ends = ("virus", "Outbreaks") if right.premise == row["text"] else ("Outbreaks", "virus")
+    made = [w.replace("{h}", ends[0]).replace("{t}", ends[1]) for w in sentence_pairs.WORDINGS["Cause-Effect"]]
     assert right.hypothesis in [m[0].upper() + m[1:] for m in made]
 
 

@@ -40,11 +40,7 @@ def small_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_from_the_base_to_the_figures(
-    shared_data: Path,
-    small_base: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    shared_data: Path, small_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     data, out, final = shared_data.parent, tmp_path / "run", tmp_path / "calibrated"
 

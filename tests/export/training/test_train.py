@@ -54,8 +54,7 @@ class Interrupted(Run):
 def test_an_interrupted_run_ends_in_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run(tmp_path / "whole") as whole:
         assert whole.train(log_every=10)
-        steps = whole.optimiser.steps
-        assert steps == 40
+        assert whole.optimiser.steps == 40
     parts = run(tmp_path / "parts")
     parts.__class__ = Interrupted
     with parts:
@@ -65,14 +64,13 @@ def test_an_interrupted_run_ends_in_the_same_bits(tmp_path: Path, monkeypatch: p
         assert again.resume()
         assert (again.place.pool, again.place.batch) == (8, 2)
         assert again.train()
-        assert again.optimiser.steps == steps
+        assert again.optimiser.steps == 40
     for name in ("masters", "mean", "first", "second"):
         one, other = (getattr(r.optimiser, name) for r in (whole, again))
         assert torch.equal(one, other), name
     files = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert files[0] == files[1]
-    lines = (tmp_path / "whole" / "training.jsonl").read_text().splitlines()
-    assert len(lines) == 4
+    assert len((tmp_path / "whole" / "training.jsonl").read_text().splitlines()) == 4
 
 
 def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:

@@ -5,26 +5,11 @@ from __future__ import annotations
 from export.training.general.vocabulary import SPECIAL, UNK, cut, make_tokenizer
 
 LETTERS = "adeilmnorstv"
-BASE = {
-    piece: i
-    for i, piece in enumerate(
-        [
-            "[unused0]",
-            *SPECIAL,
-            *LETTERS,
-            *(f"##{letter}" for letter in LETTERS),
-            "river",
-            "##side",
-            "oslo",
-            "lamp",
-            "rare",
-        ]
-    )
-}
+PIECES = ["[unused0]", *SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), "river", "##side", "oslo", "lamp"]
 
 
 def test_a_cut_word_is_written_with_shorter_pieces() -> None:
-    pieces = cut(BASE, ["oslo"], 31)
+    pieces = cut({piece: i for i, piece in enumerate([*PIECES, "rare"])}, ["oslo"], 31)
     tokenizer = make_tokenizer({piece: i for i, piece in enumerate(pieces)})
     encoded = tokenizer.encode("Oslo", "riverside")
     assert encoded.tokens == ["[CLS]", "oslo", "[SEP]", "r", *(f"##{letter}" for letter in "iverside"), "[SEP]"]
