@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scorer.metric.columns import SENTENCES
 from scorer.metric.verdict import FINE
 from scorer.scoring.signature import FOOTER_KEY
 
@@ -29,6 +30,14 @@ def scored(predicted: Sequence[str | None], prefix: str = "", **columns: Any) ->
         "triples": [[f"s{row} | p | o"] for row in range(n)],
     }
     return pa.table(made | columns)
+
+
+def scored_texts(texts: dict[str, tuple[str, list[tuple[int, int, float | None]]]], **columns: Any) -> pa.Table:
+    """The output of a run with ``--sentences``: by id each text, and its sentences with P(entailment)."""
+    names = ("start", "end", "entailment")
+    sentences = [[dict(zip(names, one, strict=True)) for one in found] for _, found in texts.values()]
+    made = {"text_id": list(texts), "text": [text for text, _ in texts.values()]}
+    return pa.table({**made, "sentences": pa.array(sentences, SENTENCES.type), **columns})
 
 
 def save(table: pa.Table, path: Path, signature: str | None = SIGNATURE) -> Path:

@@ -35,13 +35,11 @@ def test_kappa_at_its_ends() -> None:
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        (["number", "number", "word"], "number"),
         (["number", "number", "no_error"], "number"),
         (["number", "word", "no_error"], "no_majority"),
         (["number", "no_error", "no_error"], None),
         (["number", "number", "word", "no_error"], "no_majority"),
         (["number", "no_type", "no_error"], "no_majority"),
-        (["name", "name", "no_type"], "name"),
         (["name", "name", "no_error", "no_error"], None),
     ],
 )

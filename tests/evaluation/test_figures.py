@@ -26,16 +26,7 @@ def test_an_error_is_not_ok_and_wrong_and_names_no_side() -> None:
     assert np.isnan(figures["omission"]["precision"]), "no row was said to omit anything"
     assert figures["omission"]["recall"] == 0
     assert confusion_table(fine)["OK"] == {**dict.fromkeys(FINE, 0), "error": 1}
-
-
-def test_rows_without_gold_do_not_count() -> None:
-    assert confusion(_codes(-1, OK), _codes(OK, OK), 4).sum() == 1
-
-
-def test_undefined_figures_are_nan() -> None:
-    nothing = confusion(_codes(), _codes(), 4)
-    for block in measure(nothing, collapse(nothing)).values():
-        assert all(np.isnan(value) for value in block.values())
+    assert confusion(_codes(-1, OK), _codes(OK, OK), 4).sum() == 1, "a row without gold does not count"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -68,6 +59,4 @@ def test_trivial_baselines_of_the_whole_e2e_gold() -> None:
     assert found["always OK"]["rough"]["precision"] is None
     perfect = found["omissions perfect, no hallucination"]
     assert round(perfect["fine"]["accuracy"], 2) == 0.95
-    assert perfect["omission"]["f1"] == 1
-    assert perfect["hallucination"]["f1"] == 0
-    assert perfect["rough"]["n"] == 13230
+    assert (perfect["omission"]["f1"], perfect["hallucination"]["f1"], perfect["rough"]["n"]) == (1, 0, 13230)

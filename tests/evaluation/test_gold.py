@@ -68,10 +68,3 @@ def test_mixed_signatures_are_refused_by_name(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "b.parquet", None)
     with pytest.raises(UsageError, match="one of them carries no signature"):
         load(tmp_path)
-
-
-def test_optional_facts_of_the_signature() -> None:
-    table = pa.table({"fine": ["OK"]})
-    given = "model:x|optional:eatType=restaurant,area=riverside|metric:1"
-    assert Scored(table, given, True, {}).optional == {"eatType=restaurant", "area=riverside"}
-    assert Scored(table, SIGNATURE, True, {}).optional == frozenset()

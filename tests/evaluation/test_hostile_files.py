@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from tests.evaluation.rates.outputs import output
-from tests.evaluation.scored import save
+from tests.evaluation.scored import save, scored_texts
 
 HUGE = 10**30
 
@@ -55,7 +55,7 @@ RATES: list[Change] = [
     _each("rates", "low", float("inf")),
     lambda content: content.update(source="calibration"),
 ]
-RAW = [b"", b"\xff\xfe", b"[" * 100_000, b'{"schema": 1e400}']
+RAW = [b"\xff\xfe", b"[" * 100_000, b'{"schema": 1e400}']
 
 
 @pytest.fixture(scope="module")
@@ -82,20 +82,19 @@ def changed(path: Path, change: Change | bytes, to: Path) -> Path:
     return to
 
 
-@pytest.mark.parametrize("change", [*DESIGNS, *RAW])
-def test_a_damaged_design_is_refused(sample: Path, tmp_path: Path, change: Change | bytes) -> None:
-    (tmp_path / "l.csv").write_bytes((sample / "l.csv").read_bytes())
-    changed(sample / "l.design.json", change, tmp_path / "l.design.json")
-    result = scorer("rate", sample / "out", "--labels", tmp_path / "l.csv")
-    assert result.exit_code == 2 and ("l.design.json" in result.stderr or "l.csv" in result.stderr)
+LABELS = [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"]
+DAMAGED = [*(("l.design.json", one) for one in [*DESIGNS, *RAW]), *(("l.csv", one) for one in LABELS)]
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"])
-def test_a_damaged_file_of_labels_is_refused(sample: Path, tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "l.csv").write_bytes(content)
-    (tmp_path / "l.design.json").write_bytes((sample / "l.design.json").read_bytes())
+@pytest.mark.parametrize(("name", "change"), DAMAGED)
+def test_damaged_labels_and_designs_are_refused(
+    sample: Path, tmp_path: Path, name: str, change: Change | bytes
+) -> None:
+    for file in ("l.csv", "l.design.json"):
+        (tmp_path / file).write_bytes((sample / file).read_bytes())
+    changed(sample / name, change, tmp_path / name)
     result = scorer("rate", sample / "out", "--labels", tmp_path / "l.csv")
-    assert result.exit_code == 2 and "l.csv" in result.stderr
+    assert result.exit_code == 2 and ("l.csv" in result.stderr or name in result.stderr)
 
 
 @pytest.mark.parametrize("change", [*RATES, *RAW])
@@ -137,17 +136,12 @@ SPANS: list[pa.Table | bytes] = [
 @pytest.fixture(scope="module")
 def scored_spans(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spans")
-    sentences = pa.array(
-        [[{"start": 0, "end": 4, "entailment": 0.2}]],
-        pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())])),
-    )
-    table = pa.table({"text_id": ["t1"], "text": ["text"], "sentences": sentences})
-    save(table, folder / "out" / "x.parquet")
+    save(scored_texts({"t1": ("text", [(0, 4, 0.2)])}), folder / "out" / "x.parquet")
     pq.write_table(spans(), folder / "gold.parquet")
     return folder
 
 
-@pytest.mark.parametrize("content", [*SPANS, *RAW[1:3]], ids=lambda content: repr(content)[:40])
+@pytest.mark.parametrize("content", [*SPANS, *RAW[:2]], ids=lambda content: repr(content)[:40])
 def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path, content: pa.Table | bytes) -> None:
     path = tmp_path / ("hostile.csv" if isinstance(content, bytes) else "hostile.parquet")
     if isinstance(content, bytes):
@@ -166,14 +160,11 @@ def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path
 ANNOTATED = [
     {"domain": ["wikidata"]},
     {"domain": [None], "model": [None], "example_idx": [None], "data": [None], "text": [None]},
-    {"domain": ["wikidata"], "model": ["m"], "example_idx": [HUGE // 10**12], "data": ["\x00"], "text": ["t"]},
     {"domain": [["wikidata"]], "model": [{"a": 1}], "example_idx": [1], "data": ["[" * 9999], "text": ["t"]},
     {"domain": ["football"], "model": ["m"], "example_idx": [1], "data": ['{"teams": [1]}'], "text": ["t"],
      "human_spans": [[{"start": 5, "end": 1, "type": None}]], "spans_x": [[{"start": None, "end": 1, "type": "y"}]]},
     {"domain": ["gsmarena"], "model": ["m"], "example_idx": [1], "data": ['{"details": {"name": 1, "detailSpec": 7}}'],
      "text": ["t"], "human_spans_by_annotator": [3], "spans_": ["x"]},
-    {"domain": ["openweather"], "model": ["m"], "example_idx": [1], "data": ['{"city": {"name": {}}, "list": [3]}'],
-     "text": ["t"], "human_spans": [[{"begin": 1}]], "gpt4_spans": [[7]]},
 ]  # fmt: skip
 
 
@@ -191,7 +182,7 @@ def test_hostile_collections_are_refused_or_reported(tmp_path: Path, content: di
 
 
 ANNOTATION = (
-    '{"dataset": "openweather", "model": "m", "table_idx": 0, "annotations": [{"start": 0, "type": 0, "text": "a"}]}'
+    '{"dataset": "openweather", "model": "m", "table_idx": 0, "annotations": [{"start": 0, "type": 0, "text": ""}]}'
 )
 
 
@@ -202,9 +193,7 @@ ANNOTATION = (
         ("Mil\\ud800", "m", ANNOTATION, 0, "half of a surrogate pair"),
         ("Milford", "m\ud800", ANNOTATION, 2, "that cannot be read"),
         ("Milford", "m", ANNOTATION.replace(": 0,", ": 1e999,"), 2, "that cannot be read"),
-        ("Milford", "m", ANNOTATION.replace(": 0,", ": " + "9" * 5000 + ","), 2, "that cannot be read"),
         ("Milford", "m", "[" * 100_000, 2, "that cannot be read"),
-        ("Milford", "m", ANNOTATION[:40], 2, "that cannot be read"),
         ("Milford", "m", "5", 2, "that cannot be read"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from scorer.evaluation.metric_table import HAS_TEXT, known_metrics
@@ -17,7 +16,6 @@ from tests.evaluation.scored import save, scored
 def out(tmp_path: Path) -> Path:
     rng = np.random.default_rng(8)
     n = 60
-    table = scored(["OK"] * n, triples=[[f"s{i // 6} | p | o"] for i in range(n)])
     human = rng.normal(size=n)
     empty = np.arange(n) % 10 == 0
     human[empty] = -5
@@ -27,14 +25,11 @@ def out(tmp_path: Path) -> Path:
         "meteor": rng.normal(size=n),
         "custom": human**3,
         "human_semantics": human,
+        "note": ["empty_text" if e else None for e in empty],
+        "system": [f"s{i % 6}" for i in range(n)],
+        "triples": [[f"s{i // 6} | p | o"] for i in range(n)],
     }
-    for name, values in columns.items():
-        made = pa.array(values)
-        position = table.schema.get_field_index(name)
-        table = table.set_column(position, name, made) if position >= 0 else table.append_column(name, made)
-    table = table.append_column("note", pa.array(["empty_text" if e else None for e in empty], pa.string()))
-    table = table.append_column("system", pa.array([f"s{i % 6}" for i in range(n)]))
-    return save(table, tmp_path / "out.parquet")
+    return save(scored(["OK"] * n, **columns), tmp_path / "out.parquet")
 
 
 def test_known_metrics() -> None:

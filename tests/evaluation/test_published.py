@@ -52,7 +52,7 @@ def test_a_run_that_lets_restaurants_out_says_that_the_papers_did_not(tmp_path: 
     table = scored(["OK"], gold_fine=["omission"], gold_fine_ignore_restaurant=["OK"])
     free = "model:hand@0|prec:fp32|optional:eatType=restaurant|metric:1"
     found = evaluate(save(table, tmp_path / "x.parquet", free), AGAINST)
-    assert found["fine"]["accuracy"] == 1
+    assert found["fine"]["accuracy"] == 1 and found["gold"]["fine"] == "gold_fine_ignore_restaurant"
     assert OPTIONAL_NOTE in found["against"]["notes"]
     strict = evaluate(save(table, tmp_path / "x.parquet"), AGAINST)
     assert strict["fine"]["accuracy"] == 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.commands.show.spans import print_spans
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.span_counts import overlaps
 from scorer.evaluation.span_files import Spans
 from scorer.evaluation.spans import SpanOptions, evaluate_spans
-from scorer.metric.columns import SENTENCES
-from tests.evaluation.scored import save
+from tests.evaluation.scored import save, scored_texts
 
 SPAN = st.tuples(st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 5))
 
@@ -49,14 +45,6 @@ def write(path: Path, columns: str, rows: list[tuple[Any, ...]]) -> Path:
     else:
         pacsv.write_csv(table, path, pacsv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
     return path
-
-
-def scored_texts(texts: dict[str, tuple[str, list[tuple[int, int, float | None]]]], **columns: Any) -> pa.Table:
-    """The output of a run with ``--sentences``: by id each text, and its sentences with P(entailment)."""
-    names = ("start", "end", "entailment")
-    sentences = [[dict(zip(names, one, strict=True)) for one in found] for _, found in texts.values()]
-    made = {"text_id": list(texts), "text": [text for text, _ in texts.values()]}
-    return pa.table({**made, "sentences": pa.array(sentences, SENTENCES.type), **columns})
 
 
 def of_ten(letter: str, *entailments: float | None) -> tuple[str, list[tuple[int, int, float | None]]]:
@@ -101,7 +89,6 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     assert (without["flags"], without["right"]) == (3, 1), "a flag on what cannot be checked is not held against it"
     recall = {name: (line["n"], line["found"]) for name, line in report["categories"].items()}
     assert recall == {"number": (2, 2), "name": (1, 0), "not_checkable": (2, 1)}
-    assert list(report["categories"]) == ["number", "name", "not_checkable"], "in the order of the papers"
     units = report["units"]
     assert (units["units"], units["with_error"], units["flags"]) == (6, 4, 4)
     assert (units["precision"], units["recall"], units["f1"]) == (0.5, 0.5, 0.5)
@@ -205,7 +192,6 @@ def test_the_command(files: tuple[Path, Path]) -> None:
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["units"]["flags"] == 2
-    assert report["published"]["recall"] == [0.343, 0.388]
     assert "1 texts are left out" in result.stderr
     result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold])
     assert "all but not_checkable" in result.stdout
@@ -225,23 +211,13 @@ def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
     options = SpanOptions(tmp_path / "gold.parquet", by=("domain",), inputs="example")
     found = evaluate_spans(tmp_path / "out", options)
     assert found["all"]["precision"] == found["all"]["recall"] == 0.5
-    assert [(line["value"], line["texts"], line["all"]["precision"]) for line in found["by"]["domain"]] == [
-        ("x", 4, 0.5),
-        ("y", 4, 0.5),
-    ]
+    assert [(line["value"], line["texts"]) for line in found["by"]["domain"]] == [("x", 4), ("y", 4)]
     alone = evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet"))
     wide, narrow = (report["all"]["interval"]["precision"] for report in (found, alone))
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
     assert "with the data in view" in found["about"]
-    stream = io.StringIO()
-    print_spans(found, Console(file=stream, width=200))
-    assert "By domain" in stream.getvalue() and "Thomson & Reiter" not in stream.getvalue()
-    for wrong in (
-        SpanOptions(tmp_path / "gold.parquet", by=("none",)),
-        SpanOptions(tmp_path / "gold.parquet", inputs="none"),
-    ):
-        with pytest.raises(ColumnError, match="'none': the gold has no column"):
-            evaluate_spans(tmp_path / "out", wrong)
+    with pytest.raises(ColumnError, match="'none': the gold has no column"):
+        evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet", by=("none",)))
 
 
 def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> None:

@@ -40,8 +40,7 @@ FACTS = [
     ("column", "nulls"),
     [
         (pa.array([json.dumps(GAME)]), 2),
-        (pa.array([GAME]), 5),  # Arrow gives all elements of a list the same keys
-        (pa.array([None, GAME]).slice(1), 5),
+        (pa.array([None, GAME]).slice(1), 5),  # Arrow gives all elements of a list the same keys
     ],
 )
 def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, nulls: int) -> None:
@@ -63,7 +62,6 @@ def test_a_row_has_the_key_of_its_triples() -> None:
         ('{"name": "A", "v": 1e3}', "1e3"),
         ('{"name": "A", "v": 12345678901234567890}', "12345678901234567890"),
         ('{"name": "A", "v": true}', "true"),
-        ({"name": "A", "v": 5.0}, "5.0"),
         ({"name": "A", "v": Decimal("9.90")}, "9.90"),
         ([("name", "A"), ("v", " x ")], "x"),
     ],
@@ -83,7 +81,6 @@ def test_values_are_as_json_writes_them(value: Any, written: str) -> None:
         ('{"name": " ", "v": 1}', "no_subject"),
         ('{"name": {"first": "A"}, "v": 1}', "no_subject"),
         ("[1]", "malformed_attributes"),
-        ("", "malformed_attributes"),
         ('{"name": "A", "v": 1, "v": 2}', "malformed_attributes"),
         ('{"name": "A", " ": 1}', "malformed_attributes"),
         ('{"name": "A", "v": ' + '{"w": ' * 100 + "1" + "}" * 101, "malformed_attributes"),

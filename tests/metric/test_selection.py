@@ -77,10 +77,10 @@ def test_a_sentence_without_a_subject_speaks_of_those_before_it() -> None:
 
 def naive(row: list[Triple], sentence: str) -> set[int]:
     """Facts that share an entity or a number with a sentence, by looking at every one."""
-    terms = terms_of(sentence).all
-    said = [terms & fact.subject for fact in facts(row)]
+    terms, every = terms_of(sentence).all, facts(row)
+    said = [terms & fact.subject for fact in every]
     named = {words for words in said if words and not any(words < more for more in said)}
-    return {i for i, fact in enumerate(facts(row)) if said[i] in named or terms & fact.object}
+    return {i for i, fact in enumerate(every) if said[i] in named or terms & fact.object}
 
 
 def test_agrees_with_looking_at_every_fact() -> None:

@@ -88,15 +88,6 @@ def test_the_interval_has_the_truth_and_the_metric_alone_has_not(population: Pop
     assert rate(found, "hallucination_rate").true.value == 0.0
 
 
-def test_by_group_every_group_has_its_own_rate(population: Population, tmp_path: Path) -> None:
-    found = true_rates(population, from_file(population, labels(population, tmp_path / "l.csv")), "system")
-    groups = [one for one in found if one.group is not None and one.rate == "not_ok_rate"]
-    assert [one.group for one in groups] == ["a", "b"]
-    assert [one.rows for one in groups] == [1500, 500]
-    assert sum(one.labels for one in groups) == 120
-    assert all(one.true.width > rate(found, "not_ok_rate").true.width for one in groups)
-
-
 def test_all_rows_labelled_give_the_rate_itself(population: Population) -> None:
     truth = np.array(population.scored.array("truth").to_pylist()) == "omission"
     for labelled in (from_column(population, "truth", None), from_column(population, "rating", 2.0)):
@@ -106,7 +97,7 @@ def test_all_rows_labelled_give_the_rate_itself(population: Population) -> None:
     assert {one.rate for one in true_rates(population, from_column(population, "rating", 2.0))} == {"not_ok_rate"}
 
 
-def test_a_spreadsheets_semicolons_and_other_spellings(population: Population, tmp_path: Path) -> None:
+def test_a_spreadsheets_semicolons_other_spellings_and_unlabelled_rows(population: Population, tmp_path: Path) -> None:
     path = labels(population, tmp_path / "l.csv")
     before = true_rates(population, from_file(population, path))
     lines = read(path)
@@ -114,11 +105,6 @@ def test_a_spreadsheets_semicolons_and_other_spellings(population: Population, t
         line["label"] = {"OK": " ok", "omission": "Omission "}[line["label"]]
     write(path, lines, ";")
     assert true_rates(population, from_file(population, path)) == before
-
-
-def test_rows_that_nobody_labelled_are_left_out(population: Population, tmp_path: Path) -> None:
-    path = labels(population, tmp_path / "l.csv")
-    lines = read(path)
     for line in lines[:30]:
         line["label"] = ""
     write(path, lines)
@@ -287,22 +273,26 @@ def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: i
     assert np.var(estimates[1]) / np.var(estimates[0]) < most
 
 
-def test_groups_are_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:
+def test_groups_have_their_own_rates_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:
     found = true_rates(population, from_file(population, labels(population, tmp_path / "l.csv")), "system")
     groups = [one for one in found if one.group is not None and one.rate == "not_ok_rate"]
+    assert [(one.group, one.rows) for one in groups] == [("a", 1500), ("b", 500)]
+    assert sum(one.labels for one in groups) == 120
+    assert all(one.true.width > rate(found, "not_ok_rate").true.width for one in groups)
     lines = differences([*groups, replace(groups[1], group="c")])
     assert [(one.first, one.second) for one in lines] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert all(one.low < one.difference < one.high for one in lines)
     assert [one.p for one in lines] == holm([p_of_interval(one.difference, one.low, one.high, 0.0) for one in lines])
 
 
-def test_rates_of_other_labels_are_refused(population: Population, tmp_path: Path) -> None:
+def test_rates_of_other_labels_or_of_another_metric_are_refused(population: Population, tmp_path: Path) -> None:
     labelled = from_column(population, "truth", None)
     file = saved(population, true_rates(population, labelled), labelled, None)
     file.check_output(population.path, "--rates")
-    same_keys = output(tmp_path / "other", 2000, wrong=0.2)
     with pytest.raises(UsageError, match="other rows or labels"):
-        file.check_output(same_keys, "--rates")
+        file.check_output(output(tmp_path / "same keys", 2000, wrong=0.2), "--rates")
+    with pytest.raises(UsageError, match="another signature"):
+        transfer(of(output(tmp_path / "other", 100, signature="model:other@1|metric:1")), file)
 
 
 def test_a_calibration_gives_the_rate_of_another_run(population: Population, tmp_path: Path) -> None:
@@ -327,11 +317,3 @@ def test_a_calibration_gives_the_rate_of_another_run(population: Population, tmp
     contradicting = true_rates(worse, from_file(worse, labels(worse, tmp_path / "n.csv", rows=200)))
     found = {holding.rate: holding for holding in still_holds(contradicting, earlier)}
     assert not found["not_ok_rate"].holds and found["not_ok_rate"].p < 1e-6
-
-
-def test_a_calibration_of_another_metric_is_refused(population: Population, tmp_path: Path) -> None:
-    labelled = from_column(population, "truth", None)
-    earlier = saved(population, true_rates(population, labelled), labelled, None)
-    other = of(output(tmp_path / "other", 100, signature="model:other@1|metric:1"))
-    with pytest.raises(UsageError, match="another signature"):
-        transfer(other, earlier)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scorer.evaluation.rates.label_file import Item, read_items, write_items
+from scorer.evaluation.rates.label_file import COLUMNS, Item, read_items, write_items
 from scorer.evaluation.rates.page import render_page
 
 Opens = Callable[..., Any]
@@ -28,6 +28,10 @@ def test_the_page_is_one_file_without_markup_from_data() -> None:
     assert "<img" not in page and "out &lt;i&gt;" in page
     assert page.count("</script>") == 2  # the data and the program, each closed once
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_text_is_no_formula_in_the_file() -> None:
+    assert items()[3].cells()[COLUMNS.index("text")] == "'=1+1"
 
 
 def test_labels_by_key_are_kept_and_saved(opens: Opens, tmp_path: Path) -> None:

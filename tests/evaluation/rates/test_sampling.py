@@ -14,7 +14,6 @@ from scorer.evaluation.rates.items import make_design, make_items, templates_of
 from scorer.evaluation.rates.label_file import COLUMNS, write_items
 from scorer.evaluation.rates.population import Population, classify, make_strata, read_population
 from scorer.evaluation.rates.sampling import draw_sample
-from scorer.metric.templates import Templates
 from tests.evaluation.rates.outputs import output
 
 
@@ -45,9 +44,9 @@ def test_a_sample_has_known_probabilities_and_both_systems(population: Populatio
     systems = population.groups("system")[0][sample.rows]
     assert abs(int((systems == 1).sum()) - 15) <= 2  # b has every fourth row
     assert min(drawn.drawn for drawn in draw_sample(population, 4, 0).design) == 2, "so that a variance is known"
-    again = draw_sample(population, 60, 0, "system")
-    assert np.array_equal(sample.rows, again.rows)
+    assert np.array_equal(sample.rows, draw_sample(population, 60, 0, "system").rows)
     assert not np.array_equal(sample.rows, draw_sample(population, 60, 1, "system").rows)
+    assert sorted(draw_sample(population, 5000, 0).rows.tolist()) == list(range(400)), "all there are"
 
 
 def test_a_second_sample_may_need_no_row_of_a_stratum(population: Population) -> None:
@@ -57,10 +56,6 @@ def test_a_second_sample_may_need_no_row_of_a_stratum(population: Population) ->
     more = draw_sample(population, 3, 1, "system", pilot)
     assert 0 in [one.drawn for one in more.design] and len(more.rows) == 3
     assert not set(more.rows.tolist()) & set(first.rows.tolist())
-
-
-def test_more_labels_than_rows_is_a_census(population: Population) -> None:
-    assert sorted(draw_sample(population, 5000, 0).rows.tolist()) == list(range(400))
 
 
 def test_the_file_has_what_people_need_and_not_what_the_metric_says(population: Population) -> None:
@@ -78,12 +73,3 @@ def test_the_file_has_what_people_need_and_not_what_the_metric_says(population: 
         assert pq.read_table(population.path / place.file)["text"][place.row].as_py() == line["text"]
     assert set(COLUMNS) == {"item", "facts", "text", "label", "comment"}
     assert sum(one.twice for one in make_design(population, sample, items, 4, 0).items.values()) == 4
-
-
-def test_a_text_is_no_formula(population: Population) -> None:
-    sample = draw_sample(population, 20, 0)
-    items = make_items(population, sample, Templates(), 0)
-    line = items[0].cells()
-    assert line[COLUMNS.index("text")].startswith("text")
-    dangerous = type(items[0])(**{**items[0].__dict__, "text": '=HYPERLINK("x")'})
-    assert dangerous.cells()[COLUMNS.index("text")] == '\'=HYPERLINK("x")'
