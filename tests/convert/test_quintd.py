@@ -74,7 +74,10 @@ def test_inputs_become_triples(domain: str) -> None:
     [
         ("wikidata", "Blue Spice", "not a name"),
         ("owid", "date,value\n2020,1", "without country and title"),
+        ("wikidata", "a\n---\n- no colon", "without a colon"),
+        ("owid", "# country: a\n# title: b\nxx", "without a comma"),
         ("openweather", "__import__('os')", "nor a Python dictionary"),
+        ("openweather", "[1]", "list, not a dictionary"),
         ("openweather", "{}", "without city.name"),
         ("gsmarena", "{'details': {'name': 'a', 'detailSpec': [1]}}", "another layout"),
         ("ice_hockey", "(" * 9000, "nor a Python dictionary"),

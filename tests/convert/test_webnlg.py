@@ -109,7 +109,7 @@ def test_human_evaluation_csv(write: Write, convert: Convert) -> None:
         "id,mr,team,text,category,type,bleu,semantics\n"
         '1,"SS_Elk | motto | ""Go, go""<br>SS_Elk | owner | Ida",forge,"ss elk , "" go "" .\n",Ship,seen,'
         "0.041,2.6666666666666665\n"
-        "2,Ulm | river | Danube,nil,null,Port,unseen,1,3.0\n"
+        "2,Ulm | river | Danube<br>,nil,null,Port,unseen,1,3.0\n"
         "3,Ulm | river | Danube,pipe,,Port,unseen,0,1\n"
     )
     result = convert("webnlg", write("all.csv", content), "--empty", "null")

@@ -194,6 +194,7 @@ ANNOTATION = (
         ("Milford", "m\ud800", ANNOTATION, 2, "that cannot be read"),
         ("Milford", "m", ANNOTATION.replace(": 0,", ": 1e999,"), 2, "that cannot be read"),
         ("Milford", "m", "[" * 100_000, 2, "that cannot be read"),
+        ("Milford", "m", ANNOTATION[:40], 2, "that cannot be read"),
         ("Milford", "m", "5", 2, "that cannot be read"),
     ],
 )

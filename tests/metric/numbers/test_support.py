@@ -37,6 +37,7 @@ SAME = [
     ("It has twelve rooms.", "12"),
     ("It has two hundred and six rooms.", "206"),
     ("It has twenty-five rooms.", "25"),
+    ("It weighs 11 lb.", "5 kg"),
     ("It weighs 11.02 pounds.", "5 kg"),
     ("It is 20 mm long.", "2 cm"),
     ("It is 2.5 km long.", "2500 m"),
@@ -47,6 +48,7 @@ SAME = [
     ("It is 5 degrees.", "5 °C"),
     ("It has 1.2 million inhabitants.", "1,234,567"),
     ("It costs $3k.", "3000"),
+    ("It costs 5 US dollars.", "$5"),
     ("They won 3-2.", "3 - 2"),
     ("The F-16 and the A320 fly.", "nothing"),
     ("One of the best.", "nothing"),
@@ -54,6 +56,7 @@ SAME = [
     ("It runs version 5.1.2.", "nothing"),
     ("Half of 50 %.", "50 percent"),
     ("It is 24 inches wide.", "24 (inches)"),
+    ("It was built in 1950 in Paris.", "1950"),
 ]
 OTHER = [
     ("It has 12,451 seats.", "12450", ["12,451"]),
