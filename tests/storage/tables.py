@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scorer.storage import ShardWriter, WrittenFile
+
 TRIPLE = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 
 
@@ -23,6 +25,14 @@ def write(path: Path, table: pa.Table, **options: Any) -> str:
     """Write a table and return its path as an input is named."""
     pq.write_table(table, path, **options)
     return str(path)
+
+
+def write_shard(path: Path, *tables: pa.Table, **metadata: str) -> WrittenFile:
+    """Write tables as the output of a shard."""
+    writer = ShardWriter(path, tables[0].schema, metadata=metadata)
+    for table in tables:
+        writer.write(table)
+    return writer.commit()
 
 
 def weight(value: Any, kind: pa.DataType) -> int:

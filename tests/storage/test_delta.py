@@ -48,13 +48,12 @@ def package(monkeypatch: pytest.MonkeyPatch, *files: str, **more: Any) -> list[t
     return opened
 
 
-def test_without_the_package_its_extra_is_named(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_or_named_otherwise_a_table_is_refused(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(UsageError, match=r"pip install 'd2t-scorer\[delta\]'"):
         resolve_inputs([str(table)])
-
-
-def test_a_folder_above_and_a_glob_are_refused(table: Path) -> None:
     for given in (table.parent, f"{table}/*.parquet", f"{table.parent}/**/*.parquet"):
         with pytest.raises(InputError, match=f"{table} is a Delta table.* name this folder as IN"):
             resolve_inputs([str(given)])

@@ -51,15 +51,10 @@ def test_each_version_has_the_rows_that_the_package_reads(tmp_path: Path) -> Non
     assert len({path.parent.name for path in (tmp_path / "v1").rglob("country=*/*.parquet")}) == 2
     refused = python("-m", "scorer", "plan", f"{table}@v9", "--bundle", bundle, code=2).stderr
     assert f"the Delta table {table} cannot be read at version 9" in refused
-
-
-def test_a_table_with_deletion_vectors_is_refused(tmp_path: Path) -> None:
-    table, bundle = tmp_path / "table", make_bundle(tmp_path / "tiny")
-    python("-m", "tests.storage.delta_rows", "make", table)
-    log = sorted((table / "_delta_log").glob("*.json"))
+    # A later version has deletion vectors, which are in none of its data files.
+    log = len(list((table / "_delta_log").glob("*.json")))
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
                 "writerFeatures": ["deletionVectors"]}  # fmt: skip
-    (table / "_delta_log" / f"{len(log):020}.json").write_text(json.dumps({"protocol": protocol}) + "\n")
+    (table / "_delta_log" / f"{log:020}.json").write_text(json.dumps({"protocol": protocol}) + "\n")
     said = python("-m", "scorer", "run", table, "--bundle", bundle, "--out", tmp_path / "out", code=2).stderr
-    assert "has the feature deletionVectors" in said
-    assert not (tmp_path / "out").exists()
+    assert "has the feature deletionVectors" in said and not (tmp_path / "out").exists()

@@ -1,29 +1,32 @@
-"""Who may give a file its name, and what is never written through."""
+"""Who may give a file its name, what is never written through, and that an output is there whole and checked or not at
+all."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, ShardWriter
 from scorer.storage.durable import atomic_bytes, temporary_name, token_of
+from tests.processes import finish
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table
+from tests.storage.tables import write_shard as write
 from tests.storage.test_plan import done, plan, tree
 
 
-def test_names_of_temporary_files_cannot_be_guessed() -> None:
-    names = {temporary_name("a" * 16) for _ in range(1000)}
-    assert len(names) == 1000
-    assert all(token_of(name) == "a" * 16 for name in names)
-    assert token_of(temporary_name()) != token_of(temporary_name())
-    for name in (".d2t-0123456789abcdef.tmp", "d2t-0123456789abcdef.tmp", ".d2t-x.tmp", temporary_name() + "x"):
-        assert token_of(name) is None
+def contents(folder: Path) -> dict[Path, bytes | bool]:
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize("planted", ["a link to a file", "a link to nothing", "a file"])
@@ -34,16 +37,14 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
     name = temporary_name()
     monkeypatch.setattr("scorer.storage.durable.temporary_name", lambda token="": name)
     victim = tmp_path / "victim"
-    if planted == "a file":
-        (tmp_path / name).write_bytes(b"theirs")
-    else:
+    if planted != "a file":
         (tmp_path / name).symlink_to(victim)
-        if planted == "a link to a file":
-            victim.write_bytes(b"theirs")
-    before = sorted((path.name, path.exists() and path.read_bytes()) for path in tmp_path.iterdir())
+    if planted != "a link to nothing":
+        (tmp_path / name).write_bytes(b"theirs")
+    before = contents(tmp_path)
     with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.json: File exists")):
         atomic_bytes(tmp_path / "a.json", b"ours")
-    assert before == sorted((path.name, path.exists() and path.read_bytes()) for path in tmp_path.iterdir())
+    assert contents(tmp_path) == before
 
 
 def test_files_are_made_with_exclusive_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,7 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
     (elsewhere / "folder/deep").mkdir(parents=True)
     for name in ("file", "folder/a.parquet", "folder/deep/a.parquet.json", "folder/a.parquet.json"):
         (elsewhere / name).write_bytes(b"precious")
-    before = {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")}
+    before = contents(elsewhere)
     with RunOutput.open(out, create=True) as folder:
         (out / link).parent.mkdir(parents=True, exist_ok=True)
         (out / link).symlink_to(elsewhere / target)
@@ -123,4 +124,79 @@ def test_links_below_an_output_folder_are_not_written_through(tmp_path: Path, li
         with pytest.raises(OutputError, match=says):
             LINKED[link](folder)
         assert (out / link).is_symlink()
-    assert before == {path: path.is_file() and path.read_bytes() for path in elsewhere.rglob("*")}
+    assert contents(elsewhere) == before
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_what_is_written_is_what_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "deep/er/a.parquet"
+    kept = {"signature": "old", "mine": "kept"}
+    one, two = (rows_table(rows).replace_schema_metadata(kept) for rows in (10, 25))
+    written = write(path, one, two, signature="é|1")
+    assert written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (written.bytes, written.rows) == (path.stat().st_size, 35)
+    found = pq.ParquetFile(path)
+    assert found.read().equals(pa.concat_tables([one, two])) and found.schema_arrow.equals(one.schema)
+    assert [found.metadata.row_group(i).num_rows for i in range(2)] == [10, 25]
+    assert found.metadata.metadata[b"signature"] == "é|1".encode() and found.metadata.metadata[b"mine"] == b"kept"
+    assert found.metadata.row_group(0).column(1).compression == "ZSTD"
+    assert names(tmp_path) == ["a.parquet", "deep", "er"]
+
+
+def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> None:
+    writer = ShardWriter(tmp_path / "a.parquet", rows_table(1).schema)
+    writer.write(rows_table(100))
+    assert [token_of(path.name) is not None for path in tmp_path.iterdir()] == [True]
+    with pytest.raises(OutputError, match="columns of a later window differ"):
+        writer.write(pa.table({"x": [1]}))
+    for attempt in (lambda: writer.write(rows_table(1)), writer.commit):
+        with pytest.raises(OutputError, match="committed or abandoned"):
+            attempt()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])
+def test_a_failing_call_is_an_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    fail = Mock(side_effect=OSError(errno.EIO, "Input/output error"))
+    write(tmp_path / "a.parquet", rows_table(3))
+    before = (tmp_path / "a.parquet").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(call, fail)
+        with pytest.raises(OutputError, match=r"cannot write .*a.parquet: Input/output error"):
+            write(tmp_path / "a.parquet", rows_table(9))
+    assert fail.call_count == 1  # after a failed fsync a second one may lie
+    assert names(tmp_path) == ["a.parquet"]
+    assert (tmp_path / "a.parquet").read_bytes() == before
+
+
+CRASH = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from scorer.storage import ShardWriter
+table = pa.table({"x": [1, 2, 3]})
+writer = ShardWriter(Path(sys.argv[1]), table.schema)
+writer.write(table)
+writer.commit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("point", "is_there"),
+    [("output.written", 0), ("output.synced", 0), ("output.renamed", 1), ("output.published", 1), ("none", 1)],
+)
+def test_killed_between_the_steps(tmp_path: Path, point: str, is_there: int) -> None:
+    path = tmp_path / "a.parquet"
+    status, _, errors = finish(CRASH, str(path), D2T_SCORER_CRASH_AT=point)
+    assert (status, errors) == (0 if point == "none" else 97, "")
+    left = [name for name in names(tmp_path) if name != "a.parquet"]
+    assert len(left) == (not is_there) and all(map(token_of, left))
+    assert path.exists() == bool(is_there)
+    assert not is_there or pq.read_table(path)["x"].to_pylist() == [1, 2, 3]
+    assert write(path, pa.table({"x": [4]})).rows == 1  # what was left is no hindrance
+    assert names(tmp_path) == sorted([*left, "a.parquet"])  # and is swept by who holds the folder

@@ -1,7 +1,8 @@
-"""Which files inputs name, where their outputs go, and which inputs and outputs are refused."""
+"""Which files inputs name, also as URIs, where their outputs go, and which inputs and outputs are refused."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import pytest
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import check_apart, resolve_inputs
 from scorer.storage.listing import Entry, LocalPlace
+from scorer.storage.local_paths import local_path
 from scorer.storage.objects.uri import StoreUri
 from tests.storage.backends import put
 
@@ -19,7 +21,6 @@ TREE = (
     "in/b.PQ",
     "in/notes.txt",
     "in/_SUCCESS",
-    "in/_plan.json",
     "in/.hidden.parquet",
     "in/_receipts/a.parquet",
     "in/2026/01/c.parquet",
@@ -29,39 +30,46 @@ TREE = (
     "other/year=1/x.parquet",
     "odd/a[1].parquet",
     "odd/with blank/ü.parquet",
+    "one/n.parquet",
+    "two/n.parquet/deep.parquet",
+    "three/n.parquet.json/deep.parquet",
+    "x" * 250,
+    "x" * 251,
 )
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name in TREE:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"")
+        touch(tmp_path / name)
     return tmp_path
 
 
-def found(tree: Path, *inputs: str) -> dict[str, str]:
-    files = resolve_inputs([i if "://" in i or i.startswith("/") else f"{tree}/{i}" for i in inputs])
-    assert [file.relative for file in files] == sorted(file.relative for file in files)
-    assert all(file.uri.startswith("/") for file in files)
-    return {file.relative: file.uri.removeprefix(f"{tree}/") for file in files}
+def touch(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
 
 
-def test_a_folder_is_mirrored(tree: Path) -> None:
-    names = ["2026/01/c.parquet", "2026/02/c.parquet", "2026/02/d.parq", "a.parquet", "b.PQ"]
-    assert found(tree, "in") == found(tree, "in/") == {name: f"in/{name}" for name in names}
+def below(tree: Path, given: str) -> str:
+    return given.format(tree=tree) if "://" in given else f"{tree}/{given}"
 
 
-def test_a_file_lands_at_its_name(tree: Path) -> None:
-    assert found(tree, "in/2026/01/c.parquet") == {"c.parquet": "in/2026/01/c.parquet"}
-    assert found(tree, "in/notes.txt") == {"notes.txt": "in/notes.txt"}  # named is named, whatever it turns out to be
+def found(tree: Path, *inputs: str) -> list[str]:
+    """The outputs of inputs, which are sorted, and whose names are the last parts of their inputs' paths."""
+    files = resolve_inputs([below(tree, given) for given in inputs])
+    assert all(file.uri.startswith("/") and file.uri.endswith(f"/{file.relative}") for file in files)
+    assert files == sorted(files, key=lambda file: file.relative)
+    return [file.relative for file in files]
 
 
 @pytest.mark.parametrize(
-    ("pattern", "names"),
+    ("given", "names"),
     [
-        ("in/*.parquet", ["a.parquet"]),
+        ("in/", ["2026/01/c.parquet", "2026/02/c.parquet", "2026/02/d.parq", "a.parquet", "b.PQ"]),
+        ("in/2026/01/c.parquet", ["c.parquet"]),
+        ("in/notes.txt", ["notes.txt"]),  # named is named, whatever it turns out to be
+        ("odd/a[1].parquet", ["a[1].parquet"]),
+        ("x" * 250, ["x" * 250]),
         ("in/?.p*", ["a.parquet"]),
         ("in/**/*.parquet", ["2026/01/c.parquet", "2026/02/c.parquet", "a.parquet"]),
         ("in/**/02/*", ["2026/02/c.parquet", "2026/02/d.parq"]),
@@ -70,31 +78,29 @@ def test_a_file_lands_at_its_name(tree: Path) -> None:
         ("in/2026/**", ["01/c.parquet", "02/c.parquet", "02/d.parq"]),
         ("in/[ab].*", ["a.parquet", "b.PQ"]),
         ("in/**/**/d.parq", ["2026/02/d.parq"]),
+        ("file://{tree}/odd/with%20blank", ["ü.parquet"]),
+        ("file://{tree}/in/*.parquet", ["a.parquet"]),
     ],
 )
-def test_a_glob_is_relative_to_its_fixed_prefix(tree: Path, pattern: str, names: list[str]) -> None:
-    assert list(found(tree, pattern)) == names
-
-
-def test_file_uris(tree: Path) -> None:
-    assert found(tree, (tree / "odd/with blank").as_uri()) == {"ü.parquet": "odd/with blank/ü.parquet"}
-    assert list(found(tree, f"file://{tree}/in/*.parquet")) == ["a.parquet"]
-    with pytest.raises(UsageError, match="three slashes"):
-        resolve_inputs(["file://host/a.parquet"])
+def test_an_output_is_named_from_the_folder_or_the_fixed_prefix(tree: Path, given: str, names: list[str]) -> None:
+    assert found(tree, given) == names
 
 
 @pytest.mark.parametrize(
     ("inputs", "error", "says"),
     [
         (["in", "other"], UsageError, r"in/a.parquet and .*other/a.parquet would both be written to a.parquet"),
-        (["in/_receipts/a.parquet", "in"], UsageError, "would both"),
         (["in/.hidden.parquet"], UsageError, "begin with '_' or '.'"),
         ([], UsageError, "no input was given"),
         ([""], UsageError, "is not a path"),
         (["a\0b"], UsageError, "is not a path"),
+        (["file://host/a.parquet"], UsageError, "three slashes"),
         (["none"], InputError, "none does not exist"),
         (["in/*.csv"], InputError, "matches no file"),
         (["empty"], InputError, r"has no file to read \(\*.parquet, .*, \*.ndjson.gz\)"),
+        (["one", "two"], UsageError, "a file and a folder of the same name"),
+        (["one", "three"], UsageError, "a file and a folder of the same name"),
+        (["x" * 251], UsageError, "a name may have at most 250 bytes"),
     ],
 )
 def test_inputs_that_cannot_be_honoured(
@@ -104,31 +110,6 @@ def test_inputs_that_cannot_be_honoured(
     monkeypatch.chdir(tree)
     with pytest.raises(error, match=says):
         resolve_inputs(inputs)
-
-
-def test_a_file_and_a_folder_of_one_name(tree: Path) -> None:
-    for name in ("x/n.parquet/deep.parquet", "y/n.parquet", "z/n.parquet.json/deep.parquet"):
-        (tree / name).parent.mkdir(parents=True)
-        (tree / name).write_bytes(b"")
-    for first in ("x", "z"):
-        with pytest.raises(UsageError, match="a file and a folder of the same name"):
-            found(tree, first, "y")
-
-
-def test_a_name_too_long_for_its_receipt(tree: Path) -> None:
-    for length in (250, 251):
-        (tree / ("x" * length)).touch()
-    assert list(found(tree, "x" * 250)) == ["x" * 250]
-    with pytest.raises(UsageError, match="a name may have at most 250 bytes"):
-        found(tree, "x" * 251)
-
-
-def test_links_are_followed_and_loops_refused(tree: Path) -> None:
-    (tree / "in/linked").symlink_to(tree / "other")
-    assert found(tree, "in")["linked/a.parquet"] == "in/linked/a.parquet"
-    (tree / "in/loop").symlink_to(tree / "in")
-    with pytest.raises(InputError, match="loop is a link to a folder that contains it"):
-        found(tree, "in")
 
 
 class CountedPlace(LocalPlace):
@@ -150,11 +131,9 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_a_glob_of_many_stars_looks_into_each_folder_a_few_times(tmp_path: Path, listed: Counter[str]) -> None:
-    deep = tmp_path / "in" / "/".join("a" * 25)
-    deep.mkdir(parents=True)
-    (deep / "x.parquet").write_bytes(b"")
-    pattern = "in/" + "**/a/" * 12 + "**/*.parquet"
-    assert list(found(tmp_path, pattern)) == ["/".join("a" * 25) + "/x.parquet"]
+    name = "a/" * 25 + "x.parquet"
+    touch(tmp_path / "in" / name)
+    assert found(tmp_path, "in/" + "**/a/" * 12 + "**/*.parquet") == [name]
     # Once for each part of the glob; without a memory it would be millions of times.
     assert max(listed.values()) <= 2 * 13 and len(listed) == 26
 
@@ -165,22 +144,19 @@ def test_a_farm_of_links_is_walked_once_each(tmp_path: Path, listed: Counter[str
         (tmp_path / f"in/f{floor}").mkdir(parents=True)
         for side in ("left", "right"):
             (tmp_path / f"in/f{floor}/{side}").symlink_to(tmp_path / f"in/f{floor + 1}")
-    (tmp_path / "in/f30").mkdir()
-    (tmp_path / "in/f30/x.parquet").write_bytes(b"")
+    touch(tmp_path / "in/f30/x.parquet")
     for given in ("in", "in/**/*.parquet", "in/f0"):
         listed.clear()
         assert len(found(tmp_path, given)) == 1, given
         assert max(listed.values()) <= 2, given
-    assert list(found(tmp_path, "in")) == ["f30/x.parquet"]  # not by a link, where there is another way
+    assert found(tmp_path, "in") == ["f30/x.parquet"]  # not by a link, where there is another way
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:
-    for name in ("in/a", "in/b"):
-        (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "x.parquet").write_bytes(b"")
-    (tmp_path / "in/a/to").symlink_to(tmp_path / "in/b")
-    (tmp_path / "in/b/to").symlink_to(tmp_path / "in/a")
-    assert list(found(tmp_path, "in")) == ["a/x.parquet", "b/x.parquet"]
+    for one, other in ("ab", "ba"):
+        touch(tmp_path / f"in/{one}/x.parquet")
+        (tmp_path / f"in/{one}/to").symlink_to(tmp_path / f"in/{other}")
+    assert found(tmp_path, "in") == ["a/x.parquet", "b/x.parquet"]
     for given in ("in/a", "in/a/**/*.parquet"):
         with pytest.raises(InputError, match="to is a link to a folder that contains it"):
             found(tmp_path, given)
@@ -189,21 +165,19 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
 def test_hidden_files_are_no_inputs(tree: Path) -> None:
     before = found(tree, "in")
     for name in ("in/._a.parquet", "in/.DS_Store", "in/2026/._c.parquet", "in/.git/x.parquet"):
-        (tree / name).parent.mkdir(exist_ok=True)
-        (tree / name).write_bytes(b"")
+        touch(tree / name)
     assert found(tree, "in") == before
     assert "._a.parquet" not in found(tree, "in/*")
 
 
-@pytest.mark.parametrize(
-    ("given", "out"),
-    [
+def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
+    (tree / "link").symlink_to(tree / "in")
+    (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
+    for given, out in (
         ("in", "in"),
-        ("in", "in/scored"),
         ("in", "in/_scored"),
         ("in", "in/../in/2026/scored"),
         ("in", "link/scored"),
-        ("in/a.parquet", "in"),
         ("in/2026/01/c.parquet", "in"),
         ("in/2026", "in"),
         ("in/*.parquet", "in"),
@@ -213,30 +187,18 @@ def test_hidden_files_are_no_inputs(tree: Path) -> None:
         ("in/2026/**", "in"),
         ("other/link.parquet", "in"),
         ("file://{tree}/in", "in/scored"),
-    ],
-)
-def test_an_output_among_the_inputs(tree: Path, given: str, out: str) -> None:
-    (tree / "link").symlink_to(tree / "in")
-    (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
-    given = given.format(tree=tree) if "://" in given else f"{tree}/{given}"
-    with pytest.raises(OutputError, match="is inside"):
-        check_apart([f"{tree}/odd", given], tree / out)
-
-
-@pytest.mark.parametrize(
-    ("given", "out"),
-    [
-        ("in", "out"),
+    ):
+        with pytest.raises(OutputError, match="is inside"):
+            check_apart([f"{tree}/odd", below(tree, given)], tree / out)
+    for given, out in (
         ("in", "in2"),
         ("in", "other/scored"),
         ("in/a.parquet", "in/scored"),
         ("in/*.parquet", "in/scored"),
         ("in/2026/*/c.parquet", "in/scored/deep"),
         ("in/2026/01/*", "in/2026/02"),
-    ],
-)
-def test_an_output_apart_from_the_inputs(tree: Path, given: str, out: str) -> None:
-    check_apart([f"{tree}/{given}"], tree / out)
+    ):
+        check_apart([f"{tree}/{given}"], tree / out)
 
 
 def test_a_store_behind_uris(memory: Any) -> None:
@@ -258,3 +220,48 @@ def test_a_store_behind_uris(memory: Any) -> None:
     with pytest.raises(UsageError, match=r"hdfs://\*\*\*@host/x: inputs are paths, file:// or one of s3://"):
         uris("hdfs://key:secret@host/x")
     check_apart(["s3://bucket/in"], Path("in"))
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("out", "out"),
+        ("/a/b c", "/a/b c"),
+        ("FILE:///a/b/", "/a/b"),
+        ("file://localhost/a", "/a"),
+        ("file:/a", "/a"),
+        ("file:///a%20b%2Fc", "/a b/c"),
+        ("file:///caf%E9", os.fsdecode(b"/caf\xe9")),
+        ("file:///a?b#c", "/a?b#c"),
+        ("file:c.parquet", "file:c.parquet"),
+        ("deep/s3://x", "deep/s3:/x"),
+    ],
+)
+def test_paths_of_this_machine(given: str, found: str) -> None:
+    assert str(local_path(given, "--out")) == found
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert local_path("~/out", "--out") == Path("/home/me/out")
+    with pytest.raises(UsageError, match="--out: '~nosuchuser/x': there is no user 'nosuchuser'"):
+        local_path("~nosuchuser/x", "--out")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("S3://b/x", "not supported here"),
+        ("abfss://c@a.dfs.core.windows.net/x", "not supported here"),
+        ("nosuch+scheme://x", "not supported here"),
+        (Path("s3://bucket/x"), "not supported here"),
+        (Path("file:///x"), "not supported here"),
+        ("file://host/a", "three slashes: file:///path"),
+        ("", "not a path"),
+        ("a\0b", "not a path"),
+        ("file:///a%00b", "null character"),
+    ],
+)
+def test_uris_of_stores_and_other_machines_and_what_is_no_path_are_refused(given: str | Path, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        local_path(given, "--out")

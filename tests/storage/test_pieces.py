@@ -1,22 +1,24 @@
-"""Which rows are a piece: whole row groups, as many as fit."""
+"""Which rows are a piece: whole row groups, as many as fit; reading them costs in proportion to their rows."""
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage import ShardReader
-from scorer.storage.pieces import Piece, cut_pieces, piece_name, shard_of
+from scorer.storage.pieces import cut_pieces, piece_name, shard_of
+from scorer.storage.reading import reader as readers
+from scorer.storage.reading.source import Source
 
 
 @pytest.mark.parametrize(
     ("groups", "most", "rows"),
     [
         ([10, 10, 10, 10], 20, [20, 20]),
-        ([10, 10, 10, 10], 29, [20, 20]),
         ([10, 10, 10, 10], 30, [30, 10]),
         ([10, 10, 10, 10], 40, []),  # one piece is no division
         ([10, 10, 10, 10], 1, [10, 10, 10, 10]),  # a row group is never divided
@@ -24,7 +26,6 @@ from scorer.storage.pieces import Piece, cut_pieces, piece_name, shard_of
         ([0, 10, 0, 0, 10, 0], 10, [10, 10]),
         ([0, 0], 1, []),
         ([], 1, []),
-        ([3], 1, []),
     ],
 )
 def test_row_groups_are_put_together_up_to_the_limit(groups: list[int], most: int, rows: list[int]) -> None:
@@ -39,22 +40,28 @@ def test_the_names_of_pieces_sort_as_their_rows() -> None:
     assert {shard_of(name) for name in names} == {"deep/a.parquet"}
 
 
-def test_a_reader_tells_the_pieces_and_reads_one(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"n": range(1000)}), path, row_group_size=70)
-    with ShardReader(split_rows=300) as reader:
-        info = reader.probe(str(path))
-        assert info.pieces == (Piece(0, 280), Piece(280, 280), Piece(560, 280), Piece(840, 160))
-        for piece in info.pieces:
-            for limit in (piece.rows, 33):
-                windows = list(
-                    reader.windows(str(path), max_rows=64, max_bytes=1 << 20, first=piece.first, limit=limit)
-                )
-                assert [len(window) for window in windows[:-1]] == [64] * (len(windows) - 1)
-                numbers = pa.concat_tables(windows)["n"].to_pylist()
-                assert numbers == list(range(piece.first, piece.first + limit))
-    with ShardReader(split_rows=1000) as reader:
-        assert reader.probe(str(path)).pieces == ()
-    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 20)
-    with ShardReader(split_rows=5) as reader:
-        assert reader.probe(str(tmp_path / "a.csv")).pieces == ()
+def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    class Opened(Source):
+        def __init__(self, uri: str) -> None:
+            opened.append(uri)
+            super().__init__(uri)
+
+    monkeypatch.setattr(readers, "Source", Opened)
+    monkeypatch.setattr(readers, "_KEPT", {})
+    receive, send = os.pipe()
+    drain = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(receive, 1 << 16), b"")])
+    drain.start()
+    uri = str(tmp_path / "a.parquet")
+    fixed = {"op": "windows", "uri": uri, "max_rows": 4, "max_bytes": 1 << 20, "columns": None, "first": 0}
+    for groups, opens in ((50, 1), (51, 2)):  # it was written again
+        pq.write_table(pa.table({"x": range(groups * 4)}), uri, row_group_size=4)
+        for piece in range(50):
+            assert readers._answer({**fixed, "first_rows": [], "skip": piece * 4, "limit": (piece + 1) * 4}, send)
+        assert len(opened) == opens
+    for source in readers._KEPT.values():
+        source.close()
+    os.close(send)
+    drain.join()
+    os.close(receive)

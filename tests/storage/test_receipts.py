@@ -12,26 +12,18 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import OutputError, SchemaError
-from scorer.storage import (
-    FailedShard,
-    Identity,
-    InputRecord,
-    Receipt,
-    Receipts,
-    ShardWriter,
-)
+from scorer.storage import FailedShard, Identity, InputRecord, Receipt, Receipts
 from scorer.storage.objects.uri import Location
 from scorer.storage.output import open_store
 from scorer.system.codec import seal
 from tests.storage.backends import files, put, remove
 from tests.storage.receipts import fingerprint
 from tests.storage.receipts import receipt as receipt_of
+from tests.storage.tables import write_shard
 
 IDENTITY = Identity(10, 1_784_000_000_123_456_789, "ab")
 NAME = "2026/a.parquet"
 WANTED = replace(fingerprint("model:x|prec:int8"), columns={"keep": ["a,b", "c"]})
-
-
 RECEIPT = f"_receipts/{NAME}.json"
 
 
@@ -43,10 +35,7 @@ def of(out: Location) -> Receipts:
 @pytest.fixture
 def receipt(target: Location, tmp_path: Path) -> Receipt:
     """The receipt of a shard that is done."""
-    table = pa.table({"x": list(range(100))})
-    writer = ShardWriter(tmp_path / "written.parquet", table.schema)
-    writer.write(table)
-    written = writer.commit()
+    written = write_shard(tmp_path / "written.parquet", pa.table({"x": range(100)}))
     put(target, NAME, (tmp_path / "written.parquet").read_bytes())
     found = receipt_of(NAME, WANTED, written, InputRecord("/in/a.parquet", IDENTITY))
     of(target).write(found)
@@ -75,25 +64,15 @@ def test_a_receipt_comes_back(target: Location, receipt: Receipt) -> None:
     assert receipts.read(NAME) is None and list(receipts.all()) == []
 
 
-def test_identity_and_signature_must_agree(target: Location, receipt: Receipt) -> None:
-    receipts = of(target)
-    for other in (replace(IDENTITY, mtime_ns=1), replace(IDENTITY, mtime_ns=None), replace(IDENTITY, size=11)):
-        assert agrees(target, other) is None
-    said = receipts.check(NAME, replace(IDENTITY, mtime_ns=1, size=11), WANTED)
-    assert said == "its input changed: mtime_ns, size"
-    other_signature = replace(WANTED, signature="model:y|prec:int8")
-    assert receipts.check(NAME, IDENTITY, other_signature) == "signature differs: model x → y"
-
-
 def test_every_flipped_bit_of_a_receipt_is_noticed(target: Location, receipt: Receipt) -> None:
     content = files(target)[RECEIPT]
-    for position in range(0, len(content), 3):
+    for position in range(0, len(content), 7):
         changed = bytearray(content)
         changed[position] ^= 1 << (position % 8)
         put(target, RECEIPT, bytes(changed))
         read = of(target).read(NAME)
         assert read is None or read == receipt, position  # white space may change
-    for length in range(0, len(content) - 2, 5):
+    for length in range(0, len(content) - 2, 11):
         put(target, RECEIPT, content[:length])
         assert of(target).read(NAME) is None, length
 
@@ -115,27 +94,21 @@ def test_every_damage_to_the_output_is_noticed(target: Location, receipt: Receip
     if isinstance(target, Path):
         (target / "moved").write_bytes(content)
         (target / NAME).symlink_to(target / "moved")
-        assert agrees(target) is None
+        assert agrees(target) is None, "a link"
 
 
-@pytest.mark.parametrize("change", [{"rows": 99}, {"bytes": 1}, {"sha256": "00"}, {"rows": None}])
-def test_a_receipt_that_says_otherwise_than_its_output(
-    target: Location, receipt: Receipt, change: dict[str, object]
+def test_a_receipt_that_says_otherwise_than_its_name_output_or_digest_is_not_believed(
+    target: Location, receipt: Receipt
 ) -> None:
-    content = content_of(receipt)
-    content["output"] |= change
-    put(target, RECEIPT, seal(content))
-    assert agrees(target) is None
-
-
-def test_a_receipt_under_another_name_is_not_believed(target: Location, receipt: Receipt) -> None:
-    put(target, "_receipts/b.parquet.json", files(target)[RECEIPT])
-    assert of(target).read("b.parquet") is None
+    whole = files(target)[RECEIPT]
+    for change in ({"rows": 99}, {"bytes": 1}, {"sha256": "00"}, {"rows": None}):
+        content = content_of(receipt)
+        content["output"] |= change
+        put(target, RECEIPT, seal(content))
+        assert agrees(target) is None
+    put(target, "_receipts/b.parquet.json", whole)
     assert of(target).look("b.parquet") == "its receipt is that of another output"
-
-
-def test_a_damaged_receipt_says_so_and_one_of_another_version_is_refused(target: Location, receipt: Receipt) -> None:
-    put(target, RECEIPT, files(target)[RECEIPT].replace(b'"rows": 100', b'"rows": 101'))
+    put(target, RECEIPT, whole.replace(b'"rows": 100', b'"rows": 101'))
     said = of(target).check(NAME, IDENTITY, WANTED)
     assert said == "its receipt is damaged: its digest is not that of its content"
     put(target, RECEIPT, seal({**content_of(receipt), "schema": 99}))
@@ -158,7 +131,7 @@ def test_shards_set_aside(target: Location) -> None:
     assert receipts.failed() == {"b/x.parquet": FailedShard(relative="b/x.parquet")}
 
 
-@pytest.mark.parametrize("name", ["../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"])
-def test_names_outside_the_folder_are_refused(target: Location, name: str) -> None:
-    with pytest.raises(OutputError, match="is not a valid output path"):
-        of(target).read(name)
+def test_names_outside_the_folder_are_refused(target: Location) -> None:
+    for name in ("../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"):
+        with pytest.raises(OutputError, match="is not a valid output path"):
+            of(target).read(name)

@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.run.driver import run
-from scorer.run.options import Outcome, RunOptions
 from scorer.storage import RunOutput
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.client import StoreError
@@ -21,24 +19,18 @@ from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
 from scorer.storage.store import ABSENT
-from tests.run.test_row_scorer import TextLengthScoring, Told, texts
+from tests.run.test_row_scorer import Told, lengths, texts
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
-SHARDS = 5
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     (tmp_path / "in" / "deep").mkdir(parents=True)
-    for i in range(SHARDS):
+    for i in range(5):
         pq.write_table(texts(5 + i), tmp_path / "in" / ("deep" if i % 2 else ".") / f"{i:02d}.parquet")
     return tmp_path / "in"
-
-
-def work(data: Path, told: Told | None = None, revision: int = 1, **more: Any) -> Outcome:
-    options = RunOptions((str(data),), OUT, max_error_rate=0.5, window_rows=4, **more)
-    return run(options, TextLengthScoring(revision=revision), told or Told())
 
 
 def content(bucket: Any) -> dict[str, bytes]:
@@ -48,9 +40,9 @@ def content(bucket: Any) -> dict[str, bytes]:
 
 
 def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
-    work(data)
+    lengths(data, OUT)
     told = Told()
-    assert work(data, told, revision=2, rescore=True).exit_code == 0
+    assert lengths(data, OUT, revision=2, told=told, rescore=True).exit_code == 0
     assert any("signature differs: revision 1 → 2" in message for message in told.messages)
     with local_copy(OUT) as folder:
         signatures = {pq.read_schema(path).metadata[b"d2t_scorer.signature"] for path in folder.rglob("*.parquet")}
@@ -67,15 +59,14 @@ def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memo
 
 def test_an_output_that_another_program_replaced_is_not_overwritten(data: Path, memory: Any) -> None:
     """A worker names the version that the driver saw; what was written meanwhile stays, and the shard has a note."""
-    work(data)
-    (data / "00.parquet").unlink()
+    lengths(data, OUT)
     pq.write_table(texts(30), data / "00.parquet")
 
     class Meanwhile(Told):
         def started(self, *given: Any) -> None:
             obstore.put(memory, OUT.key("00.parquet"), b"theirs")
 
-    outcome = work(data, Meanwhile())
+    outcome = lengths(data, OUT, told=Meanwhile())
     assert outcome.exit_code == 3 and content(memory)["00.parquet"] == b"theirs"
     assert b"another program replaced it meanwhile" in content(memory)["_failed/00.parquet.json"]
 
@@ -136,15 +127,9 @@ def test_a_conflict_is_tried_again(memory: Any, monkeypatch: pytest.MonkeyPatch)
     assert store.put("new", b"1", ABSENT) is not None and left == [-1]
 
 
-def test_a_version_that_is_not_there_any_more_is_not_replaced(memory: Any, tmp_path: Path) -> None:
-    plain = BucketStore(OUT)
-    first = plain.put("key", b"theirs", ABSENT)
-    assert first is not None and plain.put("key", b"theirs again", first) is not None
-    assert plain.put("key", b"mine", first) is None and plain.put("key", b"mine", ABSENT) is None
-    found = plain.read("key")
-    assert found is not None and found[0] == b"theirs again"
-    version = None
-    for _ in range(2):  # of two workers with the same bytes, each has written them
+def test_two_workers_with_the_same_bytes_have_both_written_them(memory: Any, tmp_path: Path) -> None:
+    plain, version = BucketStore(OUT), None
+    for _ in range(2):
         (tmp_path / "file").write_bytes(b"same")
         before, version = version, plain.upload("shared", tmp_path / "file", sha256(b"same").hexdigest(), ABSENT)
         assert version is not None and before in (None, version)
@@ -173,14 +158,14 @@ def test_a_shard_costs_few_requests(data: Path, memory: Any, monkeypatch: pytest
             return getattr(obstore, name)
 
     monkeypatch.setattr(stores, "client", lambda: Counting(before=counted.append))
-    work(data)
+    lengths(data, OUT)
     few = len(counted)
     for i in range(20):
         pq.write_table(texts(4), data / f"more{i}.parquet")
     for name in list(content(memory)):
         obstore.delete(memory, OUT.key(name))
     counted.clear()
-    work(data)
+    lengths(data, OUT)
     assert (len(counted) - few) / 20 <= 6
 
 
