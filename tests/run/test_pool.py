@@ -5,6 +5,7 @@ The crew here has no processes: a script says what a worker answers to each shar
 
 from __future__ import annotations
 
+import shutil
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,12 +23,14 @@ from scorer.run.options import Outcome, RunOptions
 from scorer.run.pool import Ended, Place, Pool, Wrote
 from scorer.run.shard_worker import OpenScorer, ShardWorker, shard_of_task
 from scorer.scoring.plan import Budgets
+from scorer.scoring.signature import Signature
 from scorer.storage import ShardReader
 from scorer.storage.durable import Holder
 from scorer.storage.output import open_store
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
 
 SLOTS = (Place("one", "cpu"), Place("two", "cpu"))
+Outputs = dict[str, bytes]
 Death = Callable[[Place, str, list[str]], str]
 
 
@@ -65,13 +68,11 @@ class Scripted:
                 self.held[place].append(message)
 
     def _ready(self, place: Place) -> None:
-        facts = _facts()
         change = self.facts.get(place)
         if isinstance(change, Stopped):
-            self.said.append(Wrote(place, frame(change)))
-            self.said.append(Ended(place, "ended with exit code 2"))
+            self.said += [Wrote(place, frame(change)), Ended(place, "ended with exit code 2")]
             return
-        self.said.append(Wrote(place, frame(Ready(replace(facts, **(change or {}))))))
+        self.said.append(Wrote(place, frame(Ready(replace(_facts(), **(change or {}))))))
 
     def listen(self, wait_s: float) -> Sequence[Wrote | Ended]:
         for place, tasks in self.held.items():
@@ -113,19 +114,29 @@ class Scripted:
 
 
 def _facts() -> Facts:
-    scoring = TextLengthScoring()
-    with ShardReader() as reader, scoring.open(Budgets()) as opened:
-        found = OpenScorer(opened.warm_up(None, []), None)
-        assert reader is not None
-        return found.facts
+    with TextLengthScoring().open(Budgets()) as opened:
+        return OpenScorer(opened.warm_up(None, []), None).facts
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("in")
+    for i in range(6):
+        pq.write_table(texts(5 + i), folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+    """The outputs of an inline run."""
+    out = tmp_path_factory.mktemp("whole")
+    lengths(data, out)
+    return outputs(out)
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
-    for i in range(6):
-        pq.write_table(texts(5 + i), tmp_path / "in" / f"{i}.parquet")
-    return tmp_path / "in"
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
 
 
 def pooled(data: Path, out: Path, crew: Scripted, told: Told | None = None) -> Outcome:
@@ -134,95 +145,83 @@ def pooled(data: Path, out: Path, crew: Scripted, told: Told | None = None) -> O
         return run(options, TextLengthScoring(), told or Told(), pool)
 
 
-def outputs(out: Path) -> dict[str, bytes]:
+def said_by(data: Path, out: Path, crew: Scripted) -> str:
+    """The messages of a run that succeeds."""
+    told = Told()
+    assert pooled(data, out, crew, told).exit_code == 0
+    return "\n".join(told.messages)
+
+
+def outputs(out: Path) -> Outputs:
     return {path.name: path.read_bytes() for path in out.glob("*.parquet")}
 
 
-def test_workers_give_the_bytes_of_an_inline_run(data: Path, tmp_path: Path) -> None:
-    lengths(data, tmp_path / "whole")
-    crew = Scripted(tmp_path / "out")
-    outcome = pooled(data, tmp_path / "out", crew)
-    assert outcome.exit_code == 0 and outputs(tmp_path / "out") == outputs(tmp_path / "whole")
+def test_workers_give_the_bytes_of_an_inline_run(data: Path, whole: Outputs, out: Path) -> None:
+    crew = Scripted(out)
+    outcome = pooled(data, out, crew)
+    assert outcome.exit_code == 0 and outputs(out) == whole
     assert outcome.summary.counts.rows.all == sum(range(5, 11))
     assert max(held for _, held in crew.seen) == 2
-    again = pooled(data, tmp_path / "out", Scripted(tmp_path / "out"))
+    again = pooled(data, out, Scripted(out))
     assert again.summary.shards.skipped == 6
 
 
-def test_a_shard_that_ends_every_worker_is_quarantined_alone(data: Path, tmp_path: Path) -> None:
-    told = Told()
-    crew = Scripted(tmp_path / "out", lambda place, shard, held: "ended with SIGSEGV" if shard == "0.parquet" else "")
-    outcome = pooled(data, tmp_path / "out", crew, told)
+def test_a_shard_that_ends_every_worker_is_quarantined_alone(data: Path, out: Path) -> None:
+    crew = Scripted(out, lambda place, shard, held: "ended with SIGSEGV" if shard == "0.parquet" else "")
+    outcome = pooled(data, out, crew)
     assert outcome.exit_code == 3 and outcome.summary.shards.failed == 1
-    note = (tmp_path / "out" / "_failed" / "0.parquet.json").read_text()
+    note = (out / "_failed" / "0.parquet.json").read_text()
     assert "ended with SIGSEGV, twice, the second time with no other shard" in note
     deaths = [held for shard, held in crew.seen if shard == "0.parquet"]
-    assert deaths == [2, 1] or deaths == [1, 1]  # first perhaps with another shard, then alone
-    assert sorted(outputs(tmp_path / "out")) == [f"{i}.parquet" for i in range(1, 6)]
+    assert len(deaths) == 2 and deaths[-1] == 1  # first perhaps with another shard, then alone
+    assert sorted(outputs(out)) == [f"{i}.parquet" for i in range(1, 6)]
 
 
-def test_a_worker_that_dies_once_loses_nothing(data: Path, tmp_path: Path) -> None:
-    died: list[str] = []
-
-    def once(place: Place, shard: str, held: list[str]) -> str:
-        if shard == "3.parquet" and not died:
-            died.append(shard)
-            return "ended with SIGKILL"
-        return ""
-
-    lengths(data, tmp_path / "whole")
-    crew = Scripted(tmp_path / "out", once)
-    assert pooled(data, tmp_path / "out", crew).exit_code == 0
-    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole") and len(crew.starts) == 3
+def test_a_worker_that_dies_once_loses_nothing(data: Path, whole: Outputs, out: Path) -> None:
+    deaths = iter(["ended with SIGKILL"])
+    crew = Scripted(out, lambda place, shard, held: next(deaths, "") if shard == "3.parquet" else "")
+    assert pooled(data, out, crew).exit_code == 0
+    assert outputs(out) == whole and len(crew.starts) == 3
 
 
-def test_a_device_whose_worker_always_dies_is_given_up(data: Path, tmp_path: Path) -> None:
-    """It is not the shards that are to blame: the other worker scores all of them."""
-    lengths(data, tmp_path / "whole")
-    told = Told()
-    crew = Scripted(tmp_path / "out", facts={SLOTS[1]: Stopped(DeviceError, "no memory")})
-    assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
-    assert "two: no memory; the run continues without it" in told.messages
-    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole")
+def test_a_device_whose_worker_always_dies_is_given_up(data: Path, whole: Outputs, out: Path) -> None:
+    crew = Scripted(out, facts={SLOTS[1]: Stopped(DeviceError, "no memory")})
+    assert "two: no memory; the run continues without it" in said_by(data, out, crew)
+    assert outputs(out) == whole
 
 
-def test_without_a_worker_the_device_is_to_blame(data: Path, tmp_path: Path) -> None:
-    stopped = Stopped(DeviceError, "no memory")
-    crew = Scripted(tmp_path / "out", facts=dict.fromkeys(SLOTS, stopped))
-    with pytest.raises(DeviceError, match=r"no worker is left: .*no memory; the device or the bundle B cannot"):
-        pooled(data, tmp_path / "out", crew)
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_error_that_no_other_worker_could_avoid_ends_the_run(data: Path, tmp_path: Path) -> None:
-    stopped = Stopped(InputError, "nearly all rows have errors")
-    with pytest.raises(InputError, match="one: nearly all rows have errors"):
-        pooled(data, tmp_path / "out", Scripted(tmp_path / "out", facts={SLOTS[0]: stopped}))
+@pytest.mark.parametrize(
+    ("error", "places", "says"),
+    [
+        (DeviceError("no memory"), SLOTS, "no worker is left: .*no memory; the device or the bundle B cannot"),
+        (InputError("nearly all rows have errors"), SLOTS[:1], "one: nearly all rows have errors"),
+    ],
+)
+def test_without_a_worker_or_for_an_error_that_none_could_avoid_the_run_ends(
+    data: Path, out: Path, error: Exception, places: tuple[Place, ...], says: str
+) -> None:
+    stopped = Stopped(type(error), str(error))  # type: ignore[arg-type]
+    with pytest.raises(type(error), match=says):
+        pooled(data, out, Scripted(out, facts=dict.fromkeys(places, stopped)))
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("differs", ["provider", "versions", "signature"])
-def test_a_worker_that_computes_otherwise_is_left_out(data: Path, tmp_path: Path, differs: str) -> None:
+def test_a_worker_that_computes_otherwise_is_left_out(data: Path, out: Path, differs: str) -> None:
     """Outputs of workers with other columns, bundles or versions must never be mixed."""
-    from scorer.scoring.signature import Signature
-
     change = {"provider": "Other", "versions": {"x": "2"}, "signature": Signature("metric:other")}[differs]
-    told = Told()
-    crew = Scripted(tmp_path / "out", facts={SLOTS[1]: {differs: change}})
-    assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
-    assert any(f"two differs from the plan in {differs}" in message for message in told.messages)
+    crew = Scripted(out, facts={SLOTS[1]: {differs: change}})
+    assert f"two differs from the plan in {differs}" in said_by(data, out, crew)
     assert SLOTS[1] not in crew.begin and crew.killed == [SLOTS[1]]
 
 
-def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, tmp_path: Path) -> None:
+def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, out: Path) -> None:
     """With some shards done, the others must be computed on the same kind of device."""
-    out = tmp_path / "out"
     pooled(data, out, Scripted(out))
-    receipt = next(iter(sorted((out / "_receipts").rglob("*.json"))))
+    receipt = out / "_receipts" / "0.parquet.json"
     receipt.unlink()
-    told = Told()
     crew = Scripted(out, facts={SLOTS[0]: {"provider": "Other"}})
-    assert pooled(data, out, crew, told).exit_code == 0
-    assert any("one differs from the plan in provider" in message for message in told.messages)
+    assert "one differs from the plan in provider" in said_by(data, out, crew)
     assert SLOTS[0] not in crew.begin
     receipt.unlink()
     others = {slot: {"versions": {"x": "2"}} for slot in SLOTS}
@@ -231,16 +230,16 @@ def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, tmp_p
     assert not receipt.exists()
 
 
-def test_a_worker_that_sees_other_inputs_than_the_driver_is_left_out(data: Path, tmp_path: Path) -> None:
-    lengths(data, tmp_path / "whole")
-    crew, told = Scripted(tmp_path / "out"), Told()
+def test_a_worker_that_sees_other_inputs_than_the_driver_is_left_out(data: Path, whole: Outputs, out: Path) -> None:
+    crew = Scripted(out)
     crew.lies.add(SLOTS[1])
-    assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
-    assert sum("two does not see the inputs as the driver does" in message for message in told.messages) == 1
-    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole") and crew.killed == [SLOTS[1]]
+    assert said_by(data, out, crew).count("two does not see the inputs as the driver does") == 1
+    assert outputs(out) == whole and crew.killed == [SLOTS[1]]
 
 
-def test_a_shard_that_the_driver_does_not_see_either_is_quarantined(data: Path, tmp_path: Path) -> None:
+def test_a_shard_that_the_driver_does_not_see_either_is_quarantined(data: Path, out: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(data, tmp_path / "in"))
+
     class Replacing(Scripted):
         def _answer(self, place: Place, task: Task) -> Any:
             if task.relative == "2.parquet":
@@ -250,19 +249,19 @@ def test_a_shard_that_the_driver_does_not_see_either_is_quarantined(data: Path, 
             self.lies.clear()
             return answer
 
-    crew = Replacing(tmp_path / "out")
-    outcome = pooled(data, tmp_path / "out", crew)
+    crew = Replacing(out)
+    outcome = pooled(data, out, crew)
     assert (outcome.exit_code, outcome.summary.shards.failed, crew.killed) == (3, 1, [])
 
 
-def test_a_worker_without_progress_is_replaced(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_progress_is_replaced(
+    data: Path, whole: Outputs, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pools, "SILENCE_S", 0.05)
-    lengths(data, tmp_path / "whole")
-    crew, told = Scripted(tmp_path / "out"), Told()
+    crew = Scripted(out)
     crew.silent.add(SLOTS[1])
-    assert pooled(data, tmp_path / "out", crew, told).exit_code == 0
-    assert SLOTS[1] in crew.killed and any("no progress" in message for message in told.messages)
-    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole")
+    assert "no progress" in said_by(data, out, crew) and SLOTS[1] in crew.killed
+    assert outputs(out) == whole
 
 
 class _Opening(Scripted):
@@ -284,13 +283,12 @@ class _Opening(Scripted):
 
 
 def test_a_first_use_that_hangs_ends_the_run_and_one_that_moves_does_not(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, whole: Outputs, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lengths(data, tmp_path / "whole")
-    crew = _Opening(tmp_path / "out", looks=50, moves=True)
+    crew = _Opening(out, looks=50, moves=True)
     monkeypatch.setattr(pools, "time", crew)
-    assert pooled(data, tmp_path / "out", crew).exit_code == 0
-    assert outputs(tmp_path / "out") == outputs(tmp_path / "whole") and not crew.killed
+    assert pooled(data, out, crew).exit_code == 0
+    assert outputs(out) == whole and not crew.killed
     crew = _Opening(tmp_path / "out2", looks=50, moves=False)
     monkeypatch.setattr(pools, "time", crew)
     with pytest.raises(DeviceError, match=r"one: no progress for 600 s while the bundle B was .* on cpu;"):

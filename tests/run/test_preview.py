@@ -1,16 +1,18 @@
-"""No run removes an output, or replaces one by fewer rows, without being told to; and it says what it scores again."""
+"""What stops a run before it writes: nothing to score, an output that would be lost, or another one to replace. It says
+what it scores again."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.bundles import make_bundle
-from tests.run.calls import everything, rows, run, scorer
+from tests.run.calls import command, everything, rows, run, scorer
 
 COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
 
@@ -39,11 +41,14 @@ def refused(out: Path, *arguments: Any) -> str:
     return result.stderr
 
 
-def test_a_limit_on_a_finished_folder_is_refused(data: Path, out: Path, bundle: Path) -> None:
+def test_a_limit_or_a_part_of_a_finished_folder_removes_nothing(data: Path, out: Path, bundle: Path) -> None:
     said = refused(out, data, "--bundle", bundle, "--limit", 10)
     assert "2 outputs whose input is not among IN (b.parquet, c.parquet)" in said
     assert "1 output with more rows than would replace them (a.parquet: 30 rows, now 10)" in said
     assert "leave --limit out, or choose another --out" in said
+    (data / "c.parquet").unlink()
+    said = refused(out, data, "--bundle", bundle, "--part", "1/2")
+    assert "(c.parquet)" in said and "run once with --prune and without --part" in said
 
 
 def test_an_input_with_fewer_rows_needs_prune(data: Path, out: Path, bundle: Path) -> None:
@@ -56,22 +61,13 @@ def test_an_input_with_fewer_rows_needs_prune(data: Path, out: Path, bundle: Pat
     assert run(data, out, bundle)["rows"]["in"] == 61  # more rows lose nothing
 
 
-@pytest.mark.parametrize("other", [["--limit", "10"], ["--part", "1/2"]])
-def test_prune_with_what_sees_a_part_of_the_inputs_is_refused(
-    data: Path, out: Path, bundle: Path, other: list[str]
-) -> None:
-    assert f"--prune with {other[0]}" in refused(out, data, "--bundle", bundle, "--prune", *other)
+def test_prune_with_what_sees_a_part_of_the_inputs_is_refused(data: Path, out: Path, bundle: Path) -> None:
+    for other in (["--limit", "10"], ["--part", "1/2"]):
+        assert f"--prune with {other[0]}" in refused(out, data, "--bundle", bundle, "--prune", *other)
 
 
-def test_a_part_removes_nothing(data: Path, out: Path, bundle: Path) -> None:
-    (data / "c.parquet").unlink()
-    said = refused(out, data, "--bundle", bundle, "--part", "1/2")
-    assert "(c.parquet)" in said and "run once with --prune and without --part" in said
-
-
-def test_a_note_about_an_input_that_is_gone_goes_silently(data: Path, tmp_path: Path, bundle: Path) -> None:
+def test_a_note_about_an_input_that_is_gone_goes_silently(data: Path, out: Path, bundle: Path) -> None:
     (data / "broken.parquet").write_bytes(b"PAR1")
-    out = tmp_path / "out"
     run(data, out, bundle, code=3)
     (data / "broken.parquet").unlink()
     run(data, out, bundle)
@@ -99,12 +95,12 @@ def test_plan_says_what_a_run_would_score_again_remove_and_refuse(data: Path, ou
         (["--details"], "columns differs: details false → true"),
     ],
 )
-def test_a_run_says_why_shards_are_scored_again(data: Path, tmp_path: Path, change: list[str], reason: str) -> None:
-    both, out = make_bundle(tmp_path / "both", precisions=("fp32", "int8")), tmp_path / "out"
-    run(data, out, both, "--precision", "fp32")
-    if "--precision" not in change:
-        change = [*change, "--precision", "fp32"]
-    result = scorer("run", data, "--out", out, "--bundle", both, "--max-error-rate", "1", *change)
+def test_a_run_says_why_shards_are_scored_again(
+    data: Path, tmp_path: Path, tiny: Path, change: list[str], reason: str
+) -> None:
+    out = tmp_path / "out"
+    run(data, out, tiny, "--precision", "fp32")
+    result = scorer(*command(data, out, tiny), "--precision", "fp32", *change)
     assert f"scored again (3 shards): {reason}: a.parquet, b.parquet, c.parquet" in result.stderr
 
 
@@ -132,3 +128,69 @@ def test_template_files_that_share_twelve_digits_are_told_apart(data: Path, tmp_
     assert reused["rows"]["reused"] == 0
     result = scorer("audit", tmp_path / "other", "--baseline", out, code=2)
     assert "was scored differently from" in result.stderr and "templates: " in result.stderr
+
+
+def test_nothing_is_written_when_nothing_can_be_scored(tmp_path: Path, bundle: Path, data: Path) -> None:
+    broken, odd, out = tmp_path / "broken.parquet", tmp_path / "odd.parquet", tmp_path / "out"
+    broken.write_bytes(b"PAR1" * 10)
+    pq.write_table(rows(3).rename_columns(["fine", "weight", "triples"]), odd)
+    damaged = Path(shutil.copytree(bundle, tmp_path / "damaged"))
+    (damaged / "model.fp32.onnx").write_bytes(b"x")
+    newer = Path(shutil.copytree(bundle, tmp_path / "newer"))
+    (newer / "bundle.json").write_text('{"schema": 99}')
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("precious")
+    for arguments, message in (
+        ([broken], "broken.parquet"),
+        ([odd], "--text-column"),
+        ([odd, "--text-column", "fine"], "--prefix"),
+        ([data, "--bundle", damaged], "model.fp32.onnx"),
+        ([data, "--bundle", newer], "schema 99"),
+        ([data, "--templates", broken], "template file"),
+        ([data, "--device", "cuda"], "cuda"),
+        ([data, "--precision", "fp16"], "fp16"),
+        ([data, "--optional", "x"], "PREDICATE=OBJECT"),
+        ([data, "--out", foreign], "thesis.tex"),
+        ([data, "--out", data / "out"], "is inside the input"),
+    ):
+        result = scorer("run", "--bundle", bundle, "--out", out, *arguments, code=2)
+        assert message in result.stderr
+        assert len(result.stderr.strip().splitlines()) <= 2 and "Traceback" not in result.output
+        assert not out.exists() and not (data / "out").exists()
+    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.slow
+def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "in.parquet", tmp_path / "out"
+    pq.write_table(
+        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
+    )
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    assert "malformed_triples" in result.stderr
+    assert not (out / "_SUCCESS").exists()
+    assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}
+
+
+def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "in", tmp_path / "out"
+    data.mkdir()
+    bad = pa.table({"text": ["t"] * 70, "triples": ["The Lamb, eatType, pub"] * 70})
+    pq.write_table(bad, data / "a.parquet")
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    assert "a.parquet: not one row of the first window" in result.stderr
+    assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
+    assert not out.exists()
+    good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
+    pq.write_table(good, data / "b.parquet")  # then only one shard is bad, which the run counts
+    scorer("run", data, "--out", out, "--bundle", bundle, code=3)
+    assert pq.read_table(out / "a.parquet")["error"].to_pylist() == ["malformed_triples"] * 70
+
+
+def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_path: Path, bundle: Path) -> None:
+    out = tmp_path / "out"
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=3)
+    assert "--max-error-rate" in result.stderr
+    assert (out / "_SUCCESS").exists()
+    scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")

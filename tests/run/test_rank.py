@@ -118,26 +118,21 @@ def test_it_resumes_and_another_order_is_another_score(data: Path, bundle: Path,
 
 
 def test_columns_that_cannot_be_ranked(data: Path, bundle: Path, tmp_path: Path) -> None:
+    out, taken = tmp_path / "o", tmp_path / "taken.parquet"
     pq.write_table(pa.table({"mr": MRS, "candidates": MRS}), tmp_path / "text.parquet")
-    said = scorer("rank", tmp_path / "text.parquet", "--out", tmp_path / "o", "--bundle", bundle, code=2).stderr
-    assert "candidates are list<string>" in said
-    said = scorer(
-        "rank", data, "--out", tmp_path / "o", "--bundle", bundle, "--candidates-column", "texts", code=2
-    ).stderr
-    assert "no candidates column 'texts'" in said and "--candidates-column" in said
-    assert not (tmp_path / "o").exists()
     lists = pa.array([[None], None, []], pa.list_(pa.string()))
     pq.write_table(pa.table({"mr": MRS[:3], "candidates": lists}), tmp_path / "null.parquet")
-    said = scorer("rank", tmp_path / "null.parquet", "--out", tmp_path / "o", "--bundle", bundle, code=2).stderr
-    assert "no_candidates 2, null_text 1: row 0 has null candidates alone" in said
-    taken = pa.table({"mr": MRS[:1], "candidates": [["A."]], "best": [0]})
-    pq.write_table(taken, tmp_path / "taken.parquet")
-    assert (
-        "'best'"
-        in scorer("rank", tmp_path / "taken.parquet", "--out", tmp_path / "o", "--bundle", bundle, code=2).stderr
-    )
-    rank(tmp_path / "taken.parquet", tmp_path / "o", bundle, "--prefix", "r_", "--keep", "best", "--details")
-    table = pq.read_table(tmp_path / "o" / "taken.parquet")
+    pq.write_table(pa.table({"mr": MRS[:1], "candidates": [["A."]], "best": [0]}), taken)
+    for given, says in (
+        ([tmp_path / "text.parquet"], "candidates are list<string>"),
+        ([data, "--candidates-column", "texts"], "no candidates column 'texts'"),
+        ([tmp_path / "null.parquet"], "no_candidates 2, null_text 1: row 0 has null candidates alone"),
+        ([taken], "'best'"),
+    ):
+        assert says in scorer("rank", *given, "--out", out, "--bundle", bundle, code=2).stderr
+        assert not out.exists()
+    rank(taken, out, bundle, "--prefix", "r_", "--keep", "best", "--details")
+    table = pq.read_table(out / "taken.parquet")
     assert table.schema.names == ["best", "r_best", "r_scores", "r_error", "r_note"]
     assert len(table["r_scores"][0].as_py()[0]["details"]) == 3  # two facts and the text
 
@@ -153,15 +148,11 @@ def test_in_python_it_is_the_same(bundle: Path, singles: list[list[dict[str, Any
             assert sorted(found.order) == [i for i, one in enumerate(expected) if one["error"] is None]
             for verdict, text in zip(found.verdicts, texts or [], strict=True):
                 assert close(asdict(verdict), asdict(opened.score(triples, text)))
-        assert (opened.rank(["a | b | c"], []).error, opened.rank(["a | b | c"], [None]).error) == (
-            "no_candidates",
-            "null_text",
-        )
+        errors = [opened.rank(["a | b | c"], given).error for given in ([], [None])]
+        assert errors == ["no_candidates", "null_text"]
         facts = opened.rank_facts(["The food of The Mill is Thai."], ["The Mill serves Thai food.", "A pub."])
         other = opened.rank(parse_mr(MRS[2]) or [], ["The Mill serves Thai food.", "A pub."])
         assert (facts.best, facts.order) == (other.best, other.order) and facts.verdicts == other.verdicts
-        with pytest.raises(TypeError, match="candidates is 'a text'"):
-            opened.rank(["a | b | c"], "a text")
         with pytest.raises(TypeError, match=r"candidates\[1\] is 3"):
             opened.rank(["a | b | c"], ["a", 3])  # type: ignore[list-item]
         with pytest.raises(Exception, match="worse is 'both'"):

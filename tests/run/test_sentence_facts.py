@@ -1,10 +1,9 @@
-"""Facts that are given as sentences, through every command that reads them."""
+"""Facts that are given as sentences, and the protocol ``factspotter``, through every command that reads them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,17 +53,12 @@ def test_rows_worded_beforehand_have_the_same_labels_and_probabilities(out: Path
 def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) -> None:
     facts = json.loads((out / "_run.json").read_text())["facts"]
     assert (facts["template"], facts["backoff"]) == (7, 0)
-    assert {name: counts["template"] for name, counts in facts["by_predicate"].items()} == {
-        "The Mill is a pub.": 3,
-        "The Mill is by the river.": 2,
-        "The priceRange of The Mill is cheap.".replace("priceRange", "price Range"): 1,
-        "The area of Blue Spice is city centre.": 1,
-    }
+    found = {name: counts["template"] for name, counts in facts["by_predicate"].items()}
+    unchecked = {"The area of Blue Spice is city centre.": 1}  # its text is blank
+    checked = {"The Mill is a pub.": 3, "The Mill is by the river.": 2, "The price Range of The Mill is cheap.": 1}
+    assert found == {**checked, **unchecked}
     report = json.loads(scorer("audit", out, "--json").stdout)
-    whole = report["groups"][0] if "groups" in report else report["figures"]
-    assert {one["predicate"] for one in whole["predicates"]} == facts["by_predicate"].keys() - {
-        "The area of Blue Spice is city centre."  # its text is blank: nothing was checked
-    }
+    assert {one["predicate"] for one in report["groups"][0]["predicates"]} == checked.keys()
     assert report["template_figures"] == []
 
 
@@ -73,13 +67,12 @@ def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": other}), tmp_path / "in.parquet")
     said = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, code=2).stderr
     assert "--facts-column or --mr-column" in said
-
-    def facts(*options: str) -> Any:
-        folder = tmp_path / options[0]
-        return run(tmp_path / "in.parquet", folder, bundle, *options)["facts"]["by_predicate"].keys()
-
-    assert facts("--facts-column", "facts") >= {"The Mill is a pub."}
-    assert facts("--mr-column", "mr") == {"food"}
+    for option, name, predicates in (
+        ("--facts-column", "facts", {*WORDED[0], *WORDED[1], *WORDED[2]}),
+        ("--mr-column", "mr", {"food"}),
+    ):
+        summary = run(tmp_path / "in.parquet", tmp_path / name, bundle, option, name)
+        assert summary["facts"]["by_predicate"].keys() == predicates
 
 
 def test_rows_without_facts_or_with_a_blank_one(bundle: Path) -> None:
@@ -87,10 +80,53 @@ def test_rows_without_facts_or_with_a_blank_one(bundle: Path) -> None:
     with Scorer(bundle) as opened:
         table = opened.score_table(pa.table({"text": ["t"] * 5, "facts": facts}))
         assert table["error"].to_pylist() == ["no_triples"] * 2 + ["malformed_triples"] * 2 + [None]
-        verdicts = [opened.score_facts(row, "t") for row in ([], ["a", " "], [" a "], ["\ud800"])]
-        assert [one.error for one in verdicts] == ["no_triples", "malformed_triples", None, "invalid_utf8"]
-        assert verdicts[2].facts == ["a"]
-        with pytest.raises(TypeError, match="facts is 'a b'"):
-            opened.score_facts("a b", "t")
+        assert opened.score_facts(["a", " "], "t").error == "malformed_triples"
+        assert opened.score_facts(["\ud800"], "t").error == "invalid_utf8"
         with pytest.raises(TypeError, match=r"facts\[1\] is 3"):
             opened.score_facts(["a", 3], "t")  # type: ignore[list-item]
+
+
+ROWS = pa.table(
+    {
+        "triples": [["The Mill | food | French", "The Mill | near | Crowne Plaza"]] * 4,
+        "text": ["The Mill serves French food.", "Alan Bean was born in Wheeler, Texas!", "", None],
+        "candidates": [["The Mill is French.", "A pub."]] * 4,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def spotter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spotter") / "tiny"
+    scheme, labels = ("binary", "present", 0.5), ("absent", "present")
+    return make_bundle(folder, labels=labels, scheme=scheme, order="hypothesis_first", one_text=True, max_length=512)
+
+
+def test_a_run_under_factspotter_and_what_comes_after_it(spotter: Path, tmp_path: Path) -> None:
+    pq.write_table(ROWS.drop_columns("candidates"), tmp_path / "in.parquet")
+    given = [tmp_path / "in.parquet", "--bundle", spotter, "--protocol", "factspotter", "--device", "cpu"]
+    once = json.loads(scorer("run", *given, "--out", tmp_path / "once", "--max-error-rate", 1, "--json").stdout)
+    assert once["rows"] == {"in": 4, "scored": 3, "reused": 0, "errors": {"null_text": 1}, "notes": {"empty_text": 1}}
+    assert once["checks"]["all"] == 4 and once["facts"]["backoff"] == 0
+    assert once["labels"]["hallucination"] == once["labels"]["omission+hallucination"] == 0
+    table = pq.read_table(tmp_path / "once" / "in.parquet")
+    assert set(table["fine"].to_pylist()) <= {"OK", "omission", None} and table["text_entailment"].null_count == 4
+    assert "templates:" not in table.schema.metadata[b"d2t_scorer.signature"].decode()
+    assert "skipped" in scorer("run", *given, "--out", tmp_path / "once", "--max-error-rate", 1, "--json").stdout
+    more = ["--reuse", tmp_path / "once", "--max-error-rate", 1, "--json"]
+    again = json.loads(scorer("run", *given, "--out", tmp_path / "again", *more).stdout)
+    assert again["rows"]["reused"] == 3 and again["recheck"]["disagreed"] == 0
+    assert json.loads(scorer("plan", *given, "--json").stdout)["checks"]["all"] == 4
+    explained = scorer("explain", tmp_path / "once", "--row", "in.parquet:0").stdout
+    assert "predicate: food, subject: the mill, object: french" in explained
+    audited = json.loads(scorer("audit", tmp_path / "again", "--baseline", tmp_path / "once", "--json").stdout)
+    assert audited["baseline"]["same_signature"] and audited["baseline_changes"]["flips"]["count"] == 0
+
+
+def test_facts_as_sentences_are_refused_with_the_reason(spotter: Path, tmp_path: Path) -> None:
+    fact = "The Mill is French."
+    pq.write_table(pa.table({"facts": [[fact]], "text": [fact]}), tmp_path / "in.parquet")
+    asked = ["--bundle", spotter, "--protocol", "factspotter"]
+    refused = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", *asked, code=2).stderr
+    assert "the protocol factspotter asks about triples" in refused
+    assert "takes triples" in scorer("check", "--fact", fact, "--text", "x", *asked, code=2).stderr

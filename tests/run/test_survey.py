@@ -1,4 +1,4 @@
-"""What a run finds of its inputs before it reads or writes anything."""
+"""What a run finds of its inputs before it reads or writes anything, and takes over from a plan that is there."""
 
 from __future__ import annotations
 
@@ -7,60 +7,61 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
-from scorer.errors import ColumnError, InputError, ShardError
-from scorer.metric.inputs import ColumnNames, InputColumns, find_columns
+from scorer.errors import ColumnError, OutputError, ShardError
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.run.plan_file import OtherBudgetsError, common_plan
 from scorer.run.survey import part_of, survey
+from scorer.scoring.plan import Budgets, Plan
+from scorer.scoring.signature import Signature
 from scorer.storage import ShardReader, resolve_inputs
+from tests.plans import made_plan
 
 
-def found_columns(schema: pa.Schema) -> InputColumns:
-    return find_columns(schema, ColumnNames())
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    for name, rows in (("a", 3), ("b", 0), ("d", 5)):
+def test_usable_shards_come_in_order_up_to_a_limit(tmp_path: Path) -> None:
+    whole = {"a": 3, "b": 0, "d": 5}
+    for name, rows in whole.items():
         pq.write_table(pa.table({"text": ["t"] * rows, "mr": ["name[A]"] * rows}), tmp_path / f"{name}.parquet")
     pq.write_table(pa.table({"text": ["t"]}), tmp_path / "c.parquet")
     (tmp_path / "e.parquet").write_bytes(b"PAR1")
-    return tmp_path
-
-
-def test_usable_shards_come_in_order_and_the_others_with_the_reason(data: Path) -> None:
+    files, columns = resolve_inputs([str(tmp_path)]), ColumnNames()
     with ShardReader() as reader:
-        found = survey(resolve_inputs([str(data)]), reader, found_columns)
-    assert [(shard.file.relative, shard.rows) for shard in found.usable] == [
-        ("a.parquet", 3),
-        ("b.parquet", 0),
-        ("d.parquet", 5),
-    ]
-    assert {name: type(one.error) for name, one in found.failed.items()} == {
-        "c.parquet": ColumnError,
-        "e.parquet": ShardError,
-    }
+        for limit, taken in ((1, {"a": 1}), (3, {"a": 3}), (4, {"a": 3, "b": 0, "d": 1}), (99, whole), (None, whole)):
+            found = survey(files, reader, lambda schema: find_columns(schema, columns), limit)
+            assert {shard.file.relative[0]: shard.rows for shard in found.usable} == taken
+            cut = [shard.limit for shard in found.usable if shard.limit is not None]
+            assert cut == [taken[name] for name in taken if taken[name] < whole[name]]
+    failed = {name: type(one.error) for name, one in found.failed.items()}
+    assert failed == {"c.parquet": ColumnError, "e.parquet": ShardError}
 
 
-@pytest.mark.parametrize(
-    ("limit", "rows"), [(1, {"a": 1}), (3, {"a": 3}), (4, {"a": 3, "b": 0, "d": 1}), (99, {"a": 3, "b": 0, "d": 5})]
+def test_parts_share_the_paths_about_equally() -> None:
+    parts = [part_of(f"2026/{i}.parquet", 3) for i in range(300)]
+    assert min(parts.count(part) for part in (1, 2, 3)) > 60
+
+
+SIGNATURE = Signature("model:m@1|prec:fp32", '{"model":["m","1"]}')
+PLAN = made_plan(
+    inputs=["a"],
+    signature_line=SIGNATURE.line,
+    signature_parts=SIGNATURE.parts,
+    budgets=Budgets(window_rows=10, batch_tokens=512),
+    settings={"bundle": "/here"},
 )
-def test_a_limit_is_spent_in_the_order_of_paths(data: Path, limit: int, rows: dict[str, int]) -> None:
-    with ShardReader() as reader:
-        found = survey(resolve_inputs([str(data)]), reader, found_columns, limit)
-    assert {shard.file.relative[0]: shard.rows for shard in found.usable} == rows
-    cut = [shard.limit for shard in found.usable if shard.limit is not None]
-    assert cut == [rows[name] for name in rows if rows[name] < {"a": 3, "b": 0, "d": 5}[name]]
 
 
-def test_nothing_usable_says_why_for_the_first(data: Path) -> None:
-    files = resolve_inputs([str(data / "c.parquet"), str(data / "e.parquet")])
-    with ShardReader() as reader, pytest.raises(InputError, match=r"c.parquet: .*and 1 more inputs cannot be used"):
-        survey(files, reader, found_columns)
+def merged(other: Plan | None) -> Plan:
+    return common_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
 
 
-def test_parts_share_the_paths_and_new_inputs_move_no_others() -> None:
-    paths = [f"2026/{i}.parquet" for i in range(300)]
-    parts = {path: part_of(path, 3) for path in paths}
-    assert set(parts.values()) == {1, 2, 3}
-    assert min(list(parts.values()).count(part) for part in (1, 2, 3)) > 60
-    assert {path: part_of(path, 3) for path in reversed(paths)} == parts
+def test_plans_may_differ_in_where_a_bundle_lies_and_what_else_differs_is_named() -> None:
+    there = replace(PLAN, settings={"bundle": "/there"})
+    assert merged(there) == there
+    with pytest.raises(OtherBudgetsError) as caught:
+        merged(replace(PLAN, budgets=Budgets(batch_tokens=1024)))
+    assert caught.value.budgets == Budgets(batch_tokens=1024)
+    every = "budgets, device, inputs, limit, parts, provider, reuse, runtime, signature, split_rows, versions"
+    for other, named in ((replace(PLAN, limit=3, inputs={}), "inputs, limit"), (None, every)):
+        with pytest.raises(OutputError, match=rf"under another plan \(it differs in {named}\)"):
+            merged(other)
