@@ -32,15 +32,6 @@ def test_where_the_nodes_ran(bundle: Path) -> None:
     assert found["load_seconds"] >= 0 < found["second_call_seconds"]
 
 
-def test_copies_between_devices_are_counted() -> None:
-    events = [
-        {"cat": "Node", "name": f"{op}_kernel_time", "args": {"op_name": op, "provider": provider}}
-        for op, provider in [("MemcpyToHost", "CUDA"), ("Shape", "CPU"), ("Gemm", "CUDA"), ("Gemm", "CUDA")]
-    ]
-    events += [{"cat": "Node", "name": "Gemm_fence_before", "args": {}}, {"cat": "Session", "name": "model_run"}]
-    assert session.nodes_that_ran(events) == {"CPU": {"Shape": 1}, "CUDA": {"Gemm": 2, "MemcpyToHost": 1}}
-
-
 def test_padded_and_packed_layout_give_the_same_answers(bundle: Path, tmp_path: Path) -> None:
     """The bare session, with a packed graph that a CPU runs."""
     sample = write_sample(tmp_path, Bundle.load(bundle), pairs=40, systems=1, seed=1)

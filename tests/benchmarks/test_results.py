@@ -23,8 +23,6 @@ def measured(name: str, seconds: list[float], answers: Any = None, **fields: Any
 
 @pytest.fixture
 def group() -> Group:
-    lost = Measured(Setting("lost", "Lost | <peer>", "nowhere:nothing"))
-    lost.error = "ImportError: no such thing"
     slow = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]
     fast = [[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]]
     return Group(
@@ -33,7 +31,6 @@ def group() -> Group:
             measured("slow", [10.0, 20.0, 40.0], slow),
             measured("run-x", [5.0, 4.0, 10.0], fast, ours=True),
             measured("bare-x", [4.0, 4.0, 8.0], fast, bare=True),
-            lost,
         ],
     )  # fmt: skip
 
@@ -46,11 +43,3 @@ def test_ratios_are_taken_within_a_round(group: Group) -> None:
     assert by_name["run-x"]["of_bare"] == 0.8  # of 0.8, 1 and 0.8
     assert "of_bare" not in by_name["slow"]
     assert by_name["slow"]["peak_mb"] == 102
-
-
-def test_the_table_is_sorted_and_names_what_is_missing(group: Group) -> None:
-    lines = results.table(results.summarise(group)).splitlines()
-    rows = [line for line in lines if line.startswith("| ")][2:]
-    assert [row.split(" | ")[0] for row in rows] == ["| *Bare-X*", "| **Run-X**", "| Slow"]
-    assert {line.count(" | ") for line in lines if line.startswith("|")} == {7}
-    assert lines[-1] == "- Lost | <peer>: ImportError: no such thing"

@@ -10,16 +10,12 @@ from scorer.system.process_marks import has_ended, own_mark
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells enough of a process")
 
 
-def test_a_process_that_runs_has_not_ended() -> None:
+def test_a_process_that_runs_has_not_ended_and_a_number_that_none_has_did() -> None:
     mark = own_mark()
     assert mark.endswith(f":{Path('/proc/self/stat').read_text().rpartition(')')[2].split()[19]}")
     assert not has_ended(mark)
-
-
-def test_a_number_that_no_process_has() -> None:
-    place, _, rest = own_mark().rpartition(f":{os.getpid()}:")
     most = int(Path("/proc/sys/kernel/pid_max").read_text())
-    assert has_ended(f"{place}:{most + 1}:{rest}")
+    assert has_ended(mark.replace(f":{os.getpid()}:", f":{most + 1}:"))
 
 
 def test_a_process_that_cannot_be_seen_may_run() -> None:

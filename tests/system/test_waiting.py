@@ -1,17 +1,19 @@
-"""A wait ends with the work, with its error, or with Ctrl-C."""
+"""A wait ends with the work, with its error, or with Ctrl-C; who watches a process hears from it while it moves."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
 
 from scorer.system import waiting
-from scorer.system.waiting import outcome, prompt_switching
+from scorer.system.progress import advance, limited, tell
+from scorer.system.waiting import outcome
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -48,13 +50,29 @@ def test_it_ticks_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ticks) == 3
 
 
-def test_the_switch_interval_is_restored_when_the_last_one_ends() -> None:
-    before = sys.getswitchinterval()
-    first, second = prompt_switching(), prompt_switching()
-    first.__enter__()
-    second.__enter__()
-    assert sys.getswitchinterval() < before
-    first.__exit__(None, None, None)
-    assert sys.getswitchinterval() < before
-    second.__exit__(None, None, None)
-    assert sys.getswitchinterval() == before
+_LIMIT_S = 60.0
+
+
+def test_a_process_tells_while_it_moves_and_while_what_it_does_is_limited() -> None:
+    told: list[None] = []
+    tell(lambda: told.append(None), 0.01)
+
+    def wait(done: Callable[[], bool]) -> None:
+        until = time.monotonic() + _LIMIT_S
+        while not done():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    def is_silent() -> bool:
+        before = len(told)
+        return not threading.Event().wait(0.1) and len(told) == before
+
+    wait(is_silent)
+    before = len(told)
+    advance()
+    wait(lambda: len(told) > before)
+    wait(is_silent)
+    before = len(told)
+    with limited():
+        wait(lambda: len(told) > before + 2)
+    wait(is_silent)
