@@ -15,24 +15,18 @@ def test_devices_are_named_or_all_of_the_machine() -> None:
     assert [(slot.device, slot.cpus) for slot in found] == [("cuda:2", 0), ("cuda:0", 0)]
 
 
-@pytest.mark.parametrize(
-    ("count", "cpus", "shares"),
-    [
+def test_processes_share_the_cpu_equally() -> None:
+    for count, cpus, shares in (
         (2, [0, 1, 2, 3], [[0, 1], [2, 3]]),
         (2, [4, 6, 7], [[4], [6]]),
         (3, [0, 1], [[0], [1], [0]]),
         (1, [0, 1], [[]]),  # all
         (2, [], [[], []]),
-    ],
-)
-def test_processes_share_the_cpu_equally(count: int, cpus: list[int], shares: list[list[int]]) -> None:
-    slots = parse_devices(f"cpu:{count}", 0, len(cpus))
-    assert [share_of(cpus, slot.number, slot.cpus) for slot in slots] == shares
-    assert {slot.device for slot in slots} == {"cpu"}
-
-
-def test_a_node_may_give_out_more_processors_than_a_process_may_use() -> None:
-    assert share_of([0, 1, 2], 1, 2) == [0, 2]
+    ):
+        slots = parse_devices(f"cpu:{count}", 0, len(cpus))
+        assert [share_of(cpus, slot.number, slot.cpus) for slot in slots] == shares
+        assert {slot.device for slot in slots} == {"cpu"}
+    assert share_of([0, 1, 2], 1, 2) == [0, 2], "a node may give out more processors than a process may use"
 
 
 def test_other_forms_are_refused_and_all_needs_a_gpu() -> None:

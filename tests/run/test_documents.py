@@ -80,17 +80,14 @@ def test_explain_shows_each_sentence_with_its_evidence(out: Path) -> None:
 
 
 def test_what_cannot_be_scored_is_refused(source: Path, bundle: Path, tmp_path: Path) -> None:
-    both = pq.read_table(source).append_column("facts", [[["A."]] * 6])
     tables = {
-        "both": both,
-        "selected": both.append_column("selected", [[[0]] * 6]),
+        "selected": pq.read_table(source).append_column("selected", [[[0]] * 6]),
         "number": pa.table({"text": ["A."], "document": [5]}),
         "blank": pa.table({"text": ["A."], "document": [" "]}),
     }
     for name, table in tables.items():
         pq.write_table(table, tmp_path / f"{name}.parquet")
     for given, says in (
-        (["both.parquet"], "'facts' and 'document'"),
         (["selected.parquet", "--document-column", "document"], "selects facts"),
         (["number.parquet", "--document-column", "document"], "list<string>"),
         (["blank.parquet"], "no_document 1"),

@@ -39,6 +39,13 @@ def test_the_same_variant_gives_the_same_numbers(out: Path, tiny: Path) -> None:
     ]
 
 
+def test_rows_without_probabilities(out: Path, tiny: Path) -> None:
+    for row, expected in ((1, ("empty_text", None)), (2, (None, "null_text"))):
+        found = explain(out, Scorer(tiny), "deep/a.parquet", row)
+        assert (found.recomputed.note, found.recomputed.error) == expected
+        assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
+
+
 def test_another_variant_is_held_against_both_bounds(out: Path, tiny: Path) -> None:
     other = Scorer(tiny, precision="fp32")
     found = explain(out, other, "deep/a.parquet", 0)
@@ -63,13 +70,6 @@ def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_pa
     assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
     other = make_bundle(tmp_path / "other", precisions=("fp32",))
     assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()
-
-
-def test_rows_without_probabilities(out: Path, tiny: Path) -> None:
-    for row, expected in ((1, ("empty_text", None)), (2, (None, "null_text"))):
-        found = explain(out, Scorer(tiny), "deep/a.parquet", row)
-        assert (found.recomputed.note, found.recomputed.error) == expected
-        assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
 
 
 def test_finding_rows(out: Path) -> None:

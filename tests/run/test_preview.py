@@ -143,14 +143,11 @@ def test_nothing_is_written_when_nothing_can_be_scored(tmp_path: Path, bundle: P
     (foreign / "thesis.tex").write_text("precious")
     for arguments, message in (
         ([broken], "broken.parquet"),
-        ([odd], "--text-column"),
         ([odd, "--text-column", "fine"], "--prefix"),
         ([data, "--bundle", damaged], "model.fp32.onnx"),
         ([data, "--bundle", newer], "schema 99"),
         ([data, "--templates", broken], "template file"),
         ([data, "--device", "cuda"], "cuda"),
-        ([data, "--precision", "fp16"], "fp16"),
-        ([data, "--optional", "x"], "PREDICATE=OBJECT"),
         ([data, "--out", foreign], "thesis.tex"),
         ([data, "--out", data / "out"], "is inside the input"),
     ):

@@ -65,8 +65,7 @@ def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) 
 def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
     other = ["name[The Mill], food[Thai]"] * 4
     pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": other}), tmp_path / "in.parquet")
-    said = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, code=2).stderr
-    assert "--facts-column or --mr-column" in said
+    scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, code=2)
     for option, name, predicates in (
         ("--facts-column", "facts", {*WORDED[0], *WORDED[1], *WORDED[2]}),
         ("--mr-column", "mr", {"food"}),

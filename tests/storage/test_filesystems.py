@@ -186,6 +186,7 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
         ("in/*", "in/scored"),
         ("in/2026/**", "in"),
         ("other/link.parquet", "in"),
+        ("other/*.parquet", "in"),
         ("file://{tree}/in", "in/scored"),
     ):
         with pytest.raises(OutputError, match="is inside"):

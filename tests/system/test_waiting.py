@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from scorer.system import waiting
 from scorer.system.progress import advance, limited, tell
 from scorer.system.waiting import outcome
+from tests.processes import wait_until
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -50,29 +49,20 @@ def test_it_ticks_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ticks) == 3
 
 
-_LIMIT_S = 60.0
-
-
 def test_a_process_tells_while_it_moves_and_while_what_it_does_is_limited() -> None:
     told: list[None] = []
     tell(lambda: told.append(None), 0.01)
-
-    def wait(done: Callable[[], bool]) -> None:
-        until = time.monotonic() + _LIMIT_S
-        while not done():
-            assert time.monotonic() < until
-            time.sleep(0.01)
 
     def is_silent() -> bool:
         before = len(told)
         return not threading.Event().wait(0.1) and len(told) == before
 
-    wait(is_silent)
+    wait_until(is_silent, "it is not silent")
     before = len(told)
     advance()
-    wait(lambda: len(told) > before)
-    wait(is_silent)
+    wait_until(lambda: len(told) > before, "it is silent")
+    wait_until(is_silent, "it is not silent")
     before = len(told)
     with limited():
-        wait(lambda: len(told) > before + 2)
-    wait(is_silent)
+        wait_until(lambda: len(told) > before + 2, "it is silent")
+    wait_until(is_silent, "it is not silent")

@@ -17,35 +17,18 @@ CPU = Node("bb" * 8, "big", 16, 0)
 GPU = Node("cc" * 8, "fast", 8, 4)
 
 
-@pytest.mark.parametrize(
-    ("device", "cpus", "nodes", "demand"),
-    [
-        ("auto", None, [HEAD, CPU], Demand(0)),
-        ("auto", None, [HEAD, CPU, GPU], Demand(1)),
-        ("cpu", 4, [HEAD, CPU, GPU], Demand(0, 4)),
-        ("cuda", 2, [GPU], Demand(1, 2)),
-    ],
-)
-def test_a_worker_gets_a_gpu_where_there_is_one(
-    device: str, cpus: int | None, nodes: list[Node], demand: Demand
-) -> None:
-    assert demand_of(device, cpus, nodes) == demand
-
-
-@pytest.mark.parametrize(
-    ("device", "cpus", "nodes", "says"),
-    [
+def test_a_worker_gets_a_gpu_where_there_is_one_and_what_no_node_has_is_refused() -> None:
+    assert demand_of("auto", None, [HEAD, CPU]) == Demand(0)
+    assert demand_of("auto", None, [HEAD, CPU, GPU]) == Demand(1)
+    assert demand_of("cpu", 4, [HEAD, CPU, GPU]) == Demand(0, 4)
+    assert demand_of("cuda", 2, [GPU]) == Demand(1, 2)
+    for device, cpus, nodes, says in (
         ("cuda", None, [HEAD, CPU], "has a GPU to give out .*most CPU cores of a node: 16, GPUs: 0"),
         ("cuda", 9, [GPU], "has a GPU and 9 CPU cores to give out"),
         ("auto", None, [], "nodes: 0"),
-    ],
-)
-def test_what_no_node_has_is_refused(device: str, cpus: int | None, nodes: list[Node], says: str) -> None:
-    with pytest.raises(DeviceError, match=says):
-        demand_of(device, cpus, nodes)
-
-
-def test_ray_chooses_the_gpu() -> None:
+    ):
+        with pytest.raises(DeviceError, match=says):
+            demand_of(device, cpus, nodes)
     with pytest.raises(UsageError, match="write auto, cpu or cuda"):
         demand_of("cuda:1", None, [GPU])
 

@@ -98,17 +98,6 @@ def test_a_hang_is_ended_and_tried_once_more(shard: str, monkeypatch: pytest.Mon
         assert len(stopped) == 2
 
 
-def test_a_file_that_changed_since_it_was_probed(shard: str) -> None:
-    with ShardReader(timeout_s=LIMIT_S) as reader:
-        info = reader.probe(shard)
-        write(Path(shard), rows_table(1001))
-        for identity in (None, info.identity):
-            with pytest.raises(ShardError, match="changed since it was first looked at"):
-                next(reader.windows(shard, max_rows=10, max_bytes=1000, identity=identity))
-        assert reader.probe(shard).rows == 1001
-        assert sum(len(t) for t in reader.windows(shard, max_rows=900, max_bytes=1 << 20)) == 1001
-
-
 def test_an_iteration_that_is_left_or_crossed_does_not_confuse_the_next(shard: str) -> None:
     with ShardReader(timeout_s=LIMIT_S) as reader:
         next(reader.windows(shard, max_rows=10, max_bytes=1000))
