@@ -15,7 +15,7 @@ def test_a_figure_is_shown() -> None:
     assert (figures.share(0.1234), figures.share(1.0)) == ("12.3%", "100%")
     assert figures.interval((0.061, 0.193), figures.share) == "6.1% to 19.3%"
     assert figures.kinds({"null_text": 1200, "too_long:omission": 1}) == "null_text 1,200, too_long:omission 1"
-    assert [figures.duration(seconds) for seconds in (119.4, 600, 3 * 3600)] == ["119 s", "10 min", "3.0 h"]
+    assert [figures.duration(seconds) for seconds in (119.4, 7000, 3 * 3600)] == ["119 s", "117 min", "3.0 h"]
 
 
 def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:

@@ -17,40 +17,21 @@ def check(kind: str, premise: str, hypothesis: str, fact: int | None = None) -> 
     return CheckResult(kind, fact, premise, hypothesis, 38, 0.1, 0.2, 0.7, True)
 
 
-def verdict(*checks: CheckResult) -> Verdict:
-    return Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, list(checks))
-
-
-ALL = (
+CHECKS = [
     *(check("omission", TEXT, fact, i) for i, fact in enumerate(FACTS)),
     check("hallucination", " ".join(FACTS), TEXT),
     check("all_facts", TEXT, " ".join(FACTS)),
-)
+]
 
 
-def shown(found: Verdict, width: int = 60) -> str:
+def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
     file = io.StringIO()
-    print_verdict(found, Console(file=file, width=width, soft_wrap=True))
-    return file.getvalue()
-
-
-def test_no_text_and_no_fact_is_repeated() -> None:
-    said = shown(verdict(*ALL))
+    found = Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, CHECKS)
+    print_verdict(found, Console(file=file, width=60, soft_wrap=True))
+    said = file.getvalue()
     assert [said.count(text) for text in (TEXT, *FACTS)] == [1, 1, 1, 1]
     assert f"fact 2 (omitted): {FACTS[2]}\n" in said and f"fact 1: {FACTS[1]}\n" in said
     assert "asked" not in said
-
-
-def test_the_table_fits_a_narrow_terminal() -> None:
-    table = shown(verdict(*ALL)).partition("check ")[2].splitlines()
-    assert len(table) == 1 + len(ALL)  # no line is broken
+    table = said.partition("check ")[2].splitlines()
+    assert len(table) == 1 + len(CHECKS)  # no line is broken
     assert max(map(len, table)) <= 60
-
-
-def test_what_the_facts_do_not_say_has_a_column() -> None:
-    sentence, part = "It serves breakfast on Sundays.", " ".join(FACTS[:2])
-    said = shown(verdict(check("sentence", " ".join(FACTS), sentence), check("hallucination", part, TEXT)), 200)
-    assert "asked" in said
-    assert said.count(sentence) == 1 and said.count(part) == 1 and said.count(" ".join(FACTS)) == 0
-    both = shown(verdict(check("sentence", part, sentence)), 200)
-    assert f"{part} → {sentence}" in both
