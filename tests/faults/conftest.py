@@ -28,6 +28,11 @@ def reference(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> tuple[P
     return data, base / "whole"
 
 
+@pytest.fixture
+def trial(reference: tuple[Path, Path], tmp_path: Path, bundle: Path) -> harness.Trial:
+    return harness.Trial(*reference, bundle, tmp_path)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("weed")) as found:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from scorer.storage import Receipts
 from scorer.storage.durable import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+NONE: Mapping[Any, Any] = {}
 LIMIT_S = 300.0
 """How long a run of a few rows may take; it only ends a test that fails."""
 CRASHED = 97
@@ -56,36 +60,86 @@ def make_data(folder: Path, shards: int = 8, n: int = 60) -> Path:
     return folder
 
 
+@dataclass
+class Trial:
+    """A run in a folder of its own, to which something happens, and outputs (``whole``) to which nothing did."""
+
+    data: Path
+    whole: Path
+    bundle: Path
+    base: Path
+
+    def __post_init__(self) -> None:
+        self.out = self.base / "out"
+
+    def own_data(self) -> Path:
+        """From here on the inputs are a copy, to be changed."""
+        self.data = Path(shutil.copytree(self.data, self.base / "in"))
+        return self.data
+
+    def finished(self) -> Path:
+        """Have the run be finished already."""
+        return Path(shutil.copytree(self.whole, self.out))
+
+    def command(self, *more: Any) -> list[str]:
+        return command(self.data, self.out, self.bundle, *more)
+
+    def launch(self, *more: Any, **options: Any) -> subprocess.Popen[str]:
+        return launch(self.data, self.out, self.bundle, *more, **options)
+
+    def crash(self, point: str, *more: Any) -> None:
+        crash(self.data, self.out, self.bundle, point, *more)
+
+    def run(self, *more: Any, code: int = 0) -> str:
+        return run(self.data, self.out, self.bundle, *more, code=code)
+
+    def check(self) -> None:
+        assert_same(self.out, self.whole)
+
+    def resume(self, *more: Any) -> None:
+        """The same command comes to what an undisturbed run does."""
+        self.run(*more)
+        self.check()
+
+    def undisturbed(self, *more: Any) -> None:
+        """From here on the run is judged by one over its inputs as they are now."""
+        self.whole = self.base / "whole"
+        run(self.data, self.whole, self.bundle, *more)
+
+    @property
+    def skipped(self) -> int:
+        return int(summary(self.out)["shards"]["skipped"])
+
+    @property
+    def receipts(self) -> list[Path]:
+        return sorted(self.out.glob("_receipts/**/*.json"))
+
+    @property
+    def succeeded(self) -> bool:
+        return (self.out / "_SUCCESS").exists()
+
+
 def command(data: Path, out: Path, bundle: Path, *more: Any) -> list[str]:
     found = ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", *more]
     return [sys.executable, "-m", "scorer", *map(str, found)]
 
 
 def launch(
-    data: Path,
-    out: Path,
-    bundle: Path,
-    *more: Any,
-    env: dict[str, str] | None = None,
-    file_size: int | None = None,
-    address_space: int | None = None,
+    data: Path, out: Path, bundle: Path, *more: Any, env: Mapping[str, str] = NONE, limits: Mapping[int, int] = NONE
 ) -> subprocess.Popen[str]:
-    """Start a run as a process of its own. ``file_size``, ``address_space``: bytes of the largest file that it may
-    write, and of memory that it may reserve."""
-    limits = {resource.RLIMIT_FSIZE: file_size, resource.RLIMIT_AS: address_space}
+    """Start a run as a process of its own. ``limits``: of its resources, by their kind."""
 
     def limit() -> None:
         for kind, most in limits.items():
-            if most is not None:
-                resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, (most, most))
 
     return subprocess.Popen(
         command(data, out, bundle, *more),
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, **(env or {})},
-        preexec_fn=limit if any(limits.values()) else None,
+        env={**os.environ, **env},
+        preexec_fn=limit if limits else None,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tests.bundles import digest, graph, make_bundle, tokenizer
 
@@ -37,19 +37,14 @@ def sealed(path: Path) -> Path:
 
 def endless(*, always: bool = False) -> Change:
     """A loop of 2**62 turns over the logits, where the token is, or everywhere."""
+    return lambda made: _loop(made, always, [], [])
 
-    def change(made: ModelProto) -> None:
-        _if_token(made, 1 << 62, always)
-        body = helper.make_graph(
-            [helper.make_node("Identity", ["going"], ["goes"]), helper.make_node("Identity", ["value"], ["kept"])],
-            "body",
-            [_value("turn", TensorProto.INT64, []), _value("going", TensorProto.BOOL, []), _logits("value")],
-            [_value("goes", TensorProto.BOOL, []), _logits("kept")],
-        )
-        _constant(made, "yes", np.array(True))
-        made.graph.node.append(helper.make_node("Loop", ["times", "yes", "before"], ["logits"], body=body))
 
-    return change
+def growing(made: ModelProto) -> None:
+    """A loop that keeps a megabyte of each of its turns."""
+    _constant(made, "megabyte", np.array([1 << 18], np.int64))
+    more = helper.make_node("ConstantOfShape", ["megabyte"], ["more"])
+    _loop(made, True, [more], [_value("more", TensorProto.FLOAT, [None])])
 
 
 def vast(numbers: int) -> Change:
@@ -68,24 +63,6 @@ def vast(numbers: int) -> Change:
         )
 
     return change
-
-
-def growing(made: ModelProto) -> None:
-    """A loop that keeps a megabyte of each of its turns."""
-    _if_token(made, 1 << 62, True)
-    _constant(made, "yes", np.array(True))
-    _constant(made, "megabyte", np.array([1 << 18], np.int64))
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["going"], ["goes"]),
-            helper.make_node("Identity", ["value"], ["kept"]),
-            helper.make_node("ConstantOfShape", ["megabyte"], ["more"]),
-        ],
-        "body",
-        [_value("turn", TensorProto.INT64, []), _value("going", TensorProto.BOOL, []), _logits("value")],
-        [_value("goes", TensorProto.BOOL, []), _logits("kept"), _value("more", TensorProto.FLOAT, [None])],
-    )
-    made.graph.node.append(helper.make_node("Loop", ["times", "yes", "before"], ["logits", "all"], body=body))
 
 
 def narrow(made: ModelProto) -> None:
@@ -117,6 +94,20 @@ def out_of_bounds(made: ModelProto) -> None:
     )
 
 
+def _loop(made: ModelProto, always: bool, nodes: list[NodeProto], kept: list[ValueInfoProto]) -> None:
+    """A loop over the logits whose body has more nodes, of which values are kept."""
+    _if_token(made, 1 << 62, always)
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["going"], ["goes"]), helper.make_node("Identity", ["value"], ["kept"]), *nodes],
+        "body",
+        [_value("turn", TensorProto.INT64, []), _value("going", TensorProto.BOOL, []), _logits("value")],
+        [_value("goes", TensorProto.BOOL, []), _logits("kept"), *kept],
+    )
+    _constant(made, "yes", np.array(True))
+    results = ["logits", *(f"all_{value.name}" for value in kept)]
+    made.graph.node.append(helper.make_node("Loop", ["times", "yes", "before"], results, body=body))
+
+
 def _if_token(made: ModelProto, value: int, always: bool) -> None:
     """Have ``times`` be the value where the token is in a call, else 0; the logits are called ``before``."""
     _rename_output(made)
@@ -144,9 +135,9 @@ def _constant(made: ModelProto, name: str, value: np.ndarray) -> None:
     made.graph.initializer.append(numpy_helper.from_array(value, name))
 
 
-def _value(name: str, kind: int, shape: list[int | str | None]) -> onnx.ValueInfoProto:
+def _value(name: str, kind: int, shape: list[int | str | None]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def _logits(name: str) -> onnx.ValueInfoProto:
+def _logits(name: str) -> ValueInfoProto:
     return _value(name, TensorProto.FLOAT, ["batch", 3])

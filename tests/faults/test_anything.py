@@ -137,6 +137,12 @@ def struct_rows(given_rows: list[Row]) -> pa.Table:
     return laid_out(given_rows, lambda strategy: next(choices))
 
 
+def assert_as_naive_through_a_file(given_rows: list[Row], folder: Path, bundle: Path, naive: Naive) -> None:
+    pq.write_table(struct_rows(given_rows), folder / "in.parquet")
+    run(folder / "in.parquet", folder / "out", bundle)
+    assert_as_naive(pq.read_table(folder / "out" / "in.parquet"), given_rows, naive)
+
+
 def test_any_row_through_a_file(tmp_path: Path, bundle: Path, naive: Naive) -> None:
     rng = random.Random(5)
     texts = [*(piece.encode() for piece in PIECES), *BROKEN, None, b"x" * (1 << 20), b"word " * 200]
@@ -145,20 +151,14 @@ def test_any_row_through_a_file(tmp_path: Path, bundle: Path, naive: Naive) -> N
         objects = rng.sample([b"pub", b"</s>", b"\xff", None, b" ", "🦜".encode(), b"a\0b"], 2)
         given_rows.append(([(b"Blue Spice", b"eatType", value) for value in objects], text))
         given_rows.append(([(b"Blue Spice", b"eatType", b"pub")], text))
-    path = tmp_path / "in.parquet"
-    pq.write_table(struct_rows(given_rows), path)
-    run(path, tmp_path / "out", bundle)
-    assert_as_naive(pq.read_table(tmp_path / "out" / "in.parquet"), given_rows, naive)
+    assert_as_naive_through_a_file(given_rows, tmp_path, bundle, naive)
 
 
 def test_naughty_strings_have_one_status_each(bad_data: Path, tmp_path: Path, bundle: Path, naive: Naive) -> None:
     naughty = [text.encode("utf-8", "surrogatepass") for text in json.loads((bad_data / "blns.json").read_text())]
     given_rows: list[Row] = [([(b"Blue Spice", b"eatType", b"pub")], text) for text in naughty]
     given_rows += [([(b"Blue Spice", b"note", text)], b"Blue Spice is a pub.") for text in naughty]
-    path = tmp_path / "in.parquet"
-    pq.write_table(struct_rows(given_rows), path)
-    run(path, tmp_path / "out", bundle)
-    assert_as_naive(pq.read_table(tmp_path / "out" / "in.parquet"), given_rows, naive)
+    assert_as_naive_through_a_file(given_rows, tmp_path, bundle, naive)
 
 
 def test_lengths_at_the_limit_and_one_off(scorer: Scorer, naive: Naive) -> None:
@@ -181,11 +181,6 @@ def test_words_and_blanks_of_a_megabyte(scorer: Scorer) -> None:
     assert found["error"].to_pylist() == ["too_long:omission+hallucination"] * 4 + [None]
     assert found["note"].to_pylist() == [None] * 4 + ["empty_text"]
     assert found["text"].equals(table["text"])
-
-
-def test_control_tokens_are_characters(scorer: Scorer, naive: Naive) -> None:
-    given_rows: list[Row] = [([(token.encode(), b"p", b"o")], f"x {token} y".encode()) for token in CONTROL]
-    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
 
 
 def test_order_and_budgets_change_no_label(bundle: Path, tmp_path: Path) -> None:

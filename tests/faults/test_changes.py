@@ -15,9 +15,7 @@ import scorer.run.preview
 from scorer.run.survey import Survey
 from tests.bundles import make_bundle
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, bytes_of, crash, run, summary
-
-Reference = tuple[Path, Path]
+from tests.faults.harness import Trial, assert_nothing_half, bytes_of, run, summary
 
 
 def replace(path: Path) -> None:
@@ -41,11 +39,9 @@ CHANGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def test_inputs_that_change_after_they_were_first_looked_at(
-    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
-    run(data, out, bundle)
+def test_inputs_that_change_after_they_were_first_looked_at(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, out = trial.own_data(), trial.out
+    trial.run()
     shutil.rmtree(out / "_receipts")  # so that all is scored again
     before = bytes_of(out)
     real = scorer.run.preview.survey
@@ -57,11 +53,11 @@ def test_inputs_that_change_after_they_were_first_looked_at(
         return found
 
     monkeypatch.setattr(scorer.run.preview, "survey", surveyed)
-    said = run(data, out, bundle, code=3)
+    said = trial.run(code=3)
     monkeypatch.undo()
     assert_nothing_half(out)
     assert summary(out)["shards"] == {"done": 4, "skipped": 0, "failed": 4}
-    assert not (out / "_SUCCESS").exists()
+    assert not trial.succeeded
     for name in CHANGES:
         assert f"quarantined {name}" in said
         assert not (out / "_receipts" / f"{name}.json").exists()
@@ -69,9 +65,8 @@ def test_inputs_that_change_after_they_were_first_looked_at(
     # The next run takes what is there now: two good files, two broken ones, one of them gone.
     (data / "02.parquet").unlink()
     replace(data / "04.parquet")
-    run(data, tmp_path / "whole", bundle)
-    run(data, out, bundle, "--prune")
-    assert_same(out, tmp_path / "whole")
+    trial.undisturbed()
+    trial.resume("--prune")
 
 
 @pytest.fixture(scope="module")
@@ -81,42 +76,37 @@ def other_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("change", ["protocol", "templates", "bundle", "precision", "overlong"])
-def test_options_changed_before_a_resume(
-    reference: Reference, tmp_path: Path, bundle: Path, other_bundle: Path, change: str
-) -> None:
+def test_options_changed_before_a_resume(trial: Trial, other_bundle: Path, change: str) -> None:
     """A run is cut off in the middle, and resumed as another one: nothing of the first is left."""
-    data, out = reference[0], Path(shutil.copytree(reference[1], tmp_path / "out"))
-    for name in ("04.parquet", "05.parquet", "07.parquet"):
-        (out / "_receipts" / f"{name}.json").unlink()
-    (out / "_SUCCESS").unlink()
-    (tmp_path / "t.json").write_text('{"eatType": "<subject> is a <object>."}')
-    used, more = {
-        "protocol": (bundle, ["--protocol", "nlgi_eval"]),
-        "templates": (bundle, ["--templates", tmp_path / "t.json"]),
+    out = trial.finished()
+    for name in ("_receipts/04.parquet.json", "_receipts/05.parquet.json", "_receipts/07.parquet.json", "_SUCCESS"):
+        (out / name).unlink()
+    (trial.base / "t.json").write_text('{"eatType": "<subject> is a <object>."}')
+    trial.bundle, more = {
+        "protocol": (trial.bundle, ["--protocol", "nlgi_eval"]),
+        "templates": (trial.bundle, ["--templates", trial.base / "t.json"]),
         "bundle": (other_bundle, ["--precision", "fp32"]),
         "precision": (other_bundle, ["--precision", "int8"]),
-        "overlong": (bundle, ["--overlong", "truncate"]),
+        "overlong": (trial.bundle, ["--overlong", "truncate"]),
     }[change]
     before = harness.content(out)
-    assert "pass --rescore to replace them" in run(data, out, used, *more, code=2)
+    assert "pass --rescore to replace them" in trial.run(*more, code=2)
     assert harness.content(out) == before
-    run(data, out, used, *more, "--rescore")
-    assert summary(out)["shards"]["skipped"] == 0
-    run(data, tmp_path / "whole", used, *more)
-    assert_same(out, tmp_path / "whole")
+    trial.undisturbed(*more)
+    trial.resume(*more, "--rescore")
+    assert trial.skipped == 0
     signatures = {pq.read_schema(p).metadata[b"d2t_scorer.signature"] for p in harness.outputs(out).values()}
     assert signatures == {summary(out)["signature"].encode()}
 
 
-def test_a_template_file_that_is_edited_in_place(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    data, out, templates = reference[0], tmp_path / "out", tmp_path / "t.json"
+def test_a_template_file_that_is_edited_in_place(trial: Trial) -> None:
+    templates = trial.base / "t.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
-    crash(data, out, bundle, "receipt.published", "--templates", templates)
-    assert 0 < len(list((out / "_receipts").rglob("*.json"))) < 8  # others may be published at the same time
+    trial.crash("receipt.published", "--templates", templates)
+    assert 0 < len(trial.receipts) < 8  # others may be published at the same time
     templates.write_text('{"eatType": "<subject> was a <object>."}')
-    run(data, out, bundle, "--templates", templates, "--rescore")
-    run(data, tmp_path / "whole", bundle, "--templates", templates)
-    assert_same(out, tmp_path / "whole")
+    trial.undisturbed("--templates", templates)
+    trial.resume("--templates", templates, "--rescore")
 
 
 def damage(path: Path, rng: random.Random) -> None:
@@ -140,13 +130,9 @@ def damage(path: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
-def test_outputs_and_receipts_damaged_after_commit(
-    reference: Reference, tmp_path: Path, bundle: Path, seed: int
-) -> None:
-    rng = random.Random(seed)
-    data, whole = reference
-    out = Path(shutil.copytree(whole, tmp_path / "out"))
-    names = sorted(bytes_of(whole))
+def test_outputs_and_receipts_damaged_after_commit(trial: Trial, seed: int) -> None:
+    rng, out = random.Random(seed), trial.finished()
+    names = sorted(bytes_of(out))
     hit = set(rng.sample(names, 4))
     for name in hit:
         damage(rng.choice([out / name, out / "_receipts" / f"{name}.json"]), rng)
@@ -156,14 +142,13 @@ def test_outputs_and_receipts_damaged_after_commit(
     (out / swapped[1]).write_bytes(one)
     links = [path for path in out.rglob("*") if path.is_symlink()]
     if links:  # nothing is written through one; its target belongs to no run
-        said = run(data, out, bundle, code=2)
+        said = trial.run(code=2)
         assert any(f"{link} is a symbolic link" in said for link in links)
     for link in links:
         link.resolve().unlink()
         link.unlink()
-    run(data, out, bundle)
-    assert_same(out, whole)
-    assert summary(out)["shards"]["skipped"] in range(len(names) - 6, len(names) - 1)
+    trial.resume()
+    assert trial.skipped in range(len(names) - 6, len(names) - 1)
 
 
 @pytest.mark.parametrize(
@@ -175,33 +160,28 @@ def test_outputs_and_receipts_damaged_after_commit(
         *(pytest.param(content, marks=pytest.mark.slow) for content in (b"{", b"[]", b"{}", b"\xff" * 100)),
     ],
 )
-def test_a_damaged_plan_is_written_again(reference: Reference, tmp_path: Path, bundle: Path, content: bytes) -> None:
-    out = Path(shutil.copytree(reference[1], tmp_path / "out"))
-    (out / "_plan.json").write_bytes(content)
-    run(reference[0], out, bundle)
-    assert_same(out, reference[1])
-    assert summary(out)["shards"]["skipped"] == 8
+def test_a_damaged_plan_is_written_again(trial: Trial, content: bytes) -> None:
+    (trial.finished() / "_plan.json").write_bytes(content)
+    trial.resume()
+    assert trial.skipped == 8
 
 
 @pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])
-def test_broken_files_among_good_ones(
-    bad_data: Path, reference: Reference, tmp_path: Path, bundle: Path, step: int
-) -> None:
-    data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
+def test_broken_files_among_good_ones(bad_data: Path, trial: Trial, step: int) -> None:
+    data, out = trial.own_data(), trial.out
     bad = sorted(path for path in (bad_data / "parquet").rglob("*") if path.is_file())[::step]
     (data / "bad").mkdir()
     for i, path in enumerate(bad):
         shutil.copy(path, data / "bad" / f"{i:03d}.parquet")
-    said = run(data, out, bundle, code=3)
+    said = trial.run(code=3)
     assert said.count("quarantined bad/") == len(bad)
     assert_nothing_half(out)
-    assert bytes_of(out) == bytes_of(reference[1])
+    assert bytes_of(out) == bytes_of(trial.whole)
     assert summary(out)["shards"] == {"done": 8, "skipped": 0, "failed": len(bad)}
-    assert summary(out)["rows"] == summary(reference[1])["rows"]
-    assert not (out / "_SUCCESS").exists()
+    assert summary(out)["rows"] == summary(trial.whole)["rows"]
+    assert not trial.succeeded
     shutil.rmtree(data / "bad")
-    run(data, out, bundle)
-    assert_same(out, reference[1])
+    trial.resume()
     assert not (out / "_failed").exists()
 
 
@@ -219,9 +199,7 @@ def test_cut_and_flipped_files(tmp_path: Path, bundle: Path) -> None:
         position = rng.randrange(len(content))
         bad = bytearray(content)
         bad[position] ^= 1 << rng.randrange(8)
-        (data / f"flip{i:04d}.parquet").write_bytes(bad)
-        body = position < footer
-        (data / f"{'body' if body else 'tail'}{i:04d}.parquet").write_bytes(bad)
+        (data / f"{'body' if position < footer else 'tail'}{i:04d}.parquet").write_bytes(bad)
     for length in range(0, len(content), 43):
         (data / f"cut{length:06d}.parquet").write_bytes(content[:length])
     run(data, out, bundle, code=3)
@@ -238,16 +216,15 @@ def test_cut_and_flipped_files(tmp_path: Path, bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("link", ["01.parquet", "deep", "_receipts", "_receipts/deep", "_plan.json"])
-def test_a_link_below_the_output_is_exit_2(reference: Reference, tmp_path: Path, bundle: Path, link: str) -> None:
+def test_a_link_below_the_output_is_exit_2(trial: Trial, link: str) -> None:
     """What it leads to stays as it is, whether it is another run's output or anything else."""
-    data, whole = reference
-    elsewhere = Path(shutil.copytree(whole, tmp_path / "elsewhere"))
-    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    elsewhere = Path(shutil.copytree(trial.whole, trial.base / "elsewhere"))
+    out = trial.finished()
     (out / "_SUCCESS").unlink()
     shutil.rmtree(out / link) if (out / link).is_dir() else (out / link).unlink()
     (out / link).symlink_to(elsewhere / link)
     before = harness.content(elsewhere)
-    said = run(data, out, bundle, "--protocol", "nlgi_eval", code=2)
+    said = trial.run("--protocol", "nlgi_eval", code=2)
     assert f"out/{link} is a symbolic link, and a run writes nothing through links" in said
     assert harness.content(elsewhere) == before and (out / link).is_symlink()
     assert not [path for path in out.rglob(".*") if path.is_file()]

@@ -12,17 +12,16 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import RunOutput, lease
-from tests.faults import harness
+from tests.faults.harness import LIMIT_S, Trial
 from tests.storage.test_lease import Clock, foreign
 
-Reference = tuple[Path, Path]
 SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
 faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
 
 
 def under(shift: str, command: list[str], code: int) -> str:
     """Run a command whose clock is wrong by so much; its standard error."""
-    found = subprocess.run(["faketime", "-f", shift, *command], capture_output=True, text=True, timeout=harness.LIMIT_S)
+    found = subprocess.run(["faketime", "-f", shift, *command], capture_output=True, text=True, timeout=LIMIT_S)
     assert found.returncode == code, found.stderr
     assert "Traceback" not in found.stderr
     return found.stderr
@@ -53,13 +52,10 @@ def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: p
 
 @faked
 @pytest.mark.parametrize("shift", SHIFTS)
-def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
-    reference: Reference, tmp_path: Path, bundle: Path, shift: str
-) -> None:
+def test_a_second_machine_with_a_wrong_clock_does_not_take_over(trial: Trial, shift: str) -> None:
     """The holder is of another kernel, so that its heartbeat is all there is to see."""
-    out = Path(shutil.copytree(reference[1], tmp_path / "out"))
-    foreign(out)
-    path = out / "_lock"
+    path = trial.finished() / "_lock"
+    foreign(trial.out)
     line, ended = path.read_bytes(), threading.Event()
 
     def live() -> None:
@@ -69,7 +65,7 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
     living = threading.Thread(target=live)
     living.start()
     try:
-        said = under(shift, harness.command(reference[0], out, bundle), 2)
+        said = under(shift, trial.command(), 2)
     finally:
         ended.set()
         living.join()
@@ -79,12 +75,10 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(
 
 @faked
 @pytest.mark.parametrize("shift", SHIFTS)
-def test_a_run_whose_clock_was_set_resumes(reference: Reference, tmp_path: Path, bundle: Path, shift: str) -> None:
-    data, whole = reference
-    out = tmp_path / "out"
-    harness.crash(data, out, bundle, "run.synced")
-    receipts = {path.name: path.read_bytes() for path in out.glob("_receipts/**/*.json")}
-    under(shift, harness.command(data, out, bundle), 0)
-    harness.assert_same(out, whole)
-    assert {path.name: path.read_bytes() for path in out.glob("_receipts/**/*.json")} == receipts
-    assert harness.summary(out)["shards"]["skipped"] == len(receipts)
+def test_a_run_whose_clock_was_set_resumes(trial: Trial, shift: str) -> None:
+    trial.crash("run.synced")
+    receipts = {path: path.read_bytes() for path in trial.receipts}
+    under(shift, trial.command(), 0)
+    trial.check()
+    assert {path: path.read_bytes() for path in trial.receipts} == receipts
+    assert trial.skipped == len(receipts)

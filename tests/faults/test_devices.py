@@ -15,9 +15,8 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.run import pool as pools
 from scorer.system.progress import advanced
-from tests.faults import harness
 from tests.faults import hostile_graphs as graphs
-from tests.faults.harness import CRASHED, assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.harness import CRASHED, Trial, assert_nothing_half, assert_same, finish, launch
 from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, Nodes, cluster, wait_for_receipt, workers
 from tests.processes import is_running, wait_until
 
@@ -72,14 +71,12 @@ def at_work(crew: Any, driver: subprocess.Popen[str], out: Path) -> list[int]:
     return crew.workers(driver)
 
 
-def test_two_processes_come_to_what_one_run_does(crew: Any, reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    data, whole = reference
-    finish(crew.launch(data, tmp_path / "out", bundle))
-    assert_same(tmp_path / "out", whole)
-    finish(crew.launch(data, tmp_path / "out", bundle))  # there is nothing left to do
-    run(data, tmp_path / "out", bundle)  # inline, after processes: where shards are scored is not in the plan
-    assert harness.summary(tmp_path / "out")["shards"]["skipped"] == 8
-    assert_same(tmp_path / "out", whole)
+def test_two_processes_come_to_what_one_run_does(crew: Any, trial: Trial) -> None:
+    for _ in range(2):  # the second time there is nothing left to do
+        finish(crew.launch(trial.data, trial.out, trial.bundle))
+        trial.check()
+    trial.resume()  # inline, after processes: where shards are scored is not in the plan
+    assert trial.skipped == 8
 
 
 @pytest.mark.slow
@@ -109,54 +106,42 @@ def test_an_interrupt_ends_all_workers(
 
 
 @pytest.mark.slow
-def test_shards_that_always_end_their_worker_are_quarantined(
-    reference: Reference, tmp_path: Path, bundle: Path
-) -> None:
+def test_shards_that_always_end_their_worker_are_quarantined(trial: Trial) -> None:
     """Each shard ends its worker, first with others and then alone: all are quarantined; the next run scores them."""
-    out = tmp_path / "out"
-    crash = {"D2T_SCORER_CRASH_AT": "output.written"}
-    said = finish(launch(reference[0], out, bundle, "--devices", "cpu:2", env=crash), 3)
+    said = finish(trial.launch("--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": "output.written"}), 3)
     assert said.count("the second time with no other shard") == 8
-    assert_nothing_half(out)
-    run(reference[0], out, bundle)
-    assert_same(out, reference[1])
+    assert_nothing_half(trial.out)
+    trial.resume()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["output.renamed", "receipt.renamed", "run.renamed"])
-def test_a_driver_that_dies_at_a_step_takes_its_workers_along(
-    reference: Reference, tmp_path: Path, bundle: Path, point: str
-) -> None:
-    out = tmp_path / "out"
-    process = launch(reference[0], out, bundle, "--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": point})
+def test_a_driver_that_dies_at_a_step_takes_its_workers_along(trial: Trial, point: str) -> None:
+    process = trial.launch("--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": point})
     finish(process, CRASHED)
     wait_until(lambda: not workers(process.pid), "a worker outlives the driver", LIMIT_S)
-    assert_nothing_half(out)
-    run(reference[0], out, bundle, "--devices", "cpu:2")
-    assert_same(out, reference[1])
+    assert_nothing_half(trial.out)
+    trial.resume("--devices", "cpu:2")
 
 
-def test_what_cannot_be_is_said_before_a_process_starts(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    data, out = reference[0], tmp_path / "out"
+def test_what_cannot_be_is_said_before_a_process_starts(trial: Trial) -> None:
     for more, says in (
         (["--devices", "cpu:2", "--device", "cpu"], "leave --device out"),
         (["--devices", "cpu:0"], "from 1 to"),
         (["--devices", "cpu:2", "--part", "1/2"], "leave out --devices"),
     ):
-        assert says in run(data, out, bundle, *more, code=2)
-    assert not out.exists()
+        assert says in trial.run(*more, code=2)
+    assert not trial.out.exists()
 
 
 @pytest.mark.slow
-def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
-    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_a_first_use_is_heard_of_and_ended_when_it_hangs(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(trial.base / "cache"))
     before = advanced()
-    Engine(Bundle.load(bundle), device="cpu").close()
+    Engine(Bundle.load(trial.bundle), device="cpu").close()
     assert advanced() - before > 1  # what a worker tells the driver by
-    endless = graphs.bundle_with(tmp_path / "endless", graphs.endless(always=True))
+    trial.bundle = graphs.bundle_with(trial.base / "endless", graphs.endless(always=True))
     monkeypatch.setattr(pools, "SILENCE_S", 6.0)
-    said = run(reference[0], tmp_path / "out2", endless, "--devices", "cpu:1", code=2)
-    assert f"cpu:0: no progress for 6 s while the bundle {endless} was opened and verified on cpu" in said
-    assert not (tmp_path / "out2").exists()
+    said = trial.run("--devices", "cpu:1", code=2)
+    assert f"cpu:0: no progress for 6 s while the bundle {trial.bundle} was opened and verified on cpu" in said
+    assert not trial.out.exists()

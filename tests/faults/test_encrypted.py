@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import pyarrow.parquet.encryption as encryption
 import pytest
 
 from tests.faults import harness
-
-Reference = tuple[Path, Path]
+from tests.faults.harness import Trial
 
 
 class Keys(encryption.KmsClient):
@@ -42,24 +40,20 @@ def write_encrypted(path: Path, table: pa.Table, columns: list[str], *, plaintex
 
 @pytest.mark.parametrize("columns", [["text"], ["weight"], ["text", "weight"]])
 @pytest.mark.parametrize("plaintext_footer", [False, True])
-def test_an_encrypted_shard_is_set_aside_and_says_so(
-    reference: Reference, tmp_path: Path, bundle: Path, columns: list[str], plaintext_footer: bool
-) -> None:
-    data = Path(shutil.copytree(reference[0], tmp_path / "in"))
+def test_an_encrypted_shard_is_set_aside_and_says_so(trial: Trial, columns: list[str], plaintext_footer: bool) -> None:
+    data, out = trial.own_data(), trial.out
+    good = (data / "01.parquet").read_bytes()
     write_encrypted(data / "01.parquet", harness.rows(20), columns, plaintext_footer=plaintext_footer)
-    out = tmp_path / "out"
-    said = harness.run(data, out, bundle, code=3)
-    failed = (
-        (out / "_failed" / "01.parquet.json").read_text().replace(str(tmp_path), "")
-    )  # the folder has this word in its name too
-    assert "encrypted Parquet" in json.loads(failed)["message"]
-    assert "quarantined 01.parquet" in said
-    assert set(harness.outputs(out)) == set(harness.outputs(reference[1])) - {"01.parquet"}
-    assert not (out / "_SUCCESS").exists()
+    assert "quarantined 01.parquet" in trial.run(code=3)
+    # The folder has this word in its name too.
+    failed = json.loads((out / "_failed" / "01.parquet.json").read_text().replace(str(trial.base), ""))
+    assert "encrypted Parquet" in failed["message"]
+    assert set(harness.outputs(out)) == set(harness.outputs(trial.whole)) - {"01.parquet"}
+    assert not trial.succeeded
     harness.assert_nothing_half(out)
-    shutil.copy(reference[0] / "01.parquet", data / "01.parquet")
-    harness.run(data, out, bundle)
-    assert harness.verdicts(out) == harness.verdicts(reference[1])
+    (data / "01.parquet").write_bytes(good)
+    trial.run()
+    assert harness.verdicts(out) == harness.verdicts(trial.whole)
 
 
 def test_a_column_that_nobody_asked_for_may_be_encrypted(tmp_path: Path, bundle: Path) -> None:

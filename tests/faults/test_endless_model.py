@@ -17,8 +17,10 @@ import pytest
 
 from scorer import Scorer
 from scorer.inference import model_session
+from scorer.metric.inputs import find_columns
 from scorer.scoring.windows import Window
 from tests.faults import harness
+from tests.faults.harness import Trial
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.inference.wrapping import Wrapped, wrap_sessions
 from tests.pausing import LIMIT_S
@@ -81,23 +83,22 @@ def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_one_signal_ends_a_run(looping: Path, tmp_path: Path, bundle: Path, number: signal.Signals) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    pq.write_table(harness.rows(40), data / "0.parquet")
-    stuck = harness.rows(40, 100)
-    pq.write_table(stuck.set_column(0, "text", pa.array([f"A {TOKEN}"] * 40)), data / "1.parquet")
-    process = harness.launch(data, out, looping)
-    first = out / "_receipts" / "0.parquet.json"
-    wait_until(lambda: first.exists() or process.poll() is not None, "no shard is done", LIMIT_S)
+def test_one_signal_ends_a_run(trial: Trial, looping: Path, number: signal.Signals) -> None:
+    trial.data, harmless, trial.bundle = trial.base / "in", trial.bundle, looping
+    trial.data.mkdir()
+    pq.write_table(harness.rows(40), trial.data / "0.parquet")
+    stuck = harness.rows(40, 100).set_column(0, "text", pa.array([f"A {TOKEN}"] * 40))
+    pq.write_table(stuck, trial.data / "1.parquet")
+    process = trial.launch()
+    wait_until(lambda: trial.receipts or process.poll() is not None, "no shard is done", LIMIT_S)
     process.send_signal(number)
     said = harness.finish(process, 128 + number)
     assert "the same command resumes" in said
-    harness.assert_nothing_half(out)
-    assert sorted(path.name for path in out.glob("_receipts/*.json")) == ["0.parquet.json"]
-    harness.run(data, out, bundle, "--rescore")
-    harness.run(data, tmp_path / "whole", bundle)
-    harness.assert_same(out, tmp_path / "whole")
+    harness.assert_nothing_half(trial.out)
+    assert [path.name for path in trial.receipts] == ["0.parquet.json"]
+    trial.bundle = harmless
+    trial.undisturbed()
+    trial.resume("--rescore")
 
 
 def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,9 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
 
     wrap_sessions(monkeypatch, Deaf)
     scorer = Scorer(looping, device="cpu")
-    stream = scorer.pipeline.stream([Window("window", *_window(scorer))])
+    table = harness.rows(5)
+    window = Window("window", table, find_columns(table.schema, scorer.pipeline.names))
+    stream = scorer.pipeline.stream([window])
     waiting = threading.Thread(target=lambda: next(stream, None), daemon=True)
     monkeypatch.setattr(threading, "excepthook", lambda *_: None)
     waiting.start()
@@ -123,13 +126,6 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
     release.set()
     waiting.join(LIMIT_S)
     assert not scorer.engine._calls._running
-
-
-def _window(scorer: Scorer) -> tuple[pa.Table, object]:
-    from scorer.metric.inputs import find_columns
-
-    table = harness.rows(5)
-    return table, find_columns(table.schema, scorer.pipeline.names)
 
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:

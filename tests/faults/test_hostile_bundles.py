@@ -14,10 +14,8 @@ import pytest
 
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
-from tests.bundles import digest
-from tests.faults.harness import run
-
-Reference = tuple[Path, Path]
+from tests.bundles import digest, edit_manifest
+from tests.faults.harness import Trial
 
 
 @pytest.fixture
@@ -25,30 +23,30 @@ def copy(bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundle, tmp_path / "damaged"))
 
 
+def described(bundle: Path, part: str) -> dict[str, Any]:
+    return dict(json.loads((bundle / "bundle.json").read_text())[part])
+
+
 @pytest.mark.parametrize("name", ["../secrets/canary", "/etc/passwd", "model.ort", "", ".", "a/b.onnx", "x\0.onnx"])
 def test_a_variant_elsewhere(copy: Path, name: str) -> None:
-    manifest = json.loads((copy / "bundle.json").read_text())
-    manifest["variants"]["fp32"]["file"] = name
-    (copy / "bundle.json").write_text(json.dumps(manifest))
+    edit_manifest(copy, variants={"fp32": described(copy, "variants")["fp32"] | {"file": name}})
     with pytest.raises(BundleError):
         Bundle.load(copy).variant("fp32")
 
 
 @pytest.mark.parametrize("name", ["../secrets/canary", "/etc/passwd", "setup.py"])
 def test_a_file_that_bundles_do_not_have(copy: Path, name: str) -> None:
-    manifest = json.loads((copy / "bundle.json").read_text())
-    manifest["files"][name] = "0" * 64
-    (copy / "bundle.json").write_text(json.dumps(manifest))
+    edit_manifest(copy, files=described(copy, "files") | {name: "0" * 64})
     with pytest.raises(BundleError, match=r"bundle\.json is damaged: .*files"):
         Bundle.load(copy)
 
 
 @pytest.mark.parametrize("labels", [["entailment"] * 3, ["a", "b", "c"], [], ["neutral", "entailment"], "entailment"])
-def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_path: Path, labels: Any) -> None:
-    manifest = json.loads((copy / "bundle.json").read_text())
-    (copy / "bundle.json").write_text(json.dumps({**manifest, "scheme": {**manifest["scheme"], "labels": labels}}))
-    assert "bundle.json is damaged: scheme" in run(reference[0], tmp_path / "out", copy, code=2)
-    assert not (tmp_path / "out").exists()
+def test_labels_that_are_not_the_three(trial: Trial, copy: Path, labels: Any) -> None:
+    edit_manifest(copy, scheme=described(copy, "scheme") | {"labels": labels})
+    trial.bundle = copy
+    assert "bundle.json is damaged: scheme" in trial.run(code=2)
+    assert not trial.out.exists()
 
 
 @pytest.mark.parametrize(
@@ -65,9 +63,7 @@ def test_labels_that_are_not_the_three(reference: Reference, copy: Path, tmp_pat
 )
 def test_probes_that_prove_nothing(copy: Path, change: Callable[[pa.Table], pa.Table], message: str) -> None:
     pq.write_table(change(pq.read_table(copy / "probes.parquet")), copy / "probes.parquet")
-    manifest = json.loads((copy / "bundle.json").read_text())
-    manifest["files"]["probes.parquet"] = digest(copy / "probes.parquet")
-    (copy / "bundle.json").write_text(json.dumps(manifest))
+    edit_manifest(copy, files=described(copy, "files") | {"probes.parquet": digest(copy / "probes.parquet")})
     with pytest.raises(BundleError, match=rf"probes\.parquet.*({message})"):
         Bundle.load(copy).probes()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ def shard(path: Path) -> list[bool]:
     return bad
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("precisions", [("fp32",), ("fp32", "int8")])
+@pytest.mark.parametrize(
+    ("value", "precisions"),
+    [*((float(value), ("fp32",)) for value in ("nan", "inf", "-inf")), (float("nan"), ("fp32", "int8"))],
+)
 def test_what_is_not_finite_is_an_error_of_its_row(tmp_path: Path, value: float, precisions: tuple[str, ...]) -> None:
     made = make_bundle(tmp_path / "b", precisions=precisions, bad=dict.fromkeys(precisions, ("@", value)))
     bad = shard(tmp_path / "in.parquet")
@@ -92,8 +95,8 @@ def test_a_model_that_takes_all_memory_costs_its_rows(tmp_path: Path, limited: b
     made = bundle_with(tmp_path / "b", vast(1 << 31 if limited else 1 << 44))
     data = tmp_path / "in.parquet"
     bad = shard(data)
-    space = 6 << 30 if limited else None
-    harness.finish(harness.launch(data, tmp_path / "out", made, address_space=space))
+    limits = {resource.RLIMIT_AS: 6 << 30} if limited else {}
+    harness.finish(harness.launch(data, tmp_path / "out", made, limits=limits))
     errors = pq.read_table(tmp_path / "out" / "in.parquet")["error"].to_pylist()
     assert [error is not None and error.startswith("out_of_memory:") for error in errors] == bad
     harness.assert_equation(tmp_path / "out")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import CRASHED, assert_nothing_half, assert_same, finish, launch, run
+from tests.faults.harness import CRASHED, Trial, assert_nothing_half, finish
 from tests.faults.test_killed import FRESH
 
 MORE = ("--split-rows", "20")
@@ -26,21 +26,17 @@ def labels(out: Path) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [(), ("--devices", "cpu:2")], ids=["inline", "processes"])
-def test_a_crash_at_each_step_leaves_whole_pieces(
-    reference: tuple[Path, Path], tmp_path: Path, bundle: Path, way: tuple[str, ...]
-) -> None:
-    data, whole = reference
-    out = tmp_path / "out"
+def test_a_crash_at_each_step_leaves_whole_pieces(trial: Trial, way: tuple[str, ...]) -> None:
+    out, labelled = trial.out, labels(trial.whole)
     for point in [point for point in FRESH if not point.startswith(("run.", "success."))]:
         if point.startswith("plan."):  # which is written once
             (out / "_plan.json").unlink(missing_ok=True)
         shutil.rmtree(out / "_receipts", ignore_errors=True)  # several pieces are published at once, and then done
         code = 3 if way and point == "output.written" else CRASHED  # there each shard ends its worker, twice
-        finish(launch(data, out, bundle, *MORE, *way, env={"D2T_SCORER_CRASH_AT": point}), code)
+        finish(trial.launch(*MORE, *way, env={"D2T_SCORER_CRASH_AT": point}), code)
         assert_nothing_half(out)
-    assert len(list(out.glob("_receipts/**/*.json"))) < 32, "not all pieces are done"
-    run(data, out, bundle, *MORE, *way)
-    assert len(harness.outputs(out)) == 32 and (out / "_SUCCESS").exists()
-    run(data, tmp_path / "undisturbed", bundle, *MORE)
-    assert_same(out, tmp_path / "undisturbed")
-    assert labels(out) == labels(whole)
+    assert len(trial.receipts) < 32, "not all pieces are done"
+    trial.undisturbed(*MORE)
+    trial.resume(*MORE, *way)
+    assert len(harness.outputs(out)) == 32
+    assert labels(out) == labelled

@@ -10,80 +10,69 @@ from pathlib import Path
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import LIMIT_S, assert_nothing_half, assert_same, bytes_of, command, run, summary
+from tests.faults.harness import LIMIT_S, Trial, assert_nothing_half, bytes_of
 from tests.faults.test_full_disk import STRACE, needs_strace
 
-Reference = tuple[Path, Path]
 SHARD = "01.parquet"
 
 
-def failing(path: Path, log: Path, data: Path, out: Path, bundle: Path, when: str) -> tuple[int, str]:
-    """Run while reads of one file fail: exit code, and standard error. Skips where nothing is injected."""
+def failing(trial: Trial, path: Path, when: str, code: int) -> str:
+    """Run while reads of one file fail; its standard error. Skips where nothing is injected."""
     needs_strace()
     # Of all processes, and whatever they read it with.
     inject = ["-P", str(path), "-e", "trace=read,pread64", "-e", f"inject=read,pread64:error=EIO:when={when}"]
-    asked = [*STRACE, "-o", str(log), *inject, *command(data, out, bundle)]
+    log = trial.base / "log"
+    asked = [*STRACE, "-o", str(log), *inject, *trial.command()]
     found = subprocess.run(asked, capture_output=True, text=True, timeout=LIMIT_S)
     assert "Traceback" not in found.stderr
     if "(INJECTED)" not in log.read_text():
         pytest.skip("strace attached, but did not inject")
-    return found.returncode, found.stderr
+    assert found.returncode == code, found.stderr
+    assert not code or "Input/output error" in found.stderr
+    return found.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["1+", "6"])
-def test_an_input_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path, when: str) -> None:
+def test_an_input_that_cannot_be_read(trial: Trial, when: str) -> None:
     """It is quarantined, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
-    (data, whole), out = reference, tmp_path / "out"
-    code, said = failing(data / SHARD, tmp_path / "log", data, out, bundle, when)
-    assert code == 3, said
-    assert f"quarantined {SHARD}" in said and "Input/output error" in said
-    assert_nothing_half(out)
-    harness.assert_equation(out)
-    assert not (out / "_SUCCESS").exists()
-    assert bytes_of(out) == {name: content for name, content in bytes_of(whole).items() if name != SHARD}
-    run(data, out, bundle)
-    assert_same(out, whole)
+    assert f"quarantined {SHARD}" in failing(trial, trial.data / SHARD, when, 3)
+    assert_nothing_half(trial.out)
+    harness.assert_equation(trial.out)
+    assert not trial.succeeded
+    expected = {name: content for name, content in bytes_of(trial.whole).items() if name != SHARD}
+    assert bytes_of(trial.out) == expected
+    trial.resume()
 
 
-def test_an_output_that_cannot_be_read_back(
-    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    shutil.copy(reference[0] / SHARD, data)
+def test_an_output_that_cannot_be_read_back(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, trial.data = trial.data / SHARD, trial.base / "in"
+    trial.data.mkdir()
+    shutil.copy(one, trial.data)
     # Temporary names are random; here they are known, because the kernel is told which file fails.
-    (tmp_path / "sitecustomize.py").write_text("import secrets\nsecrets.token_hex = lambda n: '0' * 2 * n\n")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    code, said = failing(out / f".d2t-{'0' * 16}-{'0' * 16}.tmp", tmp_path / "log", data, out, bundle, "2")
-    assert code == 2, said
-    assert "Input/output error" in said
-    assert_nothing_half(out)
-    assert not (out / SHARD).exists() and not list(out.rglob(".*"))
-    run(data, out, bundle)
-    assert bytes_of(out) == {SHARD: bytes_of(reference[1])[SHARD]}
+    (trial.base / "sitecustomize.py").write_text("import secrets\nsecrets.token_hex = lambda n: '0' * 2 * n\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(trial.base), os.environ.get("PYTHONPATH", "")]))
+    failing(trial, trial.out / f".d2t-{'0' * 16}-{'0' * 16}.tmp", "2", 2)
+    assert_nothing_half(trial.out)
+    assert not (trial.out / SHARD).exists() and not list(trial.out.rglob(".*"))
+    trial.run()
+    assert bytes_of(trial.out) == {SHARD: bytes_of(trial.whole)[SHARD]}
 
 
-def test_a_finished_output_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_a_finished_output_that_cannot_be_read(trial: Trial) -> None:
     """What cannot be read is not believed: it is scored again."""
-    (data, whole), out = reference, Path(shutil.copytree(reference[1], tmp_path / "out"))
-    code, said = failing(out / SHARD, tmp_path / "log", data, out, bundle, "4")
-    assert code == 0, said
-    assert_same(out, whole)
-    assert summary(out)["shards"]["skipped"] == 7
+    failing(trial, trial.finished() / SHARD, "4", 0)
+    trial.check()
+    assert trial.skipped == 7
 
 
-def test_a_receipt_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    (data, whole), out = reference, Path(shutil.copytree(reference[1], tmp_path / "out"))
-    code, said = failing(out / "_receipts" / f"{SHARD}.json", tmp_path / "log", data, out, bundle, "1+")
-    assert code == 2 and "Input/output error" in said, said
-    assert bytes_of(out) == bytes_of(whole)
-    run(data, out, bundle)
-    assert_same(out, whole)
+def test_a_receipt_that_cannot_be_read(trial: Trial) -> None:
+    failing(trial, trial.finished() / "_receipts" / f"{SHARD}.json", "1+", 2)
+    assert bytes_of(trial.out) == bytes_of(trial.whole)
+    trial.resume()
 
 
-def test_a_bundle_that_cannot_be_read(reference: Reference, tmp_path: Path, bundle: Path) -> None:
-    model = bundle / "model.fp32.onnx"
-    code, said = failing(model, tmp_path / "log", reference[0], tmp_path / "out", bundle, "1")
-    assert code == 2 and f"{model.name} cannot be read: Input/output error" in said, said
-    assert not harness.outputs(tmp_path / "out")
+def test_a_bundle_that_cannot_be_read(trial: Trial) -> None:
+    said = failing(trial, trial.bundle / "model.fp32.onnx", "1", 2)
+    assert "model.fp32.onnx cannot be read: Input/output error" in said
+    assert not harness.outputs(trial.out)

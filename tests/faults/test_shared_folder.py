@@ -18,12 +18,8 @@ from tests.faults.test_killed import FRESH
 GROUP, USERS = 64_200, (64_201, 64_202)
 Reference = tuple[Path, Path]
 # Each may enter any folder and read any file, since an interpreter may lie in root's home; neither may write more.
-AS = [
-    "setpriv",
-    f"--regid={GROUP}",
-    "--clear-groups",
-    *(f"--{kind}-caps=+dac_read_search" for kind in ("inh", "ambient")),
-]
+CAPS = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+AS = ["setpriv", f"--regid={GROUP}", "--clear-groups", *CAPS]
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or subprocess.run([*AS, f"--reuid={USERS[0]}", "true"], capture_output=True).returncode != 0,
     reason="to be two users takes root, setpriv and ambient capabilities",
@@ -52,14 +48,11 @@ def as_user(who: int, shared: Path, *more: str, code: int = 0, crash_at: str = "
     cache.mkdir(exist_ok=True)
     os.chown(cache, USERS[who], GROUP)
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    if crash_at:
+        environment["D2T_SCORER_CRASH_AT"] = crash_at
+    asked = [*AS, f"--reuid={USERS[who]}", *harness.command(shared / "in", shared / "out", shared / "bundle", *more)]
     found = subprocess.run(
-        [*AS, f"--reuid={USERS[who]}", *harness.command(shared / "in", shared / "out", shared / "bundle", *more)],
-        capture_output=True,
-        text=True,
-        timeout=harness.LIMIT_S,
-        cwd=shared,
-        umask=0o002,
-        env=environment | ({"D2T_SCORER_CRASH_AT": crash_at} if crash_at else {}),
+        asked, capture_output=True, text=True, timeout=harness.LIMIT_S, cwd=shared, umask=0o002, env=environment
     )
     assert found.returncode == code, found.stderr
     assert "Traceback" not in found.stderr

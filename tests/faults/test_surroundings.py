@@ -17,53 +17,48 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import LIMIT_S, assert_same, bytes_of, command, finish, launch, run
+from tests.faults.harness import LIMIT_S, Trial, assert_same, bytes_of, finish, launch, run
 from tests.faults.test_full_disk import NAMESPACE, needs_namespace
 from tests.processes import wait_until
 
-Reference = tuple[Path, Path]
+
+def succeeds(command: list[str], **variables: str) -> None:
+    found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | variables)
+    assert found.returncode == 0, found.stderr
 
 
-def test_no_network_is_asked_for(
-    reference: Reference, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_network_is_asked_for(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     def blocked(*_: Any, **__: Any) -> Any:
         raise AssertionError("a connection was tried")
 
     for name in ("connect", "connect_ex", "bind"):
         monkeypatch.setattr(socket.socket, name, blocked)
     monkeypatch.setattr(socket, "getaddrinfo", blocked)
-    run(reference[0], tmp_path / "out", bundle)
-    assert_same(tmp_path / "out", reference[1])
+    trial.resume()
 
 
-def test_a_machine_without_a_network(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_a_machine_without_a_network(trial: Trial) -> None:
     """Native code is not bound by what Python's sockets do: a network namespace with nothing in it is."""
     needs_namespace()
-    wrapped = ["unshare", "--user", "--map-root-user", "--net", *command(reference[0], tmp_path / "out", bundle)]
-    found = subprocess.run(wrapped, capture_output=True, text=True, timeout=LIMIT_S)
-    assert found.returncode == 0, found.stderr
-    assert_same(tmp_path / "out", reference[1])
+    succeeds(["unshare", "--user", "--map-root-user", "--net", *trial.command()])
+    trial.check()
 
 
-def test_the_runtime_reports_to_nobody(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_the_runtime_reports_to_nobody(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX Runtime's reporting leaves a session file among temporary files where it is on; a control shows that."""
-    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
 
-    def left_behind(name: str, asked: list[str]) -> list[str]:
-        temporary = tmp_path / name
+    def left_behind(name: str, asked: list[str]) -> list[Path]:
+        temporary = trial.base / name
         temporary.mkdir()
-        found = subprocess.run(
-            asked, capture_output=True, text=True, timeout=LIMIT_S, env=environment | {"TMPDIR": str(temporary)}
-        )
-        assert found.returncode == 0, found.stderr
-        return sorted(path.name for path in temporary.iterdir())
+        succeeds(asked, TMPDIR=str(temporary))
+        return list(temporary.iterdir())
 
-    model = bundle / "model.fp32.onnx"
+    model = trial.bundle / "model.fp32.onnx"
     control = f"import onnxruntime; onnxruntime.InferenceSession({str(model)!r}, providers=['CPUExecutionProvider'])"
     if left_behind("control", [sys.executable, "-c", control]) == []:
         pytest.skip("this ONNX Runtime reports nothing by itself")
-    assert left_behind("run", command(reference[0], tmp_path / "out", bundle)) == []
+    assert left_behind("run", trial.command()) == []
 
 
 ODD = "déjà vu  ☃ 日本 'q\" $HOME %s {x}"
@@ -100,45 +95,35 @@ def test_names_that_are_not_utf8(tmp_path: Path, bundle: Path) -> None:
     assert "opens only paths in UTF-8" in run(data, base / "out2", made, code=2)
 
 
-def test_stamps_from_the_future(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_stamps_from_the_future(trial: Trial) -> None:
     """A clock that was set back: nothing is trusted, or mistrusted, for its age."""
-    data, out = Path(shutil.copytree(reference[0], tmp_path / "in")), tmp_path / "out"
     future = 4_000_000_000
-    for path in data.rglob("*.parquet"):
+    for path in trial.own_data().rglob("*.parquet"):
         os.utime(path, (future, future))
-    run(data, out, bundle)
-    for path in out.rglob("*"):
+    trial.run()
+    for path in trial.out.rglob("*"):
         os.utime(path, (future, future))
-    (out / "_receipts" / "01.parquet.json").unlink()
-    run(data, out, bundle)
-    assert harness.summary(out)["shards"]["skipped"] == 7
-    assert_same(out, reference[1])
+    (trial.out / "_receipts" / "01.parquet.json").unlink()
+    trial.resume()
+    assert trial.skipped == 7
 
 
-def test_a_read_only_input(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_a_read_only_input(trial: Trial) -> None:
     needs_namespace()
-    data, out = reference[0], tmp_path / "out"
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && "$@"'
-    found = subprocess.run(
-        [*NAMESPACE, "sh", "-c", script, "sh", str(data), *command(data, out, bundle)],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert found.returncode == 0, found.stderr
-    assert_same(out, reference[1])
+    succeeds([*NAMESPACE, "sh", "-c", script, "sh", str(trial.data), *trial.command()])
+    trial.check()
 
 
-def test_an_output_on_another_file_system(reference: Reference, tmp_path: Path, bundle: Path) -> None:
+def test_an_output_on_another_file_system(trial: Trial) -> None:
     other = Path("/dev/shm")
-    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+    if not other.is_dir() or other.stat().st_dev == trial.base.stat().st_dev:
         pytest.skip("there is no second file system at /dev/shm")
-    out = other / f"d2t-scorer-test-{os.getpid()}"
+    trial.out = other / f"d2t-scorer-test-{os.getpid()}"
     try:
-        run(reference[0], out, bundle)
-        assert_same(out, reference[1])
+        trial.resume()
     finally:
-        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(trial.out, ignore_errors=True)
 
 
 def descriptors() -> list[str]:
