@@ -183,6 +183,11 @@ def test_words_and_blanks_of_a_megabyte(scorer: Scorer) -> None:
     assert found["text"].equals(table["text"])
 
 
+def test_control_tokens_are_characters(scorer: Scorer, naive: Naive) -> None:
+    given_rows: list[Row] = [([(token.encode(), b"p", b"o")], f"x {token} y".encode()) for token in CONTROL]
+    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
+
+
 def test_order_and_budgets_change_no_label(bundle: Path, tmp_path: Path) -> None:
     """fp32 on a CPU is isolated: the same pair has the same numbers in any company."""
     rng = random.Random(3)
