@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from export.training.general import measures
+from export.training.general.levels import levels
 
 _HERE = Path(__file__).parent
 SCHEMAS: dict[str, Any] = json.loads((_HERE / "schemas.json").read_text(encoding="utf-8"))
@@ -183,8 +184,8 @@ def beside(agree: bool, rng: random.Random) -> Sides:
 
 
 KINDS: dict[Kind, float] = {
-    crossed: 0.2, reference: 0.16, exchanged: 0.26, ordered: 0.05, beside: 0.07, measures.numbers: 0.07,
-    measures.units: 0.1, measures.signs: 0.09,
+    crossed: 0.2, reference: 0.16, exchanged: 0.2, ordered: 0.05, beside: 0.07, measures.numbers: 0.07,
+    measures.units: 0.1, measures.signs: 0.07, levels: 0.2,
 }  # fmt: skip
 
 
