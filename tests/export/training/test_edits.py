@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from export.training.general import edits, measures
+from export.training.general import edits, levels, measures
 from export.training.general.measures import UNITS
 from tests.export.training.examples import guessed
 
@@ -42,3 +42,28 @@ def test_measures_agree_when_their_sizes_do() -> None:
             assert math.isclose(_size(one), _size(other), rel_tol=1e-4) == agree, (one, other)
             read += 1
     assert read > 300
+
+
+def _levels(text: str) -> set[tuple[str, int]]:
+    """Scale and level of each sentence in `text`, whatever thing it is about."""
+    known = levels.SCALES.items()
+    found = set()
+    for sentence in re.split(r"(?<=\.) ", text):
+        for scale, by_level in known:
+            for number, wordings in enumerate(by_level):
+                for words in wordings:
+                    pattern = re.escape(words).replace(r"\{f\}", f"The {scale} of .+? is").replace(r"\{s\}", ".+?")
+                    if re.fullmatch(pattern, sentence, re.IGNORECASE):
+                        found.add((scale, number))
+    return found
+
+
+def test_descriptions_agree_when_their_levels_do() -> None:
+    rng = random.Random(5)
+    read = 0
+    for agree in (True, False) * 150:
+        premise, hypothesis = (_levels(side.replace(" and ", ". It ")) for side in levels.levels(agree, rng))
+        if premise and hypothesis:
+            assert (hypothesis <= premise or premise <= hypothesis) == agree
+            read += 1
+    assert read > 200
