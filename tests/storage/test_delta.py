@@ -77,15 +77,14 @@ def test_the_files_of_a_version_alone_are_taken(table: Path, monkeypatch: pytest
             check_apart([given], table / "out")
 
 
+MAPPING = {"min_reader_version": 2}
+
+
 @pytest.mark.parametrize(
     ("files", "more", "message"),
     [
         (("a.parquet",), {"protocol": {"reader_features": ["timestampNtz", "deletionVectors"]}}, "deletionVectors"),
-        (
-            ("a.parquet",),
-            {"protocol": {"min_reader_version": 2}, "settings": {"delta.columnMapping.mode": "name"}},
-            "columnMapping",
-        ),
+        (("a.parquet",), {"protocol": MAPPING, "settings": {"delta.columnMapping.mode": "name"}}, "columnMapping"),
         (("/elsewhere/a.parquet",), {}, "outside of its folder: /elsewhere/a.parquet"),
         (("_change_data/a.parquet",), {}, "hidden: _change_data/a.parquet"),
         ((), {}, "version 7 of the Delta table has no file"),

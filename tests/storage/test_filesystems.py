@@ -71,15 +71,13 @@ def found(tree: Path, *inputs: str) -> list[str]:
         ("odd/a[1].parquet", ["a[1].parquet"]),
         ("x" * 250, ["x" * 250]),
         ("in/?.p*", ["a.parquet"]),
-        ("in/**/*.parquet", ["2026/01/c.parquet", "2026/02/c.parquet", "a.parquet"]),
         ("in/**/02/*", ["2026/02/c.parquet", "2026/02/d.parq"]),
         ("in/2026/*/c.parquet", ["01/c.parquet", "02/c.parquet"]),
         ("in/2026/*", ["01/c.parquet", "02/c.parquet", "02/d.parq"]),
         ("in/2026/**", ["01/c.parquet", "02/c.parquet", "02/d.parq"]),
         ("in/[ab].*", ["a.parquet", "b.PQ"]),
         ("in/**/**/d.parq", ["2026/02/d.parq"]),
-        ("file://{tree}/odd/with%20blank", ["ü.parquet"]),
-        ("file://{tree}/in/*.parquet", ["a.parquet"]),
+        ("file://{tree}/odd/with%20blank/*.parquet", ["ü.parquet"]),
     ],
 )
 def test_an_output_is_named_from_the_folder_or_the_fixed_prefix(tree: Path, given: str, names: list[str]) -> None:
@@ -93,8 +91,6 @@ def test_an_output_is_named_from_the_folder_or_the_fixed_prefix(tree: Path, give
         (["in/.hidden.parquet"], UsageError, "begin with '_' or '.'"),
         ([], UsageError, "no input was given"),
         ([""], UsageError, "is not a path"),
-        (["a\0b"], UsageError, "is not a path"),
-        (["file://host/a.parquet"], UsageError, "three slashes"),
         (["none"], InputError, "none does not exist"),
         (["in/*.csv"], InputError, "matches no file"),
         (["empty"], InputError, r"has no file to read \(\*.parquet, .*, \*.ndjson.gz\)"),
@@ -175,15 +171,12 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
     (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
     for given, out in (
         ("in", "in"),
-        ("in", "in/_scored"),
         ("in", "in/../in/2026/scored"),
         ("in", "link/scored"),
-        ("in/2026/01/c.parquet", "in"),
         ("in/2026", "in"),
         ("in/*.parquet", "in"),
         ("in/**/*.parquet", "in/scored"),
         ("in/*/*.parquet", "in/scored"),
-        ("in/*", "in/scored"),
         ("in/2026/**", "in"),
         ("other/link.parquet", "in"),
         ("other/*.parquet", "in"),
@@ -226,41 +219,31 @@ def test_a_store_behind_uris(memory: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ("out", "out"),
         ("/a/b c", "/a/b c"),
+        ("~/out", "/home/me/out"),
         ("FILE:///a/b/", "/a/b"),
-        ("file://localhost/a", "/a"),
         ("file:/a", "/a"),
         ("file:///a%20b%2Fc", "/a b/c"),
-        ("file:///caf%E9", os.fsdecode(b"/caf\xe9")),
-        ("file:///a?b#c", "/a?b#c"),
+        ("file:///caf%E9?b#c", os.fsdecode(b"/caf\xe9?b#c")),
         ("file:c.parquet", "file:c.parquet"),
         ("deep/s3://x", "deep/s3:/x"),
     ],
 )
-def test_paths_of_this_machine(given: str, found: str) -> None:
-    assert str(local_path(given, "--out")) == found
-
-
-def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_of_this_machine(given: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    assert local_path("~/out", "--out") == Path("/home/me/out")
-    with pytest.raises(UsageError, match="--out: '~nosuchuser/x': there is no user 'nosuchuser'"):
-        local_path("~nosuchuser/x", "--out")
+    assert str(local_path(given, "--out")) == found
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("S3://b/x", "not supported here"),
-        ("abfss://c@a.dfs.core.windows.net/x", "not supported here"),
         ("nosuch+scheme://x", "not supported here"),
         (Path("s3://bucket/x"), "not supported here"),
-        (Path("file:///x"), "not supported here"),
-        ("file://host/a", "three slashes: file:///path"),
+        ("file://host/a", "three slashes"),
         ("", "not a path"),
         ("a\0b", "not a path"),
         ("file:///a%00b", "null character"),
+        ("~nosuchuser/x", "--out: .* no user 'nosuchuser'"),
     ],
 )
 def test_uris_of_stores_and_other_machines_and_what_is_no_path_are_refused(given: str | Path, says: str) -> None:

@@ -4,6 +4,8 @@ runs in both; the others are about links, locks, permissions, processes or tempo
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -82,11 +84,8 @@ def test_what_cannot_be_an_output_folder_is_refused(tmp_path: Path, monkeypatch:
         with pytest.raises(OutputError, match=says):
             inspect_output(tmp_path / name)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    for path, says in (
-        (tmp_path, "cannot be written by this user"),
-        (tmp_path / "new", "cannot be created: .*written"),
-    ):
-        with pytest.raises(OutputError, match=says):
+    for path in (tmp_path, tmp_path / "new"):
+        with pytest.raises(OutputError, match="written"):
             inspect_output(path)
 
 
@@ -121,35 +120,18 @@ def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> No
         wait_gone(child)
 
 
-RACE = """
-import sys, time
-from pathlib import Path
-from scorer.errors import OutputError
-from scorer.storage import RunOutput
-print("ready", flush=True)
-go, end = Path(sys.argv[2]), Path(sys.argv[3])
-while not go.exists():
-    pass
-try:
-    with RunOutput.open(Path(sys.argv[1]), create=True):
-        print("held", flush=True)
-        while not end.exists():
-            time.sleep(0.01)
-except OutputError:
-    print("refused", flush=True)
-"""
-
-
 def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
-    go, end = tmp_path / "go", tmp_path / "end"
-    racers = [start(RACE, str(tmp_path / "out"), str(go), str(end)) for _ in range(4)]
-    outputs = [racer.stdout for racer in racers if racer.stdout is not None]
-    assert [output.readline().strip() for output in outputs] == ["ready"] * 4
-    go.touch()
-    assert sorted(output.readline().strip() for output in outputs) == ["held", "refused", "refused", "refused"]
-    end.touch()
-    for racer in racers:
-        assert racer.communicate(timeout=LIMIT_S) == ("", "")
+    together = threading.Barrier(4, timeout=LIMIT_S)
+
+    def attempt(_: int) -> RunOutput | None:
+        together.wait()
+        with suppress(OutputError):
+            return RunOutput.open(tmp_path / "out", create=True)
+        return None
+
+    with ThreadPoolExecutor(4) as racers:
+        (held,) = filter(None, racers.map(attempt, range(4)))
+    held.close()
 
 
 def test_plans_come_back_and_take_success_away(target: Location) -> None:
@@ -217,25 +199,16 @@ with RunOutput.open(Path(sys.argv[1])) as folder:
 """
 
 
-@pytest.mark.parametrize(
-    ("point", "is_new"),
-    [
-        ("stale.receipt_removed", False),
-        ("plan.success_removed", False),
-        ("plan.synced", False),
-        ("plan.renamed", True),
-        ("plan.published", True),
-    ],
-)
-def test_killed_while_removing_what_is_stale_or_replacing_the_plan(tmp_path: Path, point: str, is_new: bool) -> None:
+@pytest.mark.parametrize("step", ["stale.receipt_removed", "plan.success_removed", "plan.synced", "plan.renamed"])
+def test_killed_while_removing_what_is_stale_or_replacing_the_plan(tmp_path: Path, step: str) -> None:
     with RunOutput.open(tmp_path) as folder:
         folder.write_plan(plan("a.parquet"))
         done(folder, "a.parquet")
         finish_output(folder)
-    assert finish(CHANGE, str(tmp_path), point, D2T_SCORER_CRASH_AT=point)[0] == 97
-    assert ((tmp_path / "_plan.json").read_bytes() == b"2") == is_new
+    assert finish(CHANGE, str(tmp_path), step, D2T_SCORER_CRASH_AT=step)[0] == 97
+    assert ((tmp_path / "_plan.json").read_bytes() == b"2") == (step == "plan.renamed")
     assert (tmp_path / "a.parquet").exists() and not (tmp_path / "_SUCCESS").exists()
-    assert (tmp_path / "_receipts/a.parquet.json").exists() == point.startswith("plan")
+    assert (tmp_path / "_receipts/a.parquet.json").exists() == step.startswith("plan")
     with RunOutput.open(tmp_path) as folder:
         folder.remove_stale([])
         folder.sweep_temporary()

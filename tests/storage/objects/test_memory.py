@@ -20,6 +20,7 @@ from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
 from scorer.storage.store import ABSENT
 from tests.run.test_row_scorer import Told, lengths, texts
+from tests.storage.backends import data_files, files, put, remove
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -33,12 +34,6 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def content(bucket: Any) -> dict[str, bytes]:
-    skip = len(OUT.path) + 1
-    keys = [one["path"] for some in obstore.list(bucket) for one in some]
-    return {key[skip:]: bytes(obstore.get(bucket, key).bytes()) for key in keys}
-
-
 def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
     lengths(data, OUT)
     told = Told()
@@ -49,8 +44,7 @@ def test_another_plan_replaces_outputs_and_a_copy_is_of_one_run(data: Path, memo
         assert signatures == {b"metric:text-length|revision:2"} and (folder / "_SUCCESS").is_file()
     with local_copy(OUT, lambda name: name == "00.parquet") as folder:
         assert [path.name for path in folder.rglob("*.parquet*")] == ["00.parquet", "00.parquet.json"]
-    key = OUT.key("00.parquet")
-    obstore.put(memory, key, bytes(reversed(bytes(obstore.get(memory, key).bytes()))))
+    put(OUT, "00.parquet", files(OUT)["00.parquet"][::-1])
     with pytest.raises(OutputError, match=r"00\.parquet is not what its receipt says"), local_copy(OUT):
         pass
     with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
@@ -64,11 +58,11 @@ def test_an_output_that_another_program_replaced_is_not_overwritten(data: Path, 
 
     class Meanwhile(Told):
         def started(self, *given: Any) -> None:
-            obstore.put(memory, OUT.key("00.parquet"), b"theirs")
+            put(OUT, "00.parquet", b"theirs")
 
-    outcome = lengths(data, OUT, told=Meanwhile())
-    assert outcome.exit_code == 3 and content(memory)["00.parquet"] == b"theirs"
-    assert b"another program replaced it meanwhile" in content(memory)["_failed/00.parquet.json"]
+    assert lengths(data, OUT, told=Meanwhile()).exit_code == 3
+    assert data_files(OUT)["00.parquet"] == b"theirs"
+    assert b"another program replaced it meanwhile" in files(OUT)["_failed/00.parquet.json"]
 
 
 class Flaky:
@@ -144,7 +138,7 @@ def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.
     monkeypatch.setattr(stores, "client", Careless)
     with pytest.raises(StoreError, match="does not support conditional writes"):
         RunOutput.open(OUT)
-    assert content(memory) == {}, "the probe is deleted again"
+    assert BucketStore(OUT).list() == {}, "the probe is deleted again"
 
 
 def test_a_shard_costs_few_requests(data: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +156,7 @@ def test_a_shard_costs_few_requests(data: Path, memory: Any, monkeypatch: pytest
     few = len(counted)
     for i in range(20):
         pq.write_table(texts(4), data / f"more{i}.parquet")
-    for name in list(content(memory)):
-        obstore.delete(memory, OUT.key(name))
+    remove(OUT, *files(OUT))
     counted.clear()
     lengths(data, OUT)
     assert (len(counted) - few) / 20 <= 6

@@ -68,10 +68,8 @@ def test_values_that_have_no_common_type_become_their_json(tmp_path: Path) -> No
     both = zip(triples, [1, 2.5, 3, None], strict=True)
     (tmp_path / "a.ndjson").write_text("\n".join(json.dumps({"triples": value, "n": n}) for value, n in both))
     found = read(tmp_path / "a.ndjson").to_pydict()
-    assert found == {
-        "triples": ['[["a", "b", 1]]', '[["a", "b", "c"]]', "a | b | c", None],
-        "n": [1.0, 2.5, 3.0, None],
-    }
+    assert found["triples"] == ['[["a", "b", 1]]', '[["a", "b", "c"]]', "a | b | c", None]
+    assert found["n"] == [1.0, 2.5, 3.0, None]
 
 
 @pytest.mark.parametrize(
@@ -105,12 +103,10 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", b"a,b\n1,2\n\n1,2,3\n", r"line 4 has 3 fields, but the header has 2: '1,2,3'"),
-        ("a.csv.gz", gzip.compress(b"a,b\n1,2\n\n1,2,3\n", mtime=0), r"line 4 has 3 fields, but the header has 2"),
         ("a.csv", b'a,b\n1,"x"y\n', r"line 2: .*double the quotes"),
         ("a.tsv", b'a\tb\n1\t"x\n', r"line 2: unexpected end of data"),
         ("a.csv", b"", "names? the columns|is empty"),
         ("a.csv", b"\xff\xfea\0", "UTF-16"),
-        ("a.csv", b"\x1f\x8b\x08", "gzip data is cut off behind line 0"),
         ("a.jsonl", b"", "is empty"),
         ("a.jsonl", b'{"a": 1}\n{"a": 1\n', r"line 2 is not JSON .*: \{\"a\": 1"),
         ("a.jsonl", b'[{"a": 1}]', r"line 1 is an array, not an object: .*jq"),
