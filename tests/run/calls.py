@@ -27,11 +27,5 @@ def run(data: Path | str, out: Path, bundle: Path, *more: Any, code: int = 0) ->
     return json.loads((out / "_run.json").read_text())
 
 
-def everything(out: Path) -> dict[str, bytes]:
-    """All files of an output but its locks."""
-    files = (path for path in out.rglob("*") if path.is_file() and not path.name.startswith("_lock"))
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
-
-
 def command(data: Path, out: Path, bundle: Path) -> list[Any]:
     return ["run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1"]

@@ -7,24 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 import scorer.run.driver
 from scorer.scoring.plan import Plan
 from scorer.storage import lease
 from tests.plans import made_plan
-from tests.run.calls import bytes_of, rows, run
+from tests.run.calls import bytes_of, run
 from tests.run.calls import scorer as command
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for name, n in (("a.parquet", 30), ("b.parquet", 25)):
-        pq.write_table(rows(n), folder / name)
-    return folder
 
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
@@ -58,7 +48,7 @@ def test_what_is_lost_during_a_run_is_exit_3(
     assert "1 shards lost their output or receipt during the run (a.parquet)" in result.stderr
     assert not (out / "_SUCCESS").exists()
     assert json.loads((out / "_run.json").read_text())["shards"]["missing"] == 1
-    assert run(data, out, bundle)["shards"] == {"done": 2, "skipped": 1, "failed": 0}
+    assert run(data, out, bundle)["shards"] == {"done": 4, "skipped": 3, "failed": 0}
     assert (out / "_SUCCESS").exists()
 
 
@@ -80,7 +70,7 @@ def test_a_folder_without_a_plan_whose_receipts_agree_is_accepted(data: Path, tm
     run(data, out, bundle)
     before = bytes_of(out)
     (out / "_plan.json").unlink()
-    assert run(data, out, bundle)["shards"]["skipped"] == 2
+    assert run(data, out, bundle)["shards"]["skipped"] == 4
     assert bytes_of(out) == before and (out / "_SUCCESS").exists()
     (out / "_plan.json").unlink()
     (out / "notes.txt").write_text("somebody's")

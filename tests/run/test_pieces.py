@@ -17,6 +17,7 @@ from scorer.scoring.plan import Plan
 from scorer.storage import Receipts, SeenOutput
 from scorer.storage.pieces import Piece
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
+from tests.storage.backends import data_files as files
 
 NAMES = [f"a.parquet/part-0000{i}.parquet" for i in range(4)]
 """Of 25 rows in row groups of 4, in pieces of at most 8."""
@@ -29,11 +30,6 @@ def data(tmp_path: Path) -> Path:
     pq.write_table(texts(25), folder / "a.parquet", row_group_size=4)
     pq.write_table(texts(5), folder / "deep" / "b.parquet", row_group_size=4)
     return folder
-
-
-def files(out: Path) -> dict[str, bytes]:
-    found = sorted(out.rglob("*.parquet"))
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in found if path.is_file()}
 
 
 def refused(data: Path, out: Path, **more: Any) -> str:

@@ -28,6 +28,7 @@ from scorer.storage import ShardReader
 from scorer.storage.durable import Holder
 from scorer.storage.output import open_store
 from tests.run.test_row_scorer import TextLengthScoring, Told, lengths, texts
+from tests.storage.backends import data_files as outputs
 
 SLOTS = (Place("one", "cpu"), Place("two", "cpu"))
 Outputs = dict[str, bytes]
@@ -150,10 +151,6 @@ def said_by(data: Path, out: Path, crew: Scripted) -> str:
     told = Told()
     assert pooled(data, out, crew, told).exit_code == 0
     return "\n".join(told.messages)
-
-
-def outputs(out: Path) -> Outputs:
-    return {path.name: path.read_bytes() for path in out.glob("*.parquet")}
 
 
 def test_workers_give_the_bytes_of_an_inline_run(data: Path, whole: Outputs, out: Path) -> None:

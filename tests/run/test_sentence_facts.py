@@ -62,15 +62,11 @@ def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) 
     assert report["template_figures"] == []
 
 
-def test_several_sources_need_an_option(bundle: Path, tmp_path: Path) -> None:
-    other = ["name[The Mill], food[Thai]"] * 4
-    pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": other}), tmp_path / "in.parquet")
-    scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", "--bundle", bundle, code=2)
-    for option, name, predicates in (
-        ("--facts-column", "facts", {*WORDED[0], *WORDED[1], *WORDED[2]}),
-        ("--mr-column", "mr", {"food"}),
-    ):
-        summary = run(tmp_path / "in.parquet", tmp_path / name, bundle, option, name)
+def test_one_of_several_columns_of_facts_is_named(bundle: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": MRS}), tmp_path / "in.parquet")
+    of_mrs, of_facts = {"eatType", "area", "priceRange"}, {fact for row in WORDED for fact in row}
+    for name, predicates in (("facts", of_facts), ("mr", of_mrs)):
+        summary = run(tmp_path / "in.parquet", tmp_path / name, bundle, f"--{name}-column", name)
         assert summary["facts"]["by_predicate"].keys() == predicates
 
 
