@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import signal
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 from scorer.metric.columns import OUTPUT
 from tests.bundles import edit_manifest
@@ -78,10 +78,7 @@ def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: P
     found = found.set_column(0, "text", [[text or "" for text in found["text"].to_pylist()]])
     pq.write_table(found, tmp_path / "plain.parquet")
     (tmp_path / "in" / "lines.jsonl").write_text("\n".join(map(json.dumps, found.to_pylist())))
-    with (tmp_path / "in" / "table.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "weight", "triples"])
-        writer.writerows(zip(found["text"].to_pylist(), found["weight"].to_pylist(), rendered, strict=True))
+    write_csv(found.set_column(2, "triples", [rendered]), tmp_path / "in" / "table.csv")
     assert run(tmp_path / "in", tmp_path / "out", bundle)["rows"]["in"] == 24
     run(tmp_path / "plain.parquet", tmp_path / "expected", bundle)
     expected = pq.read_table(tmp_path / "expected" / "plain.parquet").drop_columns(["triples"])

@@ -7,14 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from msgspec.structs import replace
 
 from scorer.errors import ColumnError, OutputError, ShardError
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.run.plan_file import OtherBudgetsError, common_plan
 from scorer.run.survey import part_of, survey
-from scorer.scoring.plan import Budgets, Plan
-from scorer.scoring.signature import Signature
+from scorer.scoring.plan import Budgets
 from scorer.storage import ShardReader, resolve_inputs
 from tests.plans import made_plan
 
@@ -41,27 +39,13 @@ def test_parts_share_the_paths_about_equally() -> None:
     assert min(parts.count(part) for part in (1, 2, 3)) > 60
 
 
-SIGNATURE = Signature("model:m@1|prec:fp32", '{"model":["m","1"]}')
-PLAN = made_plan(
-    inputs=["a"],
-    signature_line=SIGNATURE.line,
-    signature_parts=SIGNATURE.parts,
-    budgets=Budgets(window_rows=10, batch_tokens=512),
-    settings={"bundle": "/here"},
-)
-
-
-def merged(other: Plan | None) -> Plan:
-    return common_plan(other, PLAN, ["_lock.1-of-2"], Path("out"))
-
-
 def test_plans_may_differ_in_where_a_bundle_lies_and_what_else_differs_is_named() -> None:
-    there = replace(PLAN, settings={"bundle": "/there"})
-    assert merged(there) == there
+    plan, there = made_plan(), made_plan(settings={"bundle": "/there"})
+    assert common_plan(there, plan, [], Path("out")) == there
     with pytest.raises(OtherBudgetsError) as caught:
-        merged(replace(PLAN, budgets=Budgets(batch_tokens=1024)))
+        common_plan(made_plan(budgets=Budgets(batch_tokens=1024)), plan, [], Path("out"))
     assert caught.value.budgets == Budgets(batch_tokens=1024)
     every = "budgets, device, inputs, limit, parts, provider, reuse, runtime, signature, split_rows, versions"
-    for other, named in ((replace(PLAN, limit=3, inputs={}), "inputs, limit"), (None, every)):
+    for other, named in ((made_plan(limit=3, inputs=["a"]), "inputs, limit"), (None, every)):
         with pytest.raises(OutputError, match=rf"under another plan \(it differs in {named}\)"):
-            merged(other)
+            common_plan(other, plan, [], Path("out"))

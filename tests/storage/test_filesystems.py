@@ -175,7 +175,7 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
         ("in", "link/scored"),
         ("in/2026", "in"),
         ("in/*.parquet", "in"),
-        ("in/**/*.parquet", "in/scored"),
+        ("in/**/*.parquet", "in/deep/scored"),
         ("in/*/*.parquet", "in/scored"),
         ("in/2026/**", "in"),
         ("other/link.parquet", "in"),

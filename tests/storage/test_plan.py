@@ -61,14 +61,6 @@ def test_a_write_says_what_it_expects_to_replace(target: Location) -> None:
         assert store.read("deep/a.json") is None and store.look("deep/a.json") is None and not store.list("deep")
 
 
-def test_looking_writes_nothing(target: Location) -> None:
-    assert inspect_output(target) == "absent" and files(target) == {}
-    with RunOutput.open(target, create=True) as held:
-        assert inspect_output(target) == "empty" and files(target) == {}
-        held.write_plan(plan())
-    assert inspect_output(target) == "ours" and list(files(target)) == ["_plan.json"]
-
-
 def test_what_is_not_ours_is_refused(target: Location) -> None:
     put(target, "notes.txt", b"")
     for attempt in (inspect_output, RunOutput.open):
@@ -135,6 +127,7 @@ def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
 
 
 def test_plans_come_back_and_take_success_away(target: Location) -> None:
+    assert inspect_output(target) == "absent"
     with RunOutput.open(target, create=True) as held:
         assert held.read("_plan.json") is None and peek(target) is None
         assert held.create_plan(plan("a", seed=1)) and not held.create_plan(b"another")

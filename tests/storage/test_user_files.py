@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from scorer.storage import InputRecord, Receipts, RunOutput
 from scorer.storage.user_files import check_user_file, staged, write_user_file
 from scorer.system.codec import encode
 from tests.plans import made_plan
-from tests.processes import LIMIT_S
 from tests.storage.receipts import finish_output, receipt
 from tests.storage.tables import rows_table, write_shard
 
@@ -37,22 +35,6 @@ def put_staged(path: Path) -> None:
 
 Way = Callable[[Path], None]
 WAYS = pytest.mark.parametrize("way", [put, put_staged])
-
-
-def read_while(pipe: Path, work: Callable[[], None]) -> bytes:
-    """What a reader of a named pipe gets; it is there before the work begins."""
-    found: list[bytes] = []
-    opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(opened, True)
-    with os.fdopen(opened, "rb") as file:
-        # Held open meanwhile, so that the reader does not end before the first byte.
-        held = os.open(pipe, os.O_WRONLY)
-        reader = threading.Thread(target=lambda: found.append(file.read()))
-        reader.start()
-        work()
-        os.close(held)
-        reader.join(LIMIT_S)
-    return found[0]
 
 
 def test_a_new_file_in_a_folder_that_exists(tmp_path: Path) -> None:
@@ -104,8 +86,11 @@ def test_a_device_is_written_into_and_stays(tmp_path: Path, way: Way, is_linked:
 def test_a_pipe_that_is_read_gets_the_content_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for way in (put, put_staged):
-        assert read_while(pipe, lambda way=way: way(pipe)) == b"new"  # type: ignore[misc]
+        way(pipe)
+        assert os.read(reader, 99) == b"new"
+    os.close(reader)
     with pytest.raises(OutputError, match="nothing reads this named pipe; start its reader"):
         put(pipe)
     check_user_file(pipe, "--report")
