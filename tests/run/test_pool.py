@@ -205,7 +205,6 @@ def test_without_a_worker_or_for_an_error_that_none_could_avoid_the_run_ends(
 
 @pytest.mark.parametrize("differs", ["provider", "versions", "signature"])
 def test_a_worker_that_computes_otherwise_is_left_out(data: Path, out: Path, differs: str) -> None:
-    """Outputs of workers with other columns, bundles or versions must never be mixed."""
     change = {"provider": "Other", "versions": {"x": "2"}, "signature": Signature("metric:other")}[differs]
     crew = Scripted(out, facts={SLOTS[1]: {differs: change}})
     assert f"two differs from the plan in {differs}" in said_by(data, out, crew)
@@ -213,7 +212,6 @@ def test_a_worker_that_computes_otherwise_is_left_out(data: Path, out: Path, dif
 
 
 def test_a_resume_leaves_out_workers_that_differ_from_the_plan(data: Path, out: Path) -> None:
-    """With some shards done, the others must be computed on the same kind of device."""
     pooled(data, out, Scripted(out))
     receipt = out / "_receipts" / "0.parquet.json"
     receipt.unlink()

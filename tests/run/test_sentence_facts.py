@@ -85,7 +85,6 @@ ROWS = pa.table(
     {
         "triples": [["The Mill | food | French", "The Mill | near | Crowne Plaza"]] * 4,
         "text": ["The Mill serves French food.", "Alan Bean was born in Wheeler, Texas!", "", None],
-        "candidates": [["The Mill is French.", "A pub."]] * 4,
     }
 )
 
@@ -98,7 +97,7 @@ def spotter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_under_factspotter_and_what_comes_after_it(spotter: Path, tmp_path: Path) -> None:
-    pq.write_table(ROWS.drop_columns("candidates"), tmp_path / "in.parquet")
+    pq.write_table(ROWS, tmp_path / "in.parquet")
     given = [tmp_path / "in.parquet", "--bundle", spotter, "--protocol", "factspotter", "--device", "cpu"]
     once = json.loads(scorer("run", *given, "--out", tmp_path / "once", "--max-error-rate", 1, "--json").stdout)
     assert once["rows"] == {"in": 4, "scored": 3, "reused": 0, "errors": {"null_text": 1}, "notes": {"empty_text": 1}}

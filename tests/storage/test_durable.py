@@ -48,19 +48,13 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
 
 
 def test_files_are_made_with_exclusive_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    real = os.open
-
-    def spy(path: object, flags: int, *more: int) -> int:
-        if token_of(Path(str(path)).name):
-            seen.append(flags)
-        return real(path, flags, *more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(os, "open", spy)
+    opened = Mock(wraps=os.open)
+    monkeypatch.setattr(os, "open", opened)
     atomic_bytes(tmp_path / "a.json", b"ours")
     ShardWriter(tmp_path / "a.parquet", rows_table(1).schema).abandon()
-    assert len(seen) == 2
-    assert all(flags & os.O_EXCL and flags & os.O_CREAT and flags & os.O_NOFOLLOW for flags in seen)
+    found = [flags for path, flags, *_ in (call.args for call in opened.call_args_list) if token_of(Path(path).name)]
+    assert len(found) == 2
+    assert all(flags & os.O_EXCL and flags & os.O_CREAT and flags & os.O_NOFOLLOW for flags in found)
 
 
 def test_a_holder_that_lost_the_folder_gives_no_file_a_name(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,14 +41,8 @@ def test_the_names_of_pieces_sort_as_their_rows() -> None:
 
 
 def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-
-    class Opened(Source):
-        def __init__(self, uri: str) -> None:
-            opened.append(uri)
-            super().__init__(uri)
-
-    monkeypatch.setattr(readers, "Source", Opened)
+    opened = Mock(wraps=Source)
+    monkeypatch.setattr(readers, "Source", opened)
     monkeypatch.setattr(readers, "_KEPT", {})
     send = os.open(os.devnull, os.O_WRONLY)
     uri = str(tmp_path / "a.parquet")
@@ -56,7 +51,7 @@ def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.M
         pq.write_table(pa.table({"x": range(groups * 4)}), uri, row_group_size=4)
         for piece in range(50):
             assert readers._answer({**fixed, "first_rows": [], "skip": piece * 4, "limit": (piece + 1) * 4}, send)
-        assert len(opened) == opens
+        assert opened.call_count == opens
     for source in readers._KEPT.values():
         source.close()
     os.close(send)

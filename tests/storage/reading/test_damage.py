@@ -73,8 +73,7 @@ def damaged(content: bytes, number: int, seed: int) -> bytes:
 
 
 @pytest.mark.parametrize(("count", "seed"), [(16, 1), pytest.param(600, 2, marks=pytest.mark.slow)])
-def test_flipped_and_cut_files(reader: ShardReader, tmp_path: Path, count: int, seed: int) -> None:
-    """A file with checksums is quarantined, or all its rows are there."""
+def test_a_flipped_or_cut_file_is_refused_or_whole(reader: ShardReader, tmp_path: Path, count: int, seed: int) -> None:
     table, path = rows_table(300), tmp_path / "a.parquet"
     write(path, table, write_page_checksum=True, row_group_size=100, use_dictionary=["id"])
     content = path.read_bytes()
