@@ -123,4 +123,3 @@ def test_facts_as_sentences_are_refused_with_the_reason(spotter: Path, tmp_path:
     asked = ["--bundle", spotter, "--protocol", "factspotter"]
     refused = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", *asked, code=2).stderr
     assert "the protocol factspotter asks about triples" in refused
-    assert "takes triples" in scorer("check", "--fact", fact, "--text", "x", *asked, code=2).stderr

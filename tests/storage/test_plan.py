@@ -4,6 +4,7 @@ runs in both; the others are about links, locks, permissions, processes or tempo
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -86,13 +87,14 @@ import signal, sys
 from pathlib import Path
 from scorer.storage import RunOutput, ShardReader
 with RunOutput.open(Path(sys.argv[1]), create=True), ShardReader() as reader:
-    reader.probe(sys.argv[2])
+    windows = reader.windows(sys.argv[2], max_rows=1, max_bytes=1000)
+    next(windows)
     print(reader._child.pid, flush=True)
     signal.pause()
 """
 
 
-def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> None:
+def test_a_holder_that_is_killed_leaves_neither_its_lease_nor_a_reader(tmp_path: Path) -> None:
     out, shard = tmp_path / "out", write(tmp_path / "a.parquet", rows_table(3))
     with start(HOLD, str(out), shard) as holder:
         try:
@@ -104,6 +106,7 @@ def test_the_lease_is_free_the_moment_its_holder_is_killed(tmp_path: Path) -> No
             for path in Path(f"/proc/{child}/fd").iterdir():
                 with suppress(FileNotFoundError):  # closed since it was listed
                     assert "_lock" not in str(path.readlink())
+            os.kill(child, signal.SIGSTOP)
         finally:
             holder.kill()
         holder.wait()

@@ -64,22 +64,16 @@ def test_long_rows_cost_a_few_times_their_own_length(tmp_path: Path) -> None:
     assert int(status.partition("VmHWM:")[2].split()[0]) < 800_000  # kB
 
 
-def damaged(content: bytes, number: int, seed: int) -> bytes:
-    """The same file with one bit flipped, or cut, by number."""
-    position = random.Random(seed * 1000 + number).randrange(len(content))
-    if number % 4 == 3:
-        return content[:position]
-    return content[:position] + bytes([content[position] ^ 1 << number % 8]) + content[position + 1 :]
-
-
 @pytest.mark.parametrize(("count", "seed"), [(16, 1), pytest.param(600, 2, marks=pytest.mark.slow)])
-def test_a_flipped_or_cut_file_is_refused_or_whole(reader: ShardReader, tmp_path: Path, count: int, seed: int) -> None:
+def test_a_flipped_bit_is_refused_or_costs_no_row(reader: ShardReader, tmp_path: Path, count: int, seed: int) -> None:
     table, path = rows_table(300), tmp_path / "a.parquet"
     write(path, table, write_page_checksum=True, row_group_size=100, use_dictionary=["id"])
     content = path.read_bytes()
     pages = int.from_bytes(content[-8:-4], "little") + 8
-    for number in range(count):
-        changed = damaged(content, number, seed)
+    rng = random.Random(seed)
+    for _ in range(count):
+        changed = bytearray(content)
+        changed[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
         try:
             rows = reader.probe(str(path)).rows

@@ -1,4 +1,4 @@
-"""The child process that reads: it may crash, hang or be killed, and only its shard is lost; it never outlives us."""
+"""The child process that reads: it may crash, hang or be killed, and only its shard is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scorer.errors import ShardError
 from scorer.storage import ShardReader
 from scorer.storage.reading import child
 from scorer.storage.reading.frames import PIPE_BYTES
-from tests.processes import LIMIT_S, kill_and_wait, start, wait_gone
+from tests.processes import LIMIT_S, kill_and_wait, wait_gone
 from tests.storage.tables import rows_table, write
 
 pytestmark = pytest.mark.usefixtures("fresh_readers")
@@ -125,29 +125,6 @@ def test_close_from_another_thread_ends_the_wait(shard: str, monkeypatch: pytest
     wait_gone(pid)
     with pytest.raises(ShardError, match="was closed"):
         reader.probe(shard)
-
-
-HOLD = """
-import signal, sys
-from scorer.storage import ShardReader
-reader = ShardReader()
-windows = reader.windows(sys.argv[1], max_rows=10, max_bytes=1000)
-next(windows)
-print(reader._child.pid, flush=True)
-signal.pause()
-"""
-
-
-def test_a_child_that_stands_ends_with_its_parent(shard: str) -> None:
-    with start(HOLD, shard) as parent:
-        try:
-            assert parent.stdout is not None
-            pid = int(parent.stdout.readline())
-            os.kill(pid, signal.SIGSTOP)
-        finally:
-            parent.kill()
-        parent.wait()
-        wait_gone(pid)
 
 
 def test_the_memory_of_the_child_is_bounded_and_it_runs_no_modules_of_the_current_folder(
