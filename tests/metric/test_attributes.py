@@ -14,7 +14,7 @@ from scorer.metric.attributes import from_attributes
 from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.metric.keys import row_keys
 from scorer.metric.rows import from_arrow
-from scorer.metric.triples import Triple, from_lists, iterate
+from scorer.metric.triples import Triple, iterate
 
 GAME = {
     "name": "Hawks at Celtics",
@@ -46,13 +46,6 @@ FACTS = [
 def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, nulls: int) -> None:
     found = from_attributes(column)
     assert (list(iterate(found)), found.skipped, found.errors) == ([FACTS], nulls, {})
-
-
-def test_a_row_has_the_key_of_its_triples() -> None:
-    text = pa.array(["A game."])
-    triples = pa.array([[dict(zip(("subject", "predicate", "object"), fact, strict=True)) for fact in FACTS]])
-    keys = [row_keys(from_arrow(read, text)) for read in (from_attributes(pa.array([GAME])), from_lists(triples))]
-    assert keys[0].equals(keys[1])
 
 
 @pytest.mark.parametrize(

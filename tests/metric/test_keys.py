@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from scorer.metric.keys import row_keys
 from scorer.metric.rows import from_arrow, from_pairs
-from scorer.metric.triples import from_lists, from_mr, from_python, from_sentences
+from scorer.metric.triples import from_lists, from_python, from_sentences
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
 
@@ -26,19 +26,6 @@ def expected(triples: list[tuple[str, str, str]], text: str | None, selection: s
 def test_keys_are_as_documented() -> None:
     rows = from_pairs([([TRIPLE, TRIPLE], "a text"), ([TRIPLE], None), ([], "é")])
     assert row_keys(rows).to_pylist() == [expected([TRIPLE] * 2, "a text"), expected([TRIPLE], None), expected([], "é")]
-
-
-def test_spellings_of_the_same_row_share_a_key() -> None:
-    text = pa.array(["t"])
-    keys = {
-        row_keys(rows)[0].as_py()
-        for rows in (
-            from_arrow(from_mr(pa.array(["name[Blue Spice], near[Café Sicilia]"])), text),
-            from_arrow(from_lists(pa.array([["Blue Spice | near | Café Sicilia"]])), text),
-            from_arrow(from_python([[TRIPLE]]), text.dictionary_encode()),
-        )
-    }
-    assert keys == {expected([TRIPLE], "t")}
 
 
 def test_a_selection_changes_the_key() -> None:

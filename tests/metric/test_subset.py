@@ -27,7 +27,7 @@ SELECTED = [None, [0], None, None, None, [2, 0], [5]]
 
 
 def window(selected: bool) -> Rows:
-    text = pa.Array.from_buffers(pa.string(), len(TEXTS), pa.array(TEXTS, pa.binary()).buffers())
+    text = pa.array(TEXTS, pa.binary()).view(pa.string())
     chosen = pa.array(SELECTED, pa.list_(pa.int32())) if selected else None
     return from_arrow(from_lists(pa.array(TRIPLES, pa.list_(pa.string()))), text, chosen)
 

@@ -77,13 +77,6 @@ def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
     assert Templates.from_dict({**RATED, "rating": "<subject>: <object>."}).sha256 != Templates.load(one).sha256
 
 
-def test_the_original_project_s_files_load_unchanged(shared_data: Path) -> None:
-    e2e = Templates.load(shared_data / "templates" / "nlgi_eval_e2e_templates.json")
-    assert e2e.fill(Triple("Blue Spice", "familyFriendly", "no")).text == "Blue Spice is not family-friendly ."
-    webnlg = Templates.load(shared_data / "templates" / "nlgi_eval_webnlg_templates.json")
-    assert len(webnlg.plain) == 226
-
-
 @pytest.mark.parametrize(
     ("data", "says"),
     [
