@@ -34,10 +34,9 @@ def scored(predicted: Sequence[str | None], prefix: str = "", **columns: Any) ->
 
 def scored_texts(texts: dict[str, tuple[str, list[tuple[int, int, float | None]]]], **columns: Any) -> pa.Table:
     """The output of a run with ``--sentences``: by id each text, and its sentences with P(entailment)."""
-    names = ("start", "end", "entailment")
-    sentences = [[dict(zip(names, one, strict=True)) for one in found] for _, found in texts.values()]
-    made = {"text_id": list(texts), "text": [text for text, _ in texts.values()]}
-    return pa.table({**made, "sentences": pa.array(sentences, SENTENCES.type), **columns})
+    said, sentences = zip(*texts.values(), strict=True)
+    made = {"text_id": list(texts), "text": said, "sentences": pa.array(sentences, SENTENCES.type)}
+    return pa.table({**made, **columns})
 
 
 def save(table: pa.Table, path: Path, signature: str | None = SIGNATURE) -> Path:

@@ -74,12 +74,10 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def changed(path: Path, change: Change | bytes, to: Path) -> Path:
     if isinstance(change, bytes):
-        to.write_bytes(change)
-        return to
+        return written(change, to)
     content = json.loads(path.read_text())
     change(content)
-    to.write_text(json.dumps(content))
-    return to
+    return written(json.dumps(content).encode(), to)
 
 
 LABELS = [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"]
@@ -114,6 +112,14 @@ def test_a_damaged_file_of_rates_is_refused_or_gives_rates(
             assert result.exit_code == 2 and "rates.json" in result.stderr
 
 
+def written(content: pa.Table | bytes, path: Path) -> Path:
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(content, path)
+    return path
+
+
 def spans(**columns: Any) -> pa.Table:
     given = {"text_id": ["t1"], "char_start": [0], "char_end": [3], "category": ["x"], **columns}
     return pa.table({name: values for name, values in given.items() if values is not None})
@@ -133,22 +139,11 @@ SPANS: list[pa.Table | bytes] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def scored_spans(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("spans")
-    save(scored_texts({"t1": ("text", [(0, 4, 0.2)])}), folder / "out" / "x.parquet")
-    pq.write_table(spans(), folder / "gold.parquet")
-    return folder
-
-
 @pytest.mark.parametrize("content", [*SPANS, *RAW[:2]], ids=lambda content: repr(content)[:40])
-def test_hostile_spans_are_refused_or_counted(scored_spans: Path, tmp_path: Path, content: pa.Table | bytes) -> None:
-    path = tmp_path / ("hostile.csv" if isinstance(content, bytes) else "hostile.parquet")
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        pq.write_table(content, path)
-    out, gold = scored_spans / "out", scored_spans / "gold.parquet"
+def test_hostile_spans_are_refused_or_counted(tmp_path: Path, content: pa.Table | bytes) -> None:
+    path = written(content, tmp_path / ("hostile.csv" if isinstance(content, bytes) else "hostile.parquet"))
+    out = save(scored_texts({"t1": ("text", [(0, 4, 0.2)])}), tmp_path / "out.parquet")
+    gold = written(spans(), tmp_path / "gold.parquet")
     for arguments in (
         ("evaluate", out, "--spans", path, "--rivals", path),
         ("evaluate", path, "--spans", gold),
@@ -170,11 +165,7 @@ ANNOTATED = [
 
 @pytest.mark.parametrize("content", [*ANNOTATED, b"PAR1" * 10], ids=lambda content: repr(content)[:40])
 def test_hostile_collections_are_refused_or_reported(tmp_path: Path, content: dict[str, Any] | bytes) -> None:
-    path = tmp_path / "in.parquet"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        pq.write_table(pa.table(content), path)
+    path = written(content if isinstance(content, bytes) else pa.table(content), tmp_path / "in.parquet")
     names = [tmp_path / f"{name}.parquet" for name in ("rows", "spans", "judges")]
     result = scorer("convert", "d2t-eval", path, "--out", names[0], "--spans", names[1], "--judge-spans", names[2])
     assert result.exit_code in (0, 2)

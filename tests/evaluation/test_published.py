@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from scorer.evaluation.published import OPTIONAL_NOTE, PART_NOTE
 from scorer.evaluation.report import EvaluateOptions, evaluate
-from scorer.metric.verdict import FINE
 from scorer.storage.counts import FactCounts, RowCounts
 from tests.evaluation.scored import save, scored
 from tests.plans import made_summary
 
 AGAINST = EvaluateOptions(against="paper", resamples=0)
-
-
-def _as_predicted(path: Path, labels: list[str], tmp_path: Path) -> dict[str, Any]:
-    """Evaluate a public file with given labels as predictions."""
-    table = pq.read_table(path)
-    codes = pa.array([FINE.index(label) for label in labels], pa.int8())
-    table = table.append_column("fine", pa.DictionaryArray.from_arrays(codes, list(FINE)))
-    table = table.append_column("confidence", pa.array([float(label == "OK") for label in labels]))
-    return evaluate(save(table, tmp_path / "x.parquet"), AGAINST)
 
 
 def test_table_2_with_difference_and_n(tmp_path: Path) -> None:
@@ -60,9 +48,11 @@ def test_a_run_that_lets_restaurants_out_says_that_the_papers_did_not(tmp_path: 
 
 
 def test_overlap_columns_of_webnlg17_are_near_shimorinas(shared_data: Path, tmp_path: Path) -> None:
-    path = shared_data / "webnlg17_humeval.parquet"
-    gold = pq.read_table(path, columns=["gold_rough"])["gold_rough"].to_pylist()
-    report = _as_predicted(path, ["OK" if label == "OK" else "omission" for label in gold], tmp_path)
+    table = pq.read_table(shared_data / "webnlg17_humeval.parquet")
+    predicted = scored(["OK" if label == "OK" else "omission" for label in table["gold_rough"].to_pylist()])
+    for name in ("fine", "confidence"):
+        table = table.append_column(name, predicted[name])
+    report = evaluate(save(table, tmp_path / "x.parquet"), AGAINST)
     found = {line["figure"]: line for line in report["against"]["lines"] if line["figure"] in ("bleu", "meteor")}
     assert found["bleu"]["published"] == 0.59 and found["meteor"]["published"] == 0.73
     assert found["bleu"]["ours"] == pytest.approx(0.58, abs=0.005)

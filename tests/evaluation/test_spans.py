@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.span_counts import overlaps
 from scorer.evaluation.span_files import Spans
+from scorer.evaluation.span_report import SpanReport
 from scorer.evaluation.spans import SpanOptions, evaluate_spans
 from tests.evaluation.scored import save, scored_texts
+from tests.run.calls import scorer
 
 SPAN = st.tuples(st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 5))
 
@@ -65,6 +65,12 @@ GOLD = [
     ("t2", 21, 22, "name"),
     ("t2", 2, 3, "not-checkable"),
 ]
+
+
+def evaluated(folder: Path, out: pa.Table, columns: str, gold: list[tuple[Any, ...]], **options: Any) -> SpanReport:
+    """Of an output against gold spans, both written into a folder."""
+    gold_file = write(folder / "gold.parquet", columns, gold)
+    return evaluate_spans(save(out, folder / "out.parquet"), SpanOptions(gold_file, **options))
 
 
 @pytest.fixture
@@ -118,24 +124,21 @@ def test_spans_of_another_metric(tmp_path: Path, kind: str, with_units: bool) ->
 
 def test_errors_without_offsets_are_looked_for_in_the_text(tmp_path: Path) -> None:
     text = "One two. One two two. Three.", [(0, 8, 0.1), (9, 21, 0.9), (22, 28, 0.1)]
-    pq.write_table(scored_texts({"a": text}), tmp_path / "out.parquet")
     rows = [("One two.", "two"), ("One two two.", "two"), ("Three.", "Three"), ("Not there.", "Not")]
     gold = [("a", *row, "word") for row in rows]
-    write(tmp_path / "gold.parquet", "text_id sentence span category", gold)
-    report = evaluate_spans(tmp_path / "out.parquet", SpanOptions(tmp_path / "gold.parquet", resamples=0))
-    assert (report["unlocated"], report["located_by_sentence"]) == (1, 1)
-    assert (report["all"]["errors"], report["all"]["found"]) == (3, 2)
+    found = evaluated(tmp_path, scored_texts({"a": text}), "text_id sentence span category", gold, resamples=0)
+    assert (found["unlocated"], found["located_by_sentence"]) == (1, 1)
+    assert (found["all"]["errors"], found["all"]["found"]) == (3, 2)
 
 
 def test_every_annotators_labels_serve_as_gold(tmp_path: Path) -> None:
     places = {"i1": ("t1", 10, 12), "i2": ("t1", 0, 2)}
     given = {"i1": ("number", "number", "no_error"), "i2": ("word", "no_error", "no_error")}
     rows = [(item, "xyz"[n], label, *places[item]) for item, said in given.items() for n, label in enumerate(said)]
-    gold = write(tmp_path / "votes.parquet", "item_id annotator label text_id char_start char_end", rows)
-    save(OUT, tmp_path / "x.parquet")
-    report = evaluate_spans(tmp_path / "x.parquet", SpanOptions(gold, annotations=gold, resamples=0))
-    assert (report["all"]["errors"], report["all"]["found"]) == (1, 1)
-    assert report["agreement"]["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
+    columns = "item_id annotator label text_id char_start char_end"
+    found = evaluated(tmp_path, OUT, columns, rows, annotations=tmp_path / "gold.parquet", resamples=0)
+    assert (found["all"]["errors"], found["all"]["found"]) == (1, 1)
+    assert found["agreement"]["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
 
 
 @pytest.mark.parametrize(
@@ -187,16 +190,11 @@ def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path:
 
 
 def test_the_command(files: tuple[Path, Path]) -> None:
-    out, gold = map(str, files)
-    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--json", "--flag-below", "0.15"])
-    assert result.exit_code == 0, result.stderr
-    report = json.loads(result.stdout)
-    assert report["units"]["flags"] == 2
-    assert "1 texts are left out" in result.stderr
-    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold])
-    assert "all but not_checkable" in result.stdout
-    result = CliRunner().invoke(app, ["evaluate", out, "--spans", gold, "--gold-fine", "x"])
-    assert (result.exit_code, "--gold-fine" in result.stderr) == (2, True)
+    given = ("evaluate", files[0], "--spans", files[1])
+    assert json.loads(scorer(*given, "--json", "--flag-below", "0.15").stdout)["units"]["flags"] == 2
+    shown = scorer(*given)
+    assert "all but not_checkable" in shown.stdout and "1 texts are left out" in shown.stderr
+    assert "--gold-fine" in scorer(*given, "--gold-fine", "x", code=2).stderr
 
 
 def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
@@ -206,18 +204,16 @@ def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
     for i in range(8):  # the flagged sentence is right in the first two inputs, wrong in the others
         start = 0 if i < 4 else 10
         rows.append((f"t{i}", start, start + 5, "Incorrect", "x" if i % 4 < 2 else "y", f"e{i // 2}"))
-    write(tmp_path / "gold.parquet", f"{PLACED} domain example", rows)
-    save(out, tmp_path / "out" / "x.parquet")
-    options = SpanOptions(tmp_path / "gold.parquet", by=("domain",), inputs="example")
-    found = evaluate_spans(tmp_path / "out", options)
+    columns = f"{PLACED} domain example"
+    found = evaluated(tmp_path, out, columns, rows, by=("domain",), inputs="example")
     assert found["all"]["precision"] == found["all"]["recall"] == 0.5
     assert [(line["value"], line["texts"]) for line in found["by"]["domain"]] == [("x", 4), ("y", 4)]
-    alone = evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet"))
-    wide, narrow = (report["all"]["interval"]["precision"] for report in (found, alone))
+    alone = evaluated(tmp_path, out, columns, rows)
+    wide, narrow = (one["all"]["interval"]["precision"] for one in (found, alone))
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
     assert "with the data in view" in found["about"]
     with pytest.raises(ColumnError, match="'none': the gold has no column"):
-        evaluate_spans(tmp_path / "out", SpanOptions(tmp_path / "gold.parquet", by=("none",)))
+        evaluated(tmp_path, out, columns, rows, by=("none",))
 
 
 def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> None:
@@ -229,9 +225,7 @@ def test_other_annotators_are_a_ceiling_on_the_texts_of_both(tmp_path: Path) -> 
         ("t1", 1, 20, 25, "Incorrect"),
         ("t3", 1, 5, 8, "Incorrect"),
     ]
-    write(tmp_path / "gold.parquet", "text_id annotator char_start char_end category", rows)
-    out = save(OUT, tmp_path / "out" / "x.parquet").parent
-    found = evaluate_spans(out, SpanOptions(tmp_path / "gold.parquet"))
+    found = evaluated(tmp_path, OUT, "text_id annotator char_start char_end category", rows)
     assert found["texts"] == 2 and found["all"]["errors"] == 2
     (other,) = (line for line in found["rivals"] if line["kind"] == "annotator")
     assert (other["name"], other["texts"]) == ("annotator 1", 1)
@@ -250,18 +244,15 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
         unsupported_numbers=pa.array([[], ["12"]], pa.list_(pa.string())),
     )
     gold = [("t1", 6, 9, "Contradictory"), ("t1", 17, 20, "Contradictory"), ("t2", None, None, None)]
-    write(tmp_path / "gold.parquet", PLACED, gold)
-    rivals = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None)]
-    write(tmp_path / "rivals.parquet", "text_id annotator char_start char_end", rivals)
-    save(out, tmp_path / "out" / "x.parquet")
-    options = SpanOptions(tmp_path / "gold.parquet", rivals=tmp_path / "rivals.parquet", resamples=20)
-    report = evaluate_spans(tmp_path / "out", options)
-    lines = {line["name"]: line for line in report["rivals"]}
+    marked = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None)]
+    rivals = write(tmp_path / "rivals.parquet", "text_id annotator char_start char_end", marked)
+    found = evaluated(tmp_path, out, PLACED, gold, rivals=rivals, resamples=20)
+    lines = {line["name"]: line for line in found["rivals"]}
     assert list(lines) == ["this output", "every sentence", "unsupported_numbers", "llm", "shy"]
 
     def counts(name: str, level: str) -> tuple[int, int, int | None]:
-        found = lines[name][level]  # type: ignore[literal-required]
-        return found["flags"], found["right"], found.get("with_error")
+        counted = lines[name][level]  # type: ignore[literal-required]
+        return counted["flags"], counted["right"], counted.get("with_error")
 
     assert counts("this output", "spans") == (0, 0, None)
     assert counts("every sentence", "sentences") == (6, 2, 2)
@@ -271,5 +262,4 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
     assert counts("llm", "by_text") == (2, 1, 1)
     assert (lines["llm"]["spans"]["found"], lines["llm"]["spans"]["recall"]) == (2, 1.0)
     assert (lines["shy"]["texts"], counts("shy", "by_text")) == (1, (0, 0, 1))
-    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "out"), "--rivals", str(tmp_path / "rivals.parquet")])
-    assert result.exit_code == 2 and "read with --spans alone" in result.stderr
+    assert "read with --spans alone" in scorer("evaluate", tmp_path, "--rivals", rivals, code=2).stderr

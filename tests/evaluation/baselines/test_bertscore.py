@@ -12,16 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.errors import BundleError
-from scorer.evaluation.baselines.bertscore import Embedded, Idf, match
+from scorer.evaluation.baselines.bertscore import Embedded, match
 from scorer.inference.bundle import Bundle
 from scorer.inference.encoder import EncoderBundle
 from tests.bundles import WIDTH, digest, make_bundle, tokenizer, weights
+from tests.run.calls import scorer
 
-TEXTS = ["The Mill serves food.", "  Blue Spice  ", "", None, "The Mill"]
+TEXTS = ["The Mill serves food.", "  Blue Spice Z  ", "", None, "The Mill"]
 REFERENCES = [["Alan Bean", "The Mill serves cheap food."], ["Blue Spice is a pub."], ["x"], ["x"], None]
 
 
@@ -29,19 +28,7 @@ def embedded(*tokens: tuple[float, float], own: tuple[float, ...]) -> Embedded:
     return Embedded(np.array(tokens, np.float32), np.array([0.0, *own, 0.0]))
 
 
-START, END = (1.0, 0.0), (-1.0, 0.0)
-A, B, C = (0.6, 0.8), (0.0, 1.0), (0.8, 0.6)
-
-
-def test_tokens_are_matched_with_their_nearest() -> None:
-    text, reference = embedded(START, A, B, END, own=(1, 1)), embedded(START, C, END, own=(1,))
-    # A is .96 from C; B is .6 from C, 0 from both special tokens. C is nearest to A.
-    precision, recall, f1 = match(text, reference)
-    assert precision == pytest.approx((0.96 + 0.6) / 2)
-    assert recall == pytest.approx(0.96)
-    assert f1 == pytest.approx(2 * precision * recall / (precision + recall))
-    weighted, _, _ = match(embedded(START, A, B, END, own=(3, 1)), reference)
-    assert weighted == pytest.approx((3 * 0.96 + 0.6) / 4)
+START, END, A, B = (1.0, 0.0), (-1.0, 0.0), (0.6, 0.8), (0.0, 1.0)
 
 
 def test_a_token_may_be_matched_with_a_special_one_and_nothing_has_no_score() -> None:
@@ -49,11 +36,6 @@ def test_a_token_may_be_matched_with_a_special_one_and_nothing_has_no_score() ->
     assert match(embedded(START, END, own=()), embedded(START, B, END, own=(1,))) == (0, 0, 0)
     precision, recall, f1 = match(embedded(START, A, END, own=(0,)), embedded(START, A, END, own=(1,)))
     assert math.isnan(precision) and recall == pytest.approx(1) and math.isnan(f1)
-
-
-def test_rare_tokens_weigh_more() -> None:
-    found = Idf(3, {5: 3, 6: 1}, "").of(np.array([5, 6, 7]))
-    assert found.tolist() == pytest.approx([0, math.log(2), math.log(4)])
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +109,11 @@ def by_hand(text: str, references: list[str], idf: dict[int, float] | None = Non
 def scored(encoder: Path, tmp_path: Path, *more: str) -> pa.Table:
     table = pa.table({"triples": [["a | b | c"]] * len(TEXTS), "text": TEXTS, "references": REFERENCES})
     pq.write_table(table, tmp_path / "in.parquet")
-    given = ["baseline", "bertscore", str(tmp_path / "in.parquet"), "--encoder", str(encoder), *more]
-    done = CliRunner().invoke(app, [*given, "--out", str(tmp_path / "out.parquet"), "--device", "cpu"])
-    assert done.exit_code == 0, done.output
-    return pq.read_table(tmp_path / "out.parquet")
+    out = tmp_path / "out.parquet"
+    scorer(
+        "baseline", "bertscore", tmp_path / "in.parquet", "--encoder", encoder, *more, "--out", out, "--device", "cpu"
+    )
+    return pq.read_table(out)
 
 
 def rows_of(found: pa.Table) -> list[list[float]]:
@@ -168,5 +151,4 @@ def test_bundles_of_the_other_kind_and_options_of_others_are_refused(encoder: Pa
         (["bertscore", "x"], "bertscore needs --encoder BUNDLE"),
         (["overlap", "x", "--idf"], "--encoder, --idf and --device apply to the baseline bertscore"),
     ):
-        done = CliRunner().invoke(app, ["baseline", *given, "--out", str(tmp_path / "o.parquet")])
-        assert done.exit_code == 2 and said in done.stderr
+        assert said in scorer("baseline", *given, "--out", tmp_path / "o.parquet", code=2).stderr

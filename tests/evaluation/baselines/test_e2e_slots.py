@@ -106,15 +106,10 @@ def test_normalised() -> None:
     assert normalise("rated Three out of five stars") == "rated 3stars"
 
 
-@pytest.fixture(scope="module")
-def public(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("slots") / "slots.parquet"
+def test_agrees_with_the_gold(shared_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "slots.parquet"
     assert write([str(shared_data / "e2e_primary.parquet")], out, SlotsJudge(), ColumnNames()) == 7791
-    return out
-
-
-def test_agrees_with_the_gold(public: Path) -> None:
-    report = evaluate(public, EvaluateOptions(resamples=0))
+    report = evaluate(out, EvaluateOptions(resamples=0))
     assert report["fine"]["accuracy"] >= 0.95
     assert report["omission"]["f1"] >= 0.93
     assert report["without_suspect"]["hallucination"]["f1"] >= 0.80

@@ -12,13 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from scorer.commands import app
 from scorer.evaluation.baselines.meteor import align, meteor
 from scorer.evaluation.baselines.nist import Totals
 from scorer.evaluation.baselines.overlap import longest_common, rouge_l
 from scorer.evaluation.baselines.tokens import tokenise, words_of
+from tests.run.calls import scorer
 
 ROUGE_L = [0.756254151, 0.735826297, 0.951267057, 0.910447761, 0.462998102, 0.886393659, 0.788793103, 0.914771307,
            0.732086128, 0.770688566]  # fmt: skip
@@ -38,9 +37,7 @@ def example(shared_data: Path) -> pa.Table:
 
 def test_the_official_example(example: pa.Table, tmp_path: Path) -> None:
     pq.write_table(example, tmp_path / "in.parquet")
-    given = ["baseline", "overlap", str(tmp_path / "in.parquet"), "--out", str(tmp_path / "out.parquet")]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, done.output
+    done = scorer("baseline", "overlap", tmp_path / "in.parquet", "--out", tmp_path / "out.parquet")
     assert "BLEU 0.7202928494322162, NIST 7.788887609555574" in done.stderr
     found = pq.read_table(tmp_path / "out.parquet")
     assert found["rouge_l"].to_pylist() == pytest.approx(ROUGE_L, rel=1e-6)
@@ -53,22 +50,19 @@ def test_shards_are_scored_with_the_references_of_all(example: pa.Table, tmp_pat
     doubled = pa.concat_tables([example.slice(0, 4), example.slice(0, 2)])  # another system's texts of an input
     for name, part in (("a", doubled), ("b", example.slice(4))):
         pq.write_table(part, tmp_path / "in" / f"{name}.parquet")
-    given = ["baseline", "overlap", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
-    assert CliRunner().invoke(app, given).exit_code == 0
+    given = ("baseline", "overlap", tmp_path / "in", "--out", tmp_path / "out")
+    scorer(*given)
     shards = [pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("a", "b")]
     found = pa.concat_tables([shards[0].slice(0, 4), shards[1]])
     assert found["cider"].to_pylist() == pytest.approx(CIDER, rel=1e-6)
     signature = shards[0].schema.metadata[b"d2t_scorer.signature"].decode()
     assert signature.startswith("baseline:overlap|metric:1|references:")
     pq.write_table(example.slice(0, 1), tmp_path / "in" / "c.parquet")
-    again = CliRunner().invoke(app, given)  # the same references: the other shards stay as they are
-    assert again.exit_code == 0 and "3 done (2 in earlier runs)" in again.output, again.output
+    assert "3 done (2 in earlier runs)" in scorer(*given).output, "the same references: other shards stay as they are"
     changed = example.slice(0, 1).set_column(2, "references", pa.array([["Something else."]]))
     pq.write_table(changed, tmp_path / "in" / "c.parquet")
-    again = CliRunner().invoke(app, given)  # other references are another signature
-    assert again.exit_code == 2 and "--rescore" in again.output, again.output
-    again = CliRunner().invoke(app, [*given, "--rescore"])
-    assert again.exit_code == 0 and "3 done (0 in earlier runs)" in again.output, again.output
+    assert "--rescore" in scorer(*given, code=2).output, "other references are another signature"
+    assert "3 done (0 in earlier runs)" in scorer(*given, "--rescore").output
 
 
 def test_tokens() -> None:

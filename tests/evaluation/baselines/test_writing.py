@@ -15,9 +15,9 @@ from scorer.evaluation.baselines.overlap import COLUMNS
 from scorer.evaluation.baselines.reference_counts import count_references
 from scorer.evaluation.baselines.reference_judges import OverlapJudge
 from scorer.evaluation.baselines.writing import write
-from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.columns import OUTPUT
-from scorer.metric.inputs import ColumnNames
+from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.keys import row_keys
 from scorer.scoring.signature import FOOTER_KEY
 
 MR = "name[Blue Spice], eatType[pub], familyFriendly[no]"
@@ -56,21 +56,11 @@ def test_slots_as_a_run_writes_them(tmp_path: Path) -> None:
     assert table["slots_missing"].to_pylist()[:3] == [0, 2, 3]
     assert table["slot_error_rate"].to_pylist()[3:] == [None, None]
     assert table.schema.metadata[FOOTER_KEY.encode()] == b"baseline:e2e-slots|metric:1"
-    report = evaluate(tmp_path / "out.parquet", EvaluateOptions(resamples=0))
-    assert report["fine"]["accuracy"] == pytest.approx(3 / 5)
-    assert report["errors"]["n"] == 2
 
 
-def test_row_keys_are_those_of_a_run(tmp_path: Path) -> None:
-    from scorer.metric.inputs import find_columns
-    from scorer.metric.keys import row_keys
-
-    expected = row_keys(find_columns(TABLE.schema, ColumnNames()).rows(TABLE))
-    assert _write(TABLE, KeywordsJudge(), tmp_path)["row_key"].combine_chunks().equals(expected)
-
-
-def test_keywords_see_no_hallucination(tmp_path: Path) -> None:
+def test_keywords_see_no_hallucination_and_row_keys_are_those_of_a_run(tmp_path: Path) -> None:
     table = _write(TABLE, KeywordsJudge(), tmp_path)
+    assert table["row_key"].combine_chunks().equals(row_keys(find_columns(TABLE.schema, ColumnNames()).rows(TABLE)))
     assert table["fine"].to_pylist() == ["OK", "omission", "omission", None, None]
     assert table["text_entailment"].null_count == 5
     assert table["confidence"].to_pylist()[:2] == [1.0, 0.0]
