@@ -9,7 +9,7 @@ from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster
-from tests.faults.stores import new_prefix
+from tests.faults.stores import StoreTrial, new_prefix
 from tests.storage.objects.proxy import Proxy, proxying
 from tests.storage.objects.weed import Server, serving
 
@@ -29,8 +29,18 @@ def reference(tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> tuple[P
 
 
 @pytest.fixture
+def long_trial(long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> harness.Trial:
+    return harness.Trial(*long, bundle, tmp_path)
+
+
+@pytest.fixture
 def trial(reference: tuple[Path, Path], tmp_path: Path, bundle: Path) -> harness.Trial:
     return harness.Trial(*reference, bundle, tmp_path)
+
+
+@pytest.fixture
+def stored(reference: tuple[Path, Path], tmp_path: Path, bundle: Path) -> StoreTrial:
+    return StoreTrial(*reference, bundle, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper, parser
 
 from tests.bundles import digest, graph, make_bundle, tokenizer
 
@@ -37,14 +38,13 @@ def sealed(path: Path) -> Path:
 
 def endless(*, always: bool = False) -> Change:
     """A loop of 2**62 turns over the logits, where the token is, or everywhere."""
-    return lambda made: _loop(made, always, [], [])
+    return lambda made: _loop(made, always)
 
 
 def growing(made: ModelProto) -> None:
     """A loop that keeps a megabyte of each of its turns."""
-    _constant(made, "megabyte", np.array([1 << 18], np.int64))
-    more = helper.make_node("ConstantOfShape", ["megabyte"], ["more"])
-    _loop(made, True, [more], [_value("more", TensorProto.FLOAT, [None])])
+    _constants(made, megabyte=[1 << 18])
+    _loop(made, True, "more = ConstantOfShape (megabyte)", ", float[numbers] more", ", all_more")
 
 
 def vast(numbers: int) -> Change:
@@ -52,14 +52,13 @@ def vast(numbers: int) -> Change:
 
     def change(made: ModelProto) -> None:
         _if_token(made, numbers, False)
-        _constant(made, "flat", np.array([1], np.int64))
-        made.graph.node.extend(
-            [
-                helper.make_node("Reshape", ["times", "flat"], ["size"]),
-                helper.make_node("ConstantOfShape", ["size"], ["zeros"]),
-                helper.make_node("ReduceSum", ["zeros"], ["nothing"], keepdims=0),
-                helper.make_node("Add", ["before", "nothing"], ["logits"]),
-            ]
+        _constants(made, flat=[1])
+        _append(
+            made,
+            """size = Reshape (times, flat)
+            zeros = ConstantOfShape (size)
+            nothing = ReduceSum <keepdims = 0> (zeros)
+            logits = Add (before, nothing)""",
         )
 
     return change
@@ -68,76 +67,64 @@ def vast(numbers: int) -> Change:
 def narrow(made: ModelProto) -> None:
     """Two logits instead of three."""
     _rename_output(made)
-    for name, value in (("from", 0), ("to", 2), ("axis", 1)):
-        _constant(made, name, np.array([value], np.int64))
-    made.graph.node.append(helper.make_node("Slice", ["before", "from", "to", "axis"], ["logits"]))
-    made.graph.output[0].CopyFrom(_value("logits", TensorProto.FLOAT, ["batch", 2]))
+    _constants(made, first=[0], end=[2], axis=[1])
+    _append(made, "logits = Slice (before, first, end, axis)")
+    made.graph.output[0].CopyFrom(parser.parse_graph("g () => (float[batch, 2] logits) {}").output[0])
 
 
 def whole_numbers(made: ModelProto) -> None:
     """Logits of the type int64."""
     _rename_output(made)
-    made.graph.node.append(helper.make_node("Cast", ["before"], ["logits"], to=TensorProto.INT64))
-    made.graph.output[0].CopyFrom(_value("logits", TensorProto.INT64, ["batch", 3]))
+    _append(made, f"logits = Cast <to = {TensorProto.INT64}> (before)")
+    made.graph.output[0].CopyFrom(parser.parse_graph("g () => (int64[batch, 3] logits) {}").output[0])
 
 
 def out_of_bounds(made: ModelProto) -> None:
     """An error of the runtime in every call."""
     _rename_output(made)
-    _constant(made, "far", np.array([99], np.int64))
-    made.graph.node.extend(
-        [
-            helper.make_node("Shape", ["before"], ["shape"]),
-            helper.make_node("Gather", ["shape", "far"], ["none"]),
-            helper.make_node("Reshape", ["before", "none"], ["logits"]),
-        ]
+    _constants(made, far=[99])
+    _append(
+        made,
+        """shape = Shape (before)
+        none = Gather (shape, far)
+        logits = Reshape (before, none)""",
     )
 
 
-def _loop(made: ModelProto, always: bool, nodes: list[NodeProto], kept: list[ValueInfoProto]) -> None:
-    """A loop over the logits whose body has more nodes, of which values are kept."""
+def _loop(made: ModelProto, always: bool, more: str = "", kept: str = "", results: str = "") -> None:
+    """A loop over the logits. ``more``: further nodes of its body, of which values are ``kept``, as ``results``."""
     _if_token(made, 1 << 62, always)
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["going"], ["goes"]), helper.make_node("Identity", ["value"], ["kept"]), *nodes],
-        "body",
-        [_value("turn", TensorProto.INT64, []), _value("going", TensorProto.BOOL, []), _logits("value")],
-        [_value("goes", TensorProto.BOOL, []), _logits("kept"), *kept],
-    )
-    _constant(made, "yes", np.array(True))
-    results = ["logits", *(f"all_{value.name}" for value in kept)]
-    made.graph.node.append(helper.make_node("Loop", ["times", "yes", "before"], results, body=body))
+    _constants(made, yes=True)
+    body = f"""body (int64 turn, bool going, float[batch, 3] value) => (bool goes, float[batch, 3] same{kept}) {{
+        goes = Identity (going)
+        same = Identity (value)
+        {more}
+    }}"""
+    _append(made, f"logits{results} = Loop <body = {body}> (times, yes, before)")
 
 
 def _if_token(made: ModelProto, value: int, always: bool) -> None:
     """Have ``times`` be the value where the token is in a call, else 0; the logits are called ``before``."""
     _rename_output(made)
     token = tokenizer().encode(TOKEN, add_special_tokens=False).ids[0]
-    _constant(made, "token", np.array(token, np.int64))
-    _constant(made, "value", np.array(value, np.int64))
-    _constant(made, "least", np.array(int(always), np.int64))
-    made.graph.node.extend(
-        [
-            helper.make_node("Equal", ["input_ids", "token"], ["found"]),
-            helper.make_node("Cast", ["found"], ["here"], to=TensorProto.INT64),
-            helper.make_node("ReduceMax", ["here"], ["any"], keepdims=0),
-            helper.make_node("Max", ["any", "least"], ["either"]),
-            helper.make_node("Mul", ["either", "value"], ["times"]),
-        ]
+    _constants(made, token=token, value=value, least=int(always))
+    _append(
+        made,
+        f"""found = Equal (input_ids, token)
+        here = Cast <to = {TensorProto.INT64}> (found)
+        any = ReduceMax <keepdims = 0> (here)
+        either = Max (any, least)
+        times = Mul (either, value)""",
     )
 
 
 def _rename_output(made: ModelProto) -> None:
-    last = made.graph.node[-1]
-    last.output[0] = "before"
+    made.graph.node[-1].output[0] = "before"
 
 
-def _constant(made: ModelProto, name: str, value: np.ndarray) -> None:
-    made.graph.initializer.append(numpy_helper.from_array(value, name))
+def _constants(made: ModelProto, **values: Any) -> None:
+    made.graph.initializer.extend(numpy_helper.from_array(np.array(value), name) for name, value in values.items())
 
 
-def _value(name: str, kind: int, shape: list[int | str | None]) -> ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape)
-
-
-def _logits(name: str) -> ValueInfoProto:
-    return _value(name, TensorProto.FLOAT, ["batch", 3])
+def _append(made: ModelProto, nodes: str) -> None:
+    made.graph.node.extend(parser.parse_graph(f"g () => () {{ {nodes} }}").node)

@@ -14,7 +14,7 @@ from typing import Any
 
 from scorer.storage import Receipts
 from tests.conftest import ROOT
-from tests.faults import harness
+from tests.faults.harness import Trial
 from tests.processes import wait_until
 
 PYTHON = ROOT / ".venv-ray" / "bin" / "python"
@@ -62,16 +62,11 @@ class Nodes:
         start = [str(PYTHON.with_name("ray")), "start", "--address", self.address, "--num-cpus", "1", "--block"]
         return ["unshare", "--mount", "sh", "-c", f"{mount} && exec {' '.join(start)}"] if mount else start
 
-    def launch(self, data: Path, out: Any, bundle: Any, *more: Any) -> subprocess.Popen[str]:
+    def launch(self, trial: Trial, *more: Any) -> subprocess.Popen[str]:
         """Start a driver."""
-        given = harness.command(data, out, bundle, "--ray", self.address, *more)[1:]
-        return subprocess.Popen(
-            [str(PYTHON), *given],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-            env=environment(),
-        )
+        command = [str(PYTHON), *trial.command("--ray", self.address, *more)[1:]]
+        pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, env=environment(), **pipes)
 
 
 @contextmanager

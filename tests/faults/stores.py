@@ -8,8 +8,7 @@ from typing import Any
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
-from tests.faults import harness
-from tests.faults.harness import assert_same
+from tests.faults.harness import Trial, assert_same
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET
 
 _NUMBERS = iter(range(10_000))
@@ -20,17 +19,22 @@ def new_prefix(name: str) -> StoreUri:
     return StoreUri("s3", BUCKET, f"{name}{next(_NUMBERS)}")
 
 
-def run(data: Any, out: StoreUri, bundle: Path | StoreUri, *more: Any, code: int = 0) -> str:
-    """A run in this process; its standard error, which never has a credential."""
-    said = harness.run(data, out, bundle, *more, code=code)  # type: ignore[arg-type]
-    assert ACCESS not in said and SECRET not in said
-    return said
+class StoreTrial(Trial):
+    """A run into a place of its own in the bucket."""
 
+    def __post_init__(self) -> None:
+        self.out: Any = new_prefix("out")
 
-def check(out: StoreUri, whole: Path) -> None:
-    """The oracle, on a copy whose outputs have the digests that their receipts name."""
-    with local_copy(out) as folder:
-        assert_same(folder, whole)
+    def run(self, *more: Any, code: int = 0) -> str:
+        """Its standard error, which never has a credential."""
+        said = super().run(*more, code=code)
+        assert ACCESS not in said and SECRET not in said
+        return said
+
+    def check(self) -> None:
+        """The oracle, on a copy whose outputs have the digests that their receipts name."""
+        with local_copy(self.out) as folder:
+            assert_same(folder, self.whole)
 
 
 def objects(out: StoreUri) -> dict[str, str]:

@@ -16,19 +16,18 @@ from scorer.inference.engine import Engine
 from scorer.run import pool as pools
 from scorer.system.progress import advanced
 from tests.faults import hostile_graphs as graphs
-from tests.faults.harness import CRASHED, Trial, assert_nothing_half, assert_same, finish, launch
+from tests.faults.harness import CRASHED, Trial, assert_nothing_half, finish
 from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, Nodes, cluster, wait_for_receipt, workers
 from tests.processes import is_running, wait_until
 
-Reference = tuple[Path, Path]
 LIMIT_S = 180.0
 
 
 class Local:
     """Two processes of this machine."""
 
-    def launch(self, data: Path, out: Path, bundle: Path) -> subprocess.Popen[str]:
-        return launch(data, out, bundle, "--devices", "cpu:2")
+    def launch(self, trial: Trial) -> subprocess.Popen[str]:
+        return trial.launch("--devices", "cpu:2")
 
     def workers(self, driver: subprocess.Popen[str]) -> list[int]:
         return workers(driver.pid)
@@ -42,8 +41,8 @@ class OnRay:
         for _ in range(2):
             nodes.add(1)
 
-    def launch(self, data: Path, out: Path, bundle: Path) -> subprocess.Popen[str]:
-        return self.nodes.launch(data, out, bundle, *ON_CPU)
+    def launch(self, trial: Trial) -> subprocess.Popen[str]:
+        return self.nodes.launch(trial, *ON_CPU)
 
     def workers(self, driver: subprocess.Popen[str]) -> list[int]:
         return workers()
@@ -73,36 +72,32 @@ def at_work(crew: Any, driver: subprocess.Popen[str], out: Path) -> list[int]:
 
 def test_two_processes_come_to_what_one_run_does(crew: Any, trial: Trial) -> None:
     for _ in range(2):  # the second time there is nothing left to do
-        finish(crew.launch(trial.data, trial.out, trial.bundle))
+        finish(crew.launch(trial))
         trial.check()
     trial.resume()  # inline, after processes: where shards are scored is not in the plan
     assert trial.skipped == 8
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_started_again(crew: Any, long: Reference, tmp_path: Path, bundle: Path) -> None:
-    (data, whole), out = long, tmp_path / "out"
-    driver = crew.launch(data, out, bundle)
-    os.kill(at_work(crew, driver, out)[0], signal.SIGKILL)
+def test_a_killed_worker_is_started_again(crew: Any, long_trial: Trial) -> None:
+    driver = crew.launch(long_trial)
+    os.kill(at_work(crew, driver, long_trial.out)[0], signal.SIGKILL)
     assert finish(driver).count("ended with SIGKILL; it is started again") == 1
-    assert_same(out, whole)
+    long_trial.check()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_an_interrupt_ends_all_workers(
-    crew: Any, long: Reference, tmp_path: Path, bundle: Path, number: int, code: int
-) -> None:
-    (data, whole), out = long, tmp_path / "out"
-    driver = crew.launch(data, out, bundle)
-    running = at_work(crew, driver, out)
+def test_an_interrupt_ends_all_workers(crew: Any, long_trial: Trial, number: int, code: int) -> None:
+    driver = crew.launch(long_trial)
+    running = at_work(crew, driver, long_trial.out)
     driver.send_signal(number)
     finish(driver, code)
     wait_until(lambda: not any(map(is_running, running)), "a worker outlives it", LIMIT_S)
-    assert not (out / "_SUCCESS").exists()
-    assert_nothing_half(out)
-    finish(crew.launch(data, out, bundle))
-    assert_same(out, whole)
+    assert not long_trial.succeeded
+    assert_nothing_half(long_trial.out)
+    finish(crew.launch(long_trial))
+    long_trial.check()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import assert_nothing_half, assert_same, finish
+from tests.faults.harness import Trial, assert_nothing_half, assert_same, finish
 from tests.faults.ray_cluster import (
     LIMIT_S,
     ON_CPU,
@@ -36,28 +36,22 @@ from tests.faults.ray_cluster import (
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)]
 
 
-def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, whole = long
-    out = tmp_path / "out"
+def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(nodes: Nodes, long_trial: Trial) -> None:
     first = nodes.add(1)
-    process = nodes.launch(data, out, bundle, *ON_CPU)
-    wait_for_workers(out, 1)
+    process = nodes.launch(long_trial, *ON_CPU)
+    wait_for_workers(long_trial.out, 1)
     nodes.kill(first)
     nodes.add(1)
     assert "its actor died" in finish(process)
-    assert_same(out, whole)
+    long_trial.check()
     wait_for_fewer(0)
 
 
-def test_the_head_dies_and_another_cluster_resumes(long: tuple[Path, Path], tmp_path: Path, bundle: Path) -> None:
-    data, whole = long
-    out = tmp_path / "out"
+def test_the_head_dies_and_another_cluster_resumes(long_trial: Trial) -> None:
     with cluster() as nodes:
         nodes.add(1)
-        process = nodes.launch(data, out, bundle, *ON_CPU)
-        (worker,) = wait_for_workers(out, 1)
+        process = nodes.launch(long_trial, *ON_CPU)
+        (worker,) = wait_for_workers(long_trial.out, 1)
         os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the driver has noticed
         nodes.ask("behead")
         try:
@@ -67,20 +61,17 @@ def test_the_head_dies_and_another_cluster_resumes(long: tuple[Path, Path], tmp_
                 os.kill(worker, signal.SIGCONT)
         assert "the head of the cluster" in said and "is gone" in said
         wait_for_fewer(0)
-        assert_nothing_half(out)
+        assert_nothing_half(long_trial.out)
     with cluster() as nodes:
         nodes.add(1)
-        finish(nodes.launch(data, out, bundle, *ON_CPU))
-    assert_same(out, whole)
+        finish(nodes.launch(long_trial, *ON_CPU))
+    long_trial.check()
 
 
-def test_a_gpu_that_cannot_start_is_named_with_its_node(
-    nodes: Nodes, reference: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_a_gpu_that_cannot_start_is_named_with_its_node(nodes: Nodes, trial: Trial) -> None:
     """Two logical GPUs: none of the workers falls back to the CPU."""
-    data, _ = reference
     nodes.add(2, 2)
-    said = finish(nodes.launch(data, tmp_path / "out", bundle), 2)
+    said = finish(nodes.launch(trial), 2)
     for number in (0, 1):
         assert f"#{number}: device cuda:0 was asked for" in said
     assert "no worker is left" in said
@@ -89,11 +80,10 @@ def test_a_gpu_that_cannot_start_is_named_with_its_node(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 @pytest.mark.parametrize("sees", ["nothing", "others"])
 def test_a_node_without_the_inputs_or_with_others_is_named_and_the_others_go_on(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path, sees: str
+    nodes: Nodes, long_trial: Trial, sees: str
 ) -> None:
     """The other node is in a mount namespace in which the inputs are missing, or every second one is another."""
-    data, whole = long
-    out, other = tmp_path / "out", tmp_path / "other"
+    data, other = long_trial.data, long_trial.base / "other"
     shutil.copytree(data, other)
     for path in sorted(other.rglob("*.parquet"))[1::2]:
         pq.write_table(harness.rows(7), path)
@@ -101,61 +91,54 @@ def test_a_node_without_the_inputs_or_with_others_is_named_and_the_others_go_on(
     mount = f"mount -t tmpfs none {data}" if sees == "nothing" else f"mount --bind {other} {data}"
     with elsewhere(nodes.joining(mount), environment()):
         nodes.wait_for(3)
-        said = finish(nodes.launch(data, out, bundle, *ON_CPU))
+        said = finish(nodes.launch(long_trial, *ON_CPU))
     named = "the inputs cannot be read by this worker" if sees == "nothing" else "does not see the inputs as the driver"
     assert said.count(named) == 1 and "the run continues without it" in said
-    assert_same(out, whole)
+    long_trial.check()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_a_node_without_the_bundle_and_the_templates_gets_them(
-    nodes: Nodes, reference: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
+def test_a_node_without_the_bundle_and_the_templates_gets_them(nodes: Nodes, trial: Trial, tmp_path: Path) -> None:
     """The only node sees an empty folder in the place of each; it keeps what it got for the next run."""
-    data, _ = reference
     (tmp_path / "words").mkdir()
     templates = tmp_path / "words" / "templates.json"
     templates.write_text('{"eatType": "<subject> is a <object>."}')
     asked = *ON_CPU, "--templates", templates
-    mount = f"mount -t tmpfs none {bundle} && mount -t tmpfs none {templates.parent}"
+    mount = f"mount -t tmpfs none {trial.bundle} && mount -t tmpfs none {templates.parent}"
     with elsewhere(nodes.joining(mount), {**environment(), "XDG_CACHE_HOME": str(tmp_path / "cache")}):
         nodes.wait_for(2)
-        finish(nodes.launch(data, tmp_path / "out", bundle, *asked))
+        finish(nodes.launch(trial, *asked))
         kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache" / "d2t-scorer" / "sent").rglob("*.*")}
-        finish(nodes.launch(data, tmp_path / "again", bundle, *asked))
+        trial.out = tmp_path / "again"
+        finish(nodes.launch(trial, *asked))
     assert {"bundle.json", "tokenizer.json", "probes.parquet", "templates.json"} < {path.name for path in kept}
     assert all(path.stat().st_mtime_ns == before for path, before in kept.items())
-    harness.run(data, tmp_path / "whole", bundle, "--templates", templates)
-    assert_same(tmp_path / "out", tmp_path / "whole")
-    assert_same(tmp_path / "again", tmp_path / "whole")
+    trial.undisturbed("--templates", templates)
+    trial.check()
+    assert_same(tmp_path / "out", trial.whole)
 
 
-def test_without_an_address_ray_starts_on_this_machine(
-    reference: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, whole = reference
-    command = harness.command(data, tmp_path / "out", bundle, "--ray", "--ray-cpus", "1", "--device", "cpu")[1:]
+def test_without_an_address_ray_starts_on_this_machine(trial: Trial) -> None:
+    command = trial.command("--ray", *ON_CPU)[1:]
     with tempfile.TemporaryDirectory(dir="/tmp") as short:  # a path of a socket has at most 107 bytes
         variables = {**environment(), "RAY_TMPDIR": short}  # where no other cluster is found
         finish(subprocess.Popen([str(PYTHON), *command], stderr=subprocess.PIPE, text=True, env=variables))
-    assert_same(tmp_path / "out", whole)
+    trial.check()
     wait_for_fewer(0)
 
 
-def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(
-    nodes: Nodes, long: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, whole = long
+def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(nodes: Nodes, long_trial: Trial) -> None:
     nodes.add(1)
-    first = nodes.launch(data, tmp_path / "first", bundle, *ON_CPU)
-    wait_for_workers(tmp_path / "first", 1)
+    first = nodes.launch(long_trial, *ON_CPU)
+    wait_for_workers(long_trial.out, 1)
     first.send_signal(signal.SIGSTOP)  # its actor stays
-    second = nodes.launch(data, tmp_path / "out", bundle, *ON_CPU)
+    long_trial.out = long_trial.base / "second"
+    second = nodes.launch(long_trial, *ON_CPU)
     read_until(second, "the cluster has not started its actor for 30 s")
     first.kill()
     first.communicate()
     finish(second)
-    assert_same(tmp_path / "out", whole)
+    long_trial.check()
 
 
 def test_ray_data_gives_the_rows_of_a_run(
@@ -191,7 +174,7 @@ scored.write_parquet({str(tmp_path / "out")!r})
 
 
 def test_a_wrong_token_is_said_after_one_question(
-    reference: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("right", "wrong"):
         (tmp_path / name).write_text(name[0] * 64)
@@ -200,9 +183,9 @@ def test_a_wrong_token_is_said_after_one_question(
     with cluster() as nodes:
         for name in ("wrong", "missing"):
             monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / name))
-            said = finish(nodes.launch(reference[0], tmp_path / "out", bundle, *ON_CPU), 2)
+            said = finish(nodes.launch(trial, *ON_CPU), 2)
             assert f"no token that the cluster at {nodes.address} takes" in said and "RAY_AUTH_MODE=token" in said
             assert said.count("Failed to get cluster ID") <= 1, "it was asked again and again"
         monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "right"))
         nodes.add(1)
-        finish(nodes.launch(reference[0], tmp_path / "out", bundle, *ON_CPU))
+        finish(nodes.launch(trial, *ON_CPU))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from scorer.storage.objects.uri import StoreUri
 from tests.faults.harness import finish
 from tests.faults.ray_cluster import (
     LIMIT_S,
@@ -21,7 +20,7 @@ from tests.faults.ray_cluster import (
     read_until,
     workers,
 )
-from tests.faults.stores import check
+from tests.faults.stores import StoreTrial
 from tests.processes import wait_until
 from tests.storage.objects.weed import ACCESS, SECRET, Server, weed
 
@@ -38,10 +37,10 @@ def right() -> list[int]:
 
 
 def test_an_output_in_a_store_and_a_node_with_another_one(
-    server: Server, long: tuple[Path, Path], bundle: Path, out: StoreUri, monkeypatch: pytest.MonkeyPatch
+    server: Server, long: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lease in the store names the driver, which every worker must see before it works."""
-    data, whole = long
+    stored = StoreTrial(*long, bundle, tmp_path)
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)
     with cluster() as nodes:
@@ -49,7 +48,7 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
         wrong = {**environment(), "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
         with elsewhere(nodes.joining(), wrong):
             nodes.wait_for(3)
-            process = nodes.launch(data, out, bundle, *ON_CPU)
+            process = nodes.launch(stored, *ON_CPU)
             # Where Ray places the first worker on the wrong node, that one has been named before the second comes.
             wait_until(
                 lambda: len(workers()) == 2 or process.poll() is not None,
@@ -67,4 +66,4 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
             said += finish(process)
     assert said.count("the run continues without it") == 1
     assert ACCESS not in said and SECRET not in said
-    check(out, whole)
+    stored.check()

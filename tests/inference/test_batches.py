@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.inference.batches import Grid, Padded, assemble, cut_to_fit, distinct_pairs
+from scorer.inference.batches import Grid, Padded, cut_to_fit, distinct_pairs
 from scorer.inference.bundle import PairLayout
 from scorer.inference.texts import Tokens
 from tests.bundles import tokenizer
@@ -50,28 +50,6 @@ def test_the_shape_of_a_pair_does_not_depend_on_other_pairs(lengths: list[int], 
     width = {pair: batch.sequence_length for batch in everything for pair in batch.pairs.tolist()}
     for batch in Padded(grid, LAYOUT).pack(array, some):
         assert all(width[p] == batch.sequence_length for p in batch.pairs.tolist())
-
-
-def test_pairs_are_asked_once_and_joined_from_their_parts() -> None:
-    table = tokens([[10, 11, 12], [20], [], [30, 31]])
-    premise, hypothesis = np.array([0, 1, 0, 3, 2], np.int32), np.array([1, 0, 1, 3, 1], np.int32)
-    pairs = distinct_pairs(premise, hypothesis, table, table)
-    assert len(pairs) == 4
-    assert pairs.inverse[0] == pairs.inverse[2]
-    lengths = pairs.first_length + pairs.second_length + LAYOUT.overhead
-    (batch,) = Padded(Grid(16, 4096, 16), LAYOUT).pack(lengths, np.arange(len(pairs)))
-    ids, mask = assemble(batch, pairs, table, table, LAYOUT)
-    assert ids.dtype == mask.dtype == np.int64
-    rows = {(int(pairs.first[p]), int(pairs.second[p])): i for i, p in enumerate(batch.pairs)}
-    expected = {
-        (0, 1): [0, 10, 11, 12, 2, 2, 20, 2],
-        (1, 0): [0, 20, 2, 2, 10, 11, 12, 2],
-        (3, 3): [0, 30, 31, 2, 2, 30, 31, 2],
-        (2, 1): [0, 2, 2, 20, 2],
-    }
-    for pair, sequence in expected.items():
-        assert ids[rows[pair]].tolist() == sequence + [1] * (16 - len(sequence))
-        assert mask[rows[pair]].sum() == len(sequence)
 
 
 @given(a=st.integers(0, 60), b=st.integers(0, 60), room=st.integers(1, 50))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from scipy.special import softmax
 
 from scorer.errors import BundleError, DeviceError
 from scorer.inference.bundle import Bundle
@@ -23,11 +24,6 @@ TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Cro
 def ask(engine: Engine, pairs: list[tuple[int, int]], texts: list[str] = TEXTS) -> Answers:
     premise, hypothesis = np.array(pairs, np.int32).reshape(-1, 2).T
     return engine.run(engine.prepare(texts, premise, hypothesis))
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
 
 
 def test_answers_are_the_model_s(tiny: Path) -> None:

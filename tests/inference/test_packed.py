@@ -7,23 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scorer.inference.batches import Work, distinct_pairs
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
-from scorer.inference.texts import TextTokenizer
-from scorer.status import SCORED
-from tests.bundles import tokenizer
 
 BUDGET = 4096
-
-
-def window(bundle: Bundle, texts: list[str], pairs: list[tuple[int, int]]) -> Work:
-    tokens = TextTokenizer(bundle).encode(texts)
-    premise, hypothesis = np.array(pairs, np.int32).T
-    found = distinct_pairs(premise, hypothesis, tokens, tokens)
-    lengths = found.first_length + found.second_length + bundle.layout.overhead
-    n = len(found)
-    return Work(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
 
 
 def random_lengths(kind: str, count: int) -> np.ndarray:
@@ -77,27 +64,3 @@ def test_other_pairs_change_only_the_tokens_of_a_call(tiny: Path) -> None:
                     assert (batch.tokens // batch.rows, batch.sequence_length) == shape
                     seen.add((batch.tokens, *shape))
     assert len(seen) > 8 and {tokens for tokens, *_ in seen} == {4096, 1024}
-
-
-def test_a_call_holds_its_pairs_as_the_tokenizer_writes_them(tiny: Path) -> None:
-    bundle = Bundle.load(tiny)
-    texts = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "x"]
-    work = window(bundle, texts, [(a, b) for a in range(4) for b in range(4)])
-    layout, made = Packed(BUDGET, 128, bundle.layout), tokenizer()
-    seen = 0
-    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
-        feed = layout.assemble(batch, work)
-        assert [(name, array.dtype, array.shape) for name, array in feed.items()] == [
-            ("input_ids", np.int32, (batch.tokens,)), ("position_ids", np.int32, (batch.tokens,)),
-            ("token_offset", np.int32, (batch.rows, batch.sequence_length)),
-            ("cumulative_sequence_length", np.int32, (batch.rows + 1,)),
-        ]  # fmt: skip
-        ends = feed["cumulative_sequence_length"]
-        for row, pair in enumerate(batch.pairs):
-            part = slice(ends[row], ends[row + 1])
-            expected = made.encode(texts[work.pairs.first[pair]], texts[work.pairs.second[pair]]).ids
-            assert feed["input_ids"][part].tolist() == expected
-            assert feed["position_ids"][part].tolist() == list(range(len(expected)))
-            seen += 1
-        assert ends[0] == 0 and ends[-1] == batch.tokens
-    assert seen == 16

@@ -62,17 +62,6 @@ TWO: dict[str, Any] = {"kind": "binary", "labels": ["a", "b"], "supported": "b",
 
 
 @pytest.mark.parametrize(
-    "scheme",
-    [
-        Scheme(NLI, LABELS), Scheme(NLI, LABELS[::-1]), Scheme(BINARY, ("a", "b"), "b", 0.4),
-        Scheme(SCORE, ("a",), None, 0.4),
-    ],
-)  # fmt: skip
-def test_a_bundle_says_its_scheme(scheme: Scheme) -> None:
-    assert decode(encode(scheme), Scheme, "x") == scheme
-
-
-@pytest.mark.parametrize(
     "changes",
     [
         {"kind": "regression"}, {"kind": None}, {"labels": ["a", "a"]}, {"labels": ["a"]}, {"labels": "ab"},

@@ -31,14 +31,6 @@ def test_pairs_are_the_tokenizer_s_and_the_released_code_s(made: TextTokenizer, 
     assert made.join(premise, hypothesis, SPACED) == REFERENCE.encode(f"{premise} </s></s> {hypothesis}").ids
 
 
-def test_golden_ids_of_both_forms(made: TextTokenizer) -> None:
-    """Spelt out, so that a change of the layout cannot hide: the blanks around the separators are tokens' own."""
-    plain = made.spell(made.join("The Mill", "The Mill is cheap"))
-    assert plain == ["<s>", "The", "ĠMill", "</s>", "</s>", "The", "ĠMill", "Ġis", "Ġcheap", "</s>"]
-    spaced = made.spell(made.join("The Mill", "The Mill is cheap", SPACED))
-    assert spaced == ["<s>", "The", "ĠMill", "Ġ", "</s>", "</s>", "ĠThe", "ĠMill", "Ġis", "Ġcheap", "</s>"]
-
-
 @pytest.mark.parametrize("text", ["</s>", "a</s>b", "<mask>", " <mask> ", "<s>x", "<pad><unk>"])
 def test_special_tokens_in_a_text_are_characters(made: TextTokenizer, text: str) -> None:
     ids = made.encode([text]).ids.tolist()

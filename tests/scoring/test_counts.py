@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import to_builtins
 
 from scorer.metric.verdict import FINE
 from scorer.scoring.counts import MOST_PREDICATES, OTHER_PREDICATES, total
@@ -31,14 +30,8 @@ def test_a_total_is_the_sum_key_by_key_and_keeps_the_row_equation(given_windows:
     for kind in ("null_text", "too_long", "no_triples"):
         assert rows.errors.get(kind, 0) == sum(window.rows.errors.get(kind, 0) for window in given_windows)
     assert found.checks.all == sum(window.checks.all for window in given_windows)
-    assert 0.0 <= found.error_rate <= 1.0
-
-
-def test_of_no_windows_every_key_of_the_contract_is_there() -> None:
-    found = total([])
-    assert to_builtins(found)["rows"] == {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
     assert found.labels.keys() == set(FINE)
-    assert found.error_rate == 0.0
+    assert 0.0 <= found.error_rate <= 1.0
 
 
 def test_rare_predicates_are_summed_under_one_name() -> None:

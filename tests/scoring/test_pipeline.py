@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
@@ -19,29 +17,29 @@ from scorer.scoring.windows import Mark, ScoredWindow, Window
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
 
-
-@dataclass
-class Watched:
-    """An engine. ``before``: called before each window is computed."""
-
-    engine: Engine
-    before: Callable[[Work, threading.Event | None], object] = lambda work, stop: None
-
-    def prepare(self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work:
-        return self.engine.prepare(texts, premise, hypothesis)
-
-    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
-        self.before(work, stop)
-        return self.engine.run(work, stop)
-
-    def give_up(self) -> None:
-        self.engine.give_up()
+Watch = Callable[[Callable[[Work, threading.Event | None], object]], Pipeline]
 
 
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> Iterator[Engine]:
     with Engine(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
         yield opened
+
+
+@pytest.fixture
+def watched(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """A pipeline; what it is made with is called before each window is computed."""
+    run = engine.run
+
+    def watch(before: Callable[[Work, threading.Event | None], object]) -> Pipeline:
+        def watched(work: Work, stop: threading.Event | None = None) -> Answers:
+            before(work, stop)
+            return run(work, stop)
+
+        monkeypatch.setattr(engine, "run", watched)
+        return Pipeline(engine)
+
+    return watch
 
 
 def table(n: int, start: int = 0) -> pa.Table:
@@ -60,16 +58,10 @@ def items(windows: list[pa.Table]) -> Iterator[Window[int]]:
         yield Window(i, window, find_columns(window.schema, ColumnNames()))
 
 
-def stream(pipeline: Pipeline, windows: Iterator[Window[int]]) -> list[ScoredWindow[int]]:
-    found = list(pipeline.stream(windows))
-    assert all(isinstance(one, ScoredWindow) for one in found)
-    return found  # type: ignore[return-value]  # as just asserted
-
-
 def test_rows_and_counts_are_the_same_whatever_the_windows(engine: Engine) -> None:
     def scored(size: int) -> tuple[pa.Table, Counts]:
         windows = [whole.slice(i, size) for i in range(0, 60, size)]
-        found = stream(Pipeline(engine), items(windows))
+        found: list[Any] = list(Pipeline(engine).stream(items(windows)))
         return pa.concat_tables([one.table for one in found]).unify_dictionaries(), total([one.counts for one in found])
 
     whole = table(60)
@@ -94,7 +86,7 @@ def test_marks_travel_in_their_place(engine: Engine) -> None:
     assert list(Pipeline(engine).stream([])) == []
 
 
-def test_the_model_has_the_next_window_before_a_shard_ends(engine: Engine) -> None:
+def test_the_model_has_the_next_window_before_a_shard_ends(watched: Watch) -> None:
     """The first window is answered once the next one, behind a mark, is with the model."""
     handed = threading.Event()
 
@@ -108,10 +100,10 @@ def test_the_model_has_the_next_window_before_a_shard_ends(engine: Engine) -> No
         yield other
         handed.set()  # asked for what follows, so that the window before went on
 
-    assert len(list(Pipeline(Watched(engine, wait)).stream(source()))) == 3
+    assert len(list(watched(wait).stream(source()))) == 3
 
 
-def test_progress_within_a_window_is_told_in_rows(engine: Engine) -> None:
+def test_progress_within_a_window_is_told_in_rows(watched: Watch) -> None:
     heard, told = threading.Event(), []
 
     def halfway(work: Work, stop: threading.Event | None) -> None:
@@ -122,7 +114,7 @@ def test_progress_within_a_window_is_told_in_rows(engine: Engine) -> None:
         told.append((tag, rows))
         heard.set()
 
-    list(Pipeline(Watched(engine, halfway)).stream(items([table(10)]), tick=tick))
+    list(watched(halfway).stream(items([table(10)]), tick=tick))
     assert told[0] == (0, 5.0)
 
 
@@ -136,7 +128,7 @@ def test_an_error_in_the_source_comes_out_and_ends_the_threads(engine: Engine) -
     wait_for_threads()
 
 
-def test_leaving_early_stops_the_model_between_batches(engine: Engine) -> None:
+def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
     began, stopped = [], []
 
     def endless(work: Work, stop: threading.Event | None) -> None:
@@ -146,7 +138,7 @@ def test_leaving_early_stops_the_model_between_batches(engine: Engine) -> None:
             assert stop is not None and stop.wait(60)
             stopped.append(work)
 
-    running = Pipeline(Watched(engine, endless)).stream(items([table(5, i) for i in range(4)]))
+    running = watched(endless).stream(items([table(5, i) for i in range(4)]))
     next(running)
     running.close()
     wait_for_threads()

@@ -18,6 +18,7 @@ from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
+from tests.run.calls import STRUCT
 from tests.run.calls import scorer as scorer_of
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
@@ -48,9 +49,9 @@ def rows(n: int) -> pa.Table:
 
 
 def facts_of(triples: list[Any]) -> pa.Array:
-    names = ("subject", "predicate", "object")
-    kind = pa.list_(pa.struct([(name, pa.string()) for name in names]))
-    return pa.array([[dict(zip(names, triple, strict=True)) for triple in row] for row in triples], kind)
+    return pa.array(
+        [[dict(zip(STRUCT.names, triple, strict=True)) for triple in row] for row in triples], pa.list_(STRUCT)
+    )
 
 
 @pytest.fixture(scope="module")

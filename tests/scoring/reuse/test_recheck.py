@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import softmax
 
 from scorer.metric.checks import Options, build_checks
 from scorer.metric.rows import from_pairs
@@ -28,11 +29,8 @@ HERE = Origin(Device("cpu", "x", 2), "1.20", 0.1, 0.0)
 def test_logits_that_move_by_a_bound_move_probabilities_by_no_more_than_is_allowed(bound: float) -> None:
     rng = np.random.default_rng(7)
     logits = rng.normal(0, 3, (5000, 3))
-    one, other = (
-        np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
-        for found in (logits, logits + rng.choice([-bound, bound], logits.shape))
-    )
-    most = np.abs(one - other).max()
+    moved = logits + rng.choice([-bound, bound], logits.shape)
+    most = np.abs(softmax(logits, axis=1) - softmax(moved, axis=1)).max()
     assert most <= allowed_difference(bound)
     if bound < 1:  # and the limit is not a loose one
         assert most > 0.9 * allowed_difference(bound)
@@ -66,15 +64,10 @@ ROWS = from_pairs([([Triple("a", "b", "c"), Triple("d", "e", "f")], "text")])
 CHECKS = build_checks(ROWS, Templates(), Options("nlgi_eval"))
 
 
-def softmax(*logits: float) -> list[float]:
-    weights = [math.exp(logit) for logit in logits]
-    return [weight / sum(weights) for weight in weights]
-
-
 def judged(*margins: float) -> tuple[dict[str, Any], list[list[float]]]:
     """A row's columns, and probabilities of its checks, from the logits of entailment against two of 0: of the two
     facts, of the text, of all facts."""
-    probabilities = [softmax(0.0, 0.0, margin) for margin in margins]
+    probabilities = [softmax([0.0, 0.0, margin]).tolist() for margin in margins]
     failed = [margin <= 0 for margin in margins]
     entailed = [row[2] for row in probabilities]
     fine = FINE[(failed[0] or failed[1] or failed[3]) + 2 * failed[2]]
