@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from export.labels import Answers, choose_scheme, label_order
+from export.labels import Answers, choose_scheme
 from scorer.errors import CheckpointError, UsageError
 from scorer.inference.schemes import BINARY, NLI, SCORE, Scheme
 
 MNLI = ("contradiction", "neutral", "entailment")
 
 
-def order(id2label: object, given: list[str] | None = None) -> tuple[str, ...]:
-    return label_order(id2label, given, "config.json", lambda _: None)
+def scheme(id2label: object, answers: Answers = Answers(), **config: Any) -> Scheme:  # noqa: B008 - a frozen value
+    return choose_scheme({"id2label": id2label, **config}, answers, "config.json", lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def order(id2label: object, given: list[str] | None = None) -> tuple[str, ...]:
     ],
 )
 def test_any_order_and_case(id2label: object, expected: tuple[str, ...]) -> None:
-    assert order(id2label) == expected
+    assert scheme(id2label) == Scheme(NLI, expected)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,8 @@ def test_any_order_and_case(id2label: object, expected: tuple[str, ...]) -> None
 )
 def test_unclear_labels_are_refused_unless_the_user_says(id2label: object) -> None:
     with pytest.raises(CheckpointError, match=r"id2label is .*--labels contradiction,neutral,entailment"):
-        order(id2label)
-    assert order(id2label, ["Entailment", "neutral", "CONTRADICTION"]) == MNLI[::-1]
-
-
-def scheme(id2label: object, answers: Answers = Answers(), **config: Any) -> Scheme:  # noqa: B008 - a frozen value
-    return choose_scheme({"id2label": id2label, **config}, answers, "config.json", lambda _: None)
+        scheme(id2label, num_labels=3)
+    assert scheme(id2label, Answers(["Entailment", "neutral", "CONTRADICTION"]), num_labels=3).labels == MNLI[::-1]
 
 
 TWO = {"0": "LABEL_0", "1": "LABEL_1"}
@@ -65,7 +61,6 @@ VERDICTS = ("not supported", "supported")
         (TWO, Answers(["no", "yes"], supported="yes"), Scheme(BINARY, ("no", "yes"), "yes")),
         ({"0": "LABEL_0"}, Answers(scheme="score", threshold=0.3), Scheme(SCORE, ("label_0",), None, 0.3)),
         (None, Answers(supported="label_1"), Scheme(BINARY, UNNAMED, "label_1")),
-        (dict(zip("012", MNLI, strict=True)), Answers(), Scheme(NLI, MNLI)),
     ],
 )  # fmt: skip
 def test_schemes_from_labels_and_options(id2label: object, answers: Answers, expected: Scheme) -> None:

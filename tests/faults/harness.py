@@ -27,6 +27,7 @@ from scorer.storage import Receipts
 from scorer.storage.durable import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+SCHEMA = pa.schema([("text", pa.string()), ("weight", pa.int64()), ("triples", pa.list_(STRUCT))])
 NONE: Mapping[Any, Any] = {}
 LIMIT_S = 300.0
 """How long a run of a few rows may take; it only ends a test that fails."""
@@ -42,13 +43,7 @@ def rows(n: int, start: int = 0) -> pa.Table:
         [{"subject": f"N{i % 5}", "predicate": "eatType", "object": f"pub {i % 7}"}] * (1 + i % 2) for i in numbers
     ]
     texts = [None if i % 20 == 7 else "" if i % 20 == 8 else f"N{i % 5} is pub {i % 4}, number {i}." for i in numbers]
-    return pa.table(
-        {
-            "text": pa.array(texts, pa.string()),
-            "weight": pa.array(numbers, pa.int64()),
-            "triples": pa.array(triples, pa.list_(STRUCT)),
-        }
-    )
+    return pa.table([texts, list(numbers), triples], schema=SCHEMA)
 
 
 def make_data(folder: Path, shards: int = 8, n: int = 60) -> Path:

@@ -25,7 +25,6 @@ ON_CPU = ("--device", "cpu", "--ray-cpus", "1")
 
 
 def environment() -> dict[str, str]:
-    """Of all processes of Ray, and of drivers."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 
 
@@ -48,9 +47,6 @@ class Nodes:
 
     def add(self, cpus: int, gpus: int = 0) -> str:
         return self.ask(f"add {cpus} {gpus}")["node"]
-
-    def kill(self, node: str) -> None:
-        self.ask(f"kill {node}")
 
     def wait_for(self, count: int) -> None:
         """Wait until so many nodes are alive, the head among them."""

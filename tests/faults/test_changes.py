@@ -22,19 +22,10 @@ def replace(path: Path) -> None:
     pq.write_table(harness.rows(60, 70_000), path)
 
 
-def grow(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content + content[-100:])
-
-
-def shrink(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-50])
-
-
-CHANGES: dict[str, Callable[[Path], None]] = {
+CHANGES: dict[str, Callable[[Path], object]] = {
     "01.parquet": replace,
-    "02.parquet": grow,
-    "04.parquet": shrink,
+    "02.parquet": lambda path: path.write_bytes(path.read_bytes() * 2),
+    "04.parquet": lambda path: path.write_bytes(path.read_bytes()[:-50]),
     "05.parquet": Path.unlink,
 }
 

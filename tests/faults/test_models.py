@@ -69,9 +69,7 @@ def test_a_tie_is_no_entailment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             return [np.full((len(feed["input_ids"]), 3), 0.25, np.float32)]
 
     wrap_sessions(monkeypatch, Equal)
-    scorer = Scorer(make_bundle(tmp_path / "b", labels=labels))
-
-    found = scorer.score_table(harness.rows(5))
+    found = Scorer(make_bundle(tmp_path / "b", labels=labels)).score_table(harness.rows(5))
     assert set(found["fine"].to_pylist()) == {"omission+hallucination"}
     assert np.allclose(found["confidence"].to_numpy(), 1 / 3)
 
@@ -86,7 +84,7 @@ class Full(Wrapped):
     def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
         if feed["input_ids"].size > self._tokens:
             raise RuntimeError("Failed to allocate memory for requested buffer")
-        return super().run(names, feed, options)
+        return self.inner.run(names, feed, options)
 
 
 @pytest.mark.parametrize("limited", [False, True])

@@ -40,7 +40,7 @@ def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(nodes: Nodes, long_
     first = nodes.add(1)
     process = nodes.launch(long_trial, *ON_CPU)
     wait_for_workers(long_trial.out, 1)
-    nodes.kill(first)
+    nodes.ask(f"kill {first}")
     nodes.add(1)
     assert "its actor died" in finish(process)
     long_trial.check()

@@ -19,15 +19,14 @@ from scorer.inference.devices import CPU, CUDA
 
 
 class FakeCuda:
-    """What was asked of it. ``options``: of the provider, a session each. ``settings``: of each session. ``runs``: the
-    thread and the run options of each call.
+    """What was asked of it. ``options``: of the provider, a session each. ``runs``: the thread and the run options of
+    each call.
 
     ``fail``: called with a session's options and number of its call; returns the message that the call fails with.
     """
 
     def __init__(self) -> None:
         self.options: list[dict[str, Any]] = []
-        self.settings: list[Any] = []
         self.fail: Callable[[dict[str, Any], int], str | None] = lambda options, call: None
         self.runs: list[tuple[str, Any]] = []
 
@@ -46,7 +45,6 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
             self._calls = 0
             if self._providers[0] == CUDA:
                 fake.options.append(self._options)
-                fake.settings.append(settings)
 
         def run(self, names: Any, feed: Any, options: Any = None) -> Any:
             self._calls += 1
@@ -60,11 +58,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
         def get_providers(self) -> list[str]:
             return self._providers
 
-        def get_inputs(self) -> Any:
-            return self._inner.get_inputs()
-
-        def disable_fallback(self) -> None:
-            self._inner.disable_fallback()
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)

@@ -30,7 +30,7 @@ class Straying(Wrapped):
         self._most = most
 
     def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
-        logits = super().run(names, feed, options)[0]
+        logits = self.inner.run(names, feed, options)[0]
         for row, ids in zip(logits, feed["input_ids"], strict=True):
             real = ids[ids != 1].tobytes()  # without padding, so that the amount is the pair's alone
             row += np.random.default_rng(zlib.crc32(real)).uniform(-self._most, self._most, 3).astype(np.float32)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from scorer.inference import model_session
@@ -19,11 +18,8 @@ class Wrapped:
     def __init__(self, session: Any) -> None:
         self.inner = session
 
-    def get_inputs(self) -> Any:
-        return self.inner.get_inputs()
-
-    def run(self, names: list[str], feed: dict[str, np.ndarray], options: Any = None) -> Any:
-        return self.inner.run(names, feed, options)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
 
 def wrap_sessions(monkeypatch: pytest.MonkeyPatch, wrapped: Callable[[Any], Any]) -> list[Any]:

@@ -15,10 +15,8 @@ WHOLE = Extent(None, (), 5, True)
 @pytest.mark.parametrize(
     ("limit", "rows", "done", "finished", "reason"),
     [
-        (None, 10, PLANNED, True, None),
-        (10, 10, PLANNED, True, "only the first 10 rows were scored (--limit)"),
         (11, 10, PLANNED, True, None),  # there are no more than ten
-        (None, 10, PLANNED, False, "the run did not finish"),
+        (10, 10, PLANNED, False, "only the first 10 rows were scored (--limit); the run did not finish"),
         (None, 4, ["a.parquet"], True, "4 of 5 shards were not scored: b.parquet, c.parquet, d.parquet and 1 more"),
     ],
 )

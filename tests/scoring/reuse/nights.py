@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from scorer.storage import Receipts, WrittenFile
 from scorer.storage.durable import file_sha256
-from tests.run.calls import STRUCT, bytes_of, run
+from tests.faults.harness import SCHEMA
+from tests.run.calls import bytes_of, run
 
 SHARD = 40
 Before = tuple[Path, Path]
@@ -30,13 +31,7 @@ def rows(numbers: list[int] | range, *, edited: bool = False) -> pa.Table:
         None if i % 20 == 7 else "" if i % 20 == 8 else f"N{i} is {'no ' * edited}pub {i % 4}, they say."
         for i in numbers
     ]
-    return pa.table(
-        {
-            "text": pa.array(texts, pa.string()),
-            "weight": pa.array(numbers, pa.int64()),
-            "triples": pa.array(triples, pa.list_(STRUCT)),
-        }
-    )
+    return pa.table([texts, list(numbers), triples], schema=SCHEMA)
 
 
 def full_run(data: Path, out: Path, bundle: Path, *more: Any) -> Path:
