@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import torch
 import transformers
 from tokenizers import Tokenizer
@@ -17,6 +18,7 @@ from export import export_bundle
 from export.architectures import FAMILIES, Family
 from export.random_init import train_tokenizer
 from scorer.inference.bundle import Bundle
+from scorer.inference.devices import CPU
 from scorer.inference.engine import Engine
 
 LAYERS, VOCABULARY = 2, 700
@@ -112,6 +114,21 @@ def engine_logits(bundle: Bundle, pairs: Sequence[tuple[str, str]], **options: A
     """What the engine says of pairs in one call. *Shape:* (pairs, labels)."""
     with Engine(bundle, device="cpu", threads=1, **options) as engine:
         return engine.logits(*map(list, zip(*pairs, strict=True)))
+
+
+def padded_logits(graph: Path | bytes, tolerance: float = 2e-6) -> np.ndarray:
+    """Logits of rows of different lengths, which must not depend on their padding; the graph runs as it is."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(graph, options, providers=[CPU])
+    lengths = np.array([7, 31, 3, 18, 1])
+    mask = (np.arange(31) < lengths[:, None]).astype(np.int64)
+    ids = np.where(mask, np.random.default_rng(3).integers(4, 490, mask.shape), 1)
+    found = session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
+    for row, length in enumerate(lengths):
+        alone = {"input_ids": ids[row : row + 1, :length], "attention_mask": mask[row : row + 1, :length]}
+        np.testing.assert_allclose(session.run(["logits"], alone)[0][0], found[row], atol=tolerance)
+    return found
 
 
 def edit_json(path: Path, **changes: Any) -> None:

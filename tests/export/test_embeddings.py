@@ -49,8 +49,7 @@ def test_embeddings_are_the_states_of_a_layer(tmp_path: Path, name: str, layer: 
 def test_what_cannot_be_exported_is_named(checkpoint: Path, copy: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--layer is 3, and .* has layers 1 to 2"):
         export_embeddings(str(checkpoint), tmp_path / "out", layer=3, log=lambda _: None)
-    config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
-    (copy / "config.json").write_text(json.dumps(config | {"model_type": "gpt2"}), encoding="utf-8")
+    edit_json(copy / "config.json", model_type="gpt2")
     with pytest.raises(CheckpointError, match="model_type is 'gpt2'; embeddings are exported of"):
         export_embeddings(str(copy), tmp_path / "out", log=lambda _: None)
     done = CliRunner().invoke(app, ["export", str(checkpoint), str(tmp_path / "o"), "--task", "embeddings", "--force"])

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import onnx
+import onnx.parser
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, numpy_helper
@@ -75,16 +75,12 @@ def test_weights_that_changed_are_refused(compact: tuple[Path, Bundle], tmp_path
 def test_what_half_precision_does_not_hold_stays_in_the_graph(tmp_path: Path) -> None:
     exact = np.arange(1024, dtype=np.float32)
     inexact = exact + np.float32(1e-4)
-    nodes = [
-        onnx.helper.make_node("Add", ["exact", "inexact"], ["sum"]),
-        onnx.helper.make_node("Add", ["sum", "x"], ["y"]),
-    ]
-    ends = [onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, [1024]) for name in ("x", "y")]
-    tensors = [numpy_helper.from_array(exact, "exact"), numpy_helper.from_array(inexact, "inexact")]
-    model = onnx.helper.make_model(
-        onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors),
-        opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8,
-    )  # fmt: skip
+    nodes = "sum = Add (exact, inexact) y = Add (sum, x)"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g (float[1024] x) => (float[1024] y) {{ {nodes} }}'
+    )
+    tensors = {"exact": exact, "inexact": inexact}
+    model.graph.initializer.extend(numpy_helper.from_array(values, name) for name, values in tensors.items())
     paths = [tmp_path / "one.onnx", tmp_path / "two.onnx"]
     for path in paths:
         onnx.save(model, str(path))

@@ -120,12 +120,8 @@ def test_a_driver_that_dies_at_a_step_takes_its_workers_along(trial: Trial, poin
 
 
 def test_what_cannot_be_is_said_before_a_process_starts(trial: Trial) -> None:
-    for more, says in (
-        (["--devices", "cpu:2", "--device", "cpu"], "leave --device out"),
-        (["--devices", "cpu:0"], "from 1 to"),
-        (["--devices", "cpu:2", "--part", "1/2"], "leave out --devices"),
-    ):
-        assert says in trial.run(*more, code=2)
+    assert "leave --device out" in trial.run("--devices", "cpu:2", "--device", "cpu", code=2)
+    assert "leave out --devices" in trial.run("--devices", "cpu:2", "--part", "1/2", code=2)
     assert not trial.out.exists()
 
 

@@ -10,14 +10,10 @@ from scorer.storage.pieces import Piece, piece_name
 
 def places(pieces: list[int], *, without: int | None = None) -> Places:
     """``a`` in pieces of so many rows, or whole for one; then ``b`` with 3 rows. ``without``: a piece left out."""
-    firsts = [sum(pieces[:i]) for i in range(len(pieces))]
-    if len(pieces) == 1:
-        records = {"a": InputRecord("/a", None)}
-    else:
-        records = {
-            piece_name("a", i): InputRecord("/a", None, piece=Piece(first, rows))
-            for i, (first, rows) in enumerate(zip(firsts, pieces, strict=True))
-        }
+    records = {"a": InputRecord("/a", None)}
+    if len(pieces) > 1:
+        found = [Piece(sum(pieces[:i]), rows) for i, rows in enumerate(pieces)]
+        records = {piece_name("a", i): InputRecord("/a", None, piece=piece) for i, piece in enumerate(found)}
     rows = dict(zip(records, pieces, strict=True)) | {"b": 3}
     if without is not None:
         del rows[piece_name("a", without)]

@@ -59,19 +59,11 @@ def test_a_file_of_each_kind_is_read_and_written_again(path: Path, kind: Any) ->
     assert written(read(path.read_bytes(), kind)) + b"\n" == path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"budgets": {"threads": "2"}}, "budgets.threads: Expected `int"),
-        ({"inputs": {"a": {"uri": "u", "identity": {"size": 1, "etag": "x"}}}}, "unknown field `etag`"),
-    ],
-)
-def test_a_damaged_field_of_a_plan_is_named_and_a_run_does_without(
-    tmp_path: Path, changes: dict[str, Any], named: str
-) -> None:
+def test_a_damaged_field_of_a_plan_is_named_and_a_run_does_without(tmp_path: Path) -> None:
     plan = json.loads((FIXTURES / "plan.json").read_bytes())
-    (tmp_path / "_plan.json").write_text(json.dumps(plan | changes))
-    with pytest.raises(DamagedFileError, match=rf"_plan\.json is damaged: .*{named}.*; run `scorer run` again"):
+    damaged = plan | {"inputs": {"a": {"uri": "u", "identity": {"size": 1, "etag": "x"}}}}
+    (tmp_path / "_plan.json").write_text(json.dumps(damaged))
+    with pytest.raises(DamagedFileError, match=r"_plan\.json is damaged: .*`etag`.*; run `scorer run` again"):
         Plan.load(tmp_path)
     said: list[str] = []
     assert Plan.usable(tmp_path, said.append) is None and "_plan.json is damaged" in said[0]

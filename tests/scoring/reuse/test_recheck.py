@@ -11,15 +11,17 @@ import pytest
 from scipy.special import softmax
 
 from scorer.metric.checks import Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.triples import Triple
-from scorer.metric.verdict import FINE
+from scorer.metric.verdict import decide
 from scorer.scoring.origin import ROUNDING, Device, Origin, agree, allowed_difference, is_within
 from scorer.scoring.reuse import DISAGREED, Disagreement, RecheckLog, Reuse, Sources
 from scorer.scoring.reuse.recheck import disagreements
 from scorer.scoring.signature import Signature
 from scorer.scoring.summary import Recheck
+from scorer.status import SCORED
 from scorer.storage.counts import Counts, RecheckCounts
 
 HERE = Origin(Device("cpu", "x", 2), "1.20", 0.1, 0.0)
@@ -64,33 +66,18 @@ ROWS = from_pairs([([Triple("a", "b", "c"), Triple("d", "e", "f")], "text")])
 CHECKS = build_checks(ROWS, Templates(), Options("nlgi_eval"))
 
 
-def judged(*margins: float) -> tuple[dict[str, Any], list[list[float]]]:
+def judged(*margins: float) -> tuple[dict[str, Any], np.ndarray]:
     """A row's columns, and probabilities of its checks, from the logits of entailment against two of 0: of the two
     facts, of the text, of all facts."""
-    probabilities = [softmax([0.0, 0.0, margin]).tolist() for margin in margins]
-    failed = [margin <= 0 for margin in margins]
-    entailed = [row[2] for row in probabilities]
-    fine = FINE[(failed[0] or failed[1] or failed[3]) + 2 * failed[2]]
-    columns = {
-        "fine": fine,
-        "rough": "OK" if fine == "OK" else "not_OK",
-        "confidence": min(entailed),
-        "omitted": [i for i in (0, 1) if failed[i]],
-        "fact_entailment": entailed[:2],
-        "text_entailment": entailed[2],
-        "all_facts_entailment": entailed[3],
-        "error": None,
-        "note": None,
-    }
-    return columns, probabilities
+    probabilities = softmax([[0.0, 0.0, margin] for margin in margins], axis=1).astype(np.float32)
+    columns = to_columns(ROWS, decide(ROWS, CHECKS, probabilities, np.full(len(CHECKS), SCORED, np.int8)))
+    return {name: column[0].as_py() for name, column in zip(OUTPUT.names, columns, strict=True)}, probabilities
 
 
 def compared(stored: dict[str, Any], margins: tuple[float, ...], bound: float) -> str | None:
     fresh, probabilities = judged(*margins)
     as_arrays = [{name: pa.array([value]) for name, value in row.items()} for row in (stored, fresh)]
-    found = list(
-        disagreements(*as_arrays, ROWS, CHECKS, np.array(probabilities, np.float32), 0, np.array([bound], np.float64))
-    )
+    found = list(disagreements(*as_arrays, ROWS, CHECKS, probabilities, 0, np.array([bound])))
     assert [position for position, _ in found] in ([], [0])
     return found[0][1] if found else None
 
