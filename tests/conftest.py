@@ -27,7 +27,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 NEEDS = {
     "export": ("export/",),
-    "objects": ("faults/test_stores.py", "faults/test_store_commands.py", "faults/test_ray_stores.py"),
+    "objects": ("faults/test_stores.py", "faults/test_ray_stores.py"),
     "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
     "delta": ("storage/test_delta_tables.py",),
     "airflow": ("audit/test_airflow.py",),

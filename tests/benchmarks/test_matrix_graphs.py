@@ -8,7 +8,7 @@ from benchmarks.matrix_graphs import graphs
 from scorer.inference import rate
 from scorer.inference.devices import Device
 from scorer.inference.rate import matrix_rate
-from tests.inference.rows import with_row
+from tests.inference.wrapping import with_row
 
 
 def test_graphs_that_ship_are_those_that_the_script_writes() -> None:

@@ -8,9 +8,12 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from onnx import TensorProto, numpy_helper
 
 from export.graph import operator_counts
+from export.quantise import column_scales
 from export.variants import export_fp16
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import LAYERS, padded_logits
@@ -85,3 +88,13 @@ def test_a_weight_beyond_half_precision_is_refused(fused: Path, tmp_path: Path) 
     onnx.save(model, str(tmp_path / "changed.onnx"))
     with pytest.raises(CheckpointError, match=r"LayerNorm\.weight exceeds what fp16 holds"):
         export_fp16(tmp_path / "changed.onnx", tmp_path / "out.onnx", LAYERS)
+
+
+@given(inner=st.integers(1, 9), columns=st.integers(1, 4), seed=st.integers(0, 10**6))
+def test_no_sum_of_two_products_exceeds_sixteen_bits(inner: int, columns: int, seed: int) -> None:
+    """As vpmaddubsw adds them, on x86 processors without VNNI, whatever the activations are."""
+    weight = np.random.default_rng(seed).standard_cauchy((inner, columns)).astype(np.float32)
+    integers = np.rint(weight / column_scales(weight)).astype(np.int64)
+    products = 255 * np.abs(np.pad(integers, ((0, inner % 2), (0, 0))))
+    assert (products[0::2] + products[1::2]).max() <= 2**15 - 1
+    assert np.abs(integers).max() <= 127 and np.abs(integers).max(axis=0).min() >= 63

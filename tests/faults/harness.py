@@ -146,6 +146,13 @@ def finish(process: subprocess.Popen[str], code: int = 0) -> str:
     return said
 
 
+def execute(command: list[str], code: int = 0, **options: Any) -> str:
+    """Run a command to its end; its standard error."""
+    return finish(
+        subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **options), code
+    )
+
+
 def crash(data: Path, out: Any, bundle: Path, point: str, *more: Any) -> None:
     """Run up to a step of the protocol, which the exit code proves was reached."""
     finish(launch(data, out, bundle, *more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import threading
 from pathlib import Path
 
@@ -12,19 +11,11 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import RunOutput, lease
-from tests.faults.harness import LIMIT_S, Trial
+from tests.faults.harness import Trial, execute
 from tests.storage.test_lease import Clock, foreign
 
 SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
 faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
-
-
-def under(shift: str, command: list[str], code: int) -> str:
-    """Run a command whose clock is wrong by so much; its standard error."""
-    found = subprocess.run(["faketime", "-f", shift, *command], capture_output=True, text=True, timeout=LIMIT_S)
-    assert found.returncode == code, found.stderr
-    assert "Traceback" not in found.stderr
-    return found.stderr
 
 
 @pytest.mark.parametrize("jump_s", [120, -120, 86400 * 365])
@@ -65,7 +56,7 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(trial: Trial, sh
     living = threading.Thread(target=live)
     living.start()
     try:
-        said = under(shift, trial.command(), 2)
+        said = execute(["faketime", "-f", shift, *trial.command()], 2)
     finally:
         ended.set()
         living.join()
@@ -78,7 +69,7 @@ def test_a_second_machine_with_a_wrong_clock_does_not_take_over(trial: Trial, sh
 def test_a_run_whose_clock_was_set_resumes(trial: Trial, shift: str) -> None:
     trial.crash("run.synced")
     receipts = {path: path.read_bytes() for path in trial.receipts}
-    under(shift, trial.command(), 0)
+    execute(["faketime", "-f", shift, *trial.command()])
     trial.check()
     assert {path: path.read_bytes() for path in trial.receipts} == receipts
     assert trial.skipped == len(receipts)

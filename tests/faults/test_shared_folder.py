@@ -51,12 +51,7 @@ def as_user(who: int, shared: Path, *more: str, code: int = 0, crash_at: str = "
     if crash_at:
         environment["D2T_SCORER_CRASH_AT"] = crash_at
     asked = [*AS, f"--reuid={USERS[who]}", *harness.command(shared / "in", shared / "out", shared / "bundle", *more)]
-    found = subprocess.run(
-        asked, capture_output=True, text=True, timeout=harness.LIMIT_S, cwd=shared, umask=0o002, env=environment
-    )
-    assert found.returncode == code, found.stderr
-    assert "Traceback" not in found.stderr
-    return found.stderr
+    return harness.execute(asked, code, cwd=shared, umask=0o002, env=environment)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import itertools
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -17,14 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import LIMIT_S, Trial, assert_same, bytes_of, finish, launch, run
+from tests.faults.harness import Trial, assert_same, bytes_of, execute, finish, launch, run
 from tests.faults.test_full_disk import NAMESPACE, needs_namespace
 from tests.processes import wait_until
-
-
-def succeeds(command: list[str], **variables: str) -> None:
-    found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | variables)
-    assert found.returncode == 0, found.stderr
 
 
 def test_no_network_is_asked_for(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +34,7 @@ def test_no_network_is_asked_for(trial: Trial, monkeypatch: pytest.MonkeyPatch) 
 def test_a_machine_without_a_network(trial: Trial) -> None:
     """Native code is not bound by what Python's sockets do: a network namespace with nothing in it is."""
     needs_namespace()
-    succeeds(["unshare", "--user", "--map-root-user", "--net", *trial.command()])
+    execute(["unshare", "--user", "--map-root-user", "--net", *trial.command()])
     trial.check()
 
 
@@ -51,7 +45,7 @@ def test_the_runtime_reports_to_nobody(trial: Trial, monkeypatch: pytest.MonkeyP
     def left_behind(name: str, asked: list[str]) -> list[Path]:
         temporary = trial.base / name
         temporary.mkdir()
-        succeeds(asked, TMPDIR=str(temporary))
+        execute(asked, env=os.environ | {"TMPDIR": str(temporary)})
         return list(temporary.iterdir())
 
     model = trial.bundle / "model.fp32.onnx"
@@ -111,7 +105,7 @@ def test_stamps_from_the_future(trial: Trial) -> None:
 def test_a_read_only_input(trial: Trial) -> None:
     needs_namespace()
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && "$@"'
-    succeeds([*NAMESPACE, "sh", "-c", script, "sh", str(trial.data), *trial.command()])
+    execute([*NAMESPACE, "sh", "-c", script, "sh", str(trial.data), *trial.command()])
     trial.check()
 
 

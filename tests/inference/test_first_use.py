@@ -19,7 +19,7 @@ from scorer.system.children import Spawned
 from scorer.system.codec import decode
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
-from tests.inference.rows import with_row
+from tests.inference.wrapping import with_row
 from tests.sweeps import sampled
 
 

@@ -1,14 +1,15 @@
-"""Sessions of a model that behave as a test wants them to."""
+"""Sessions of a model and rows of the table of devices that are as a test wants them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scorer.inference import model_session
+from scorer.inference import devices, model_session, sessions
 from scorer.inference.devices import Device
 
 
@@ -32,3 +33,10 @@ def wrap_sessions(monkeypatch: pytest.MonkeyPatch, wrapped: Callable[[Any], Any]
 
     monkeypatch.setattr(model_session, "create_session", wrapping)
     return opened
+
+
+def with_row(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: Any) -> None:
+    """Change fields of a kind's row in this process."""
+    changed = {name: replace(row, **changes) if name == kind else row for name, row in devices.KINDS.items()}
+    for module in (devices, sessions):
+        monkeypatch.setattr(module, "KINDS", changed)

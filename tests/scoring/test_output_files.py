@@ -1,15 +1,20 @@
-"""What outputs of any kind have in common: listing, footers, signatures, rows, the names that a run was given."""
+"""What outputs of any kind have in common: listing, footers, signatures, given names, and columns as arrays."""
 
 from __future__ import annotations
 
+import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import InputError, OutputError, UsageError
+from scorer.errors import ColumnError, InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
+from scorer.scoring.output_columns import from_scores, group_codes
 from scorer.scoring.output_files import OneSignature, data_files, read_row, run_columns, settings_of
 from scorer.scoring.settings import Settings
 from scorer.scoring.signature import FOOTER_KEY, Signature
@@ -76,3 +81,32 @@ def test_files_must_have_one_signature() -> None:
     strict.add("a", Signature(""))
     with pytest.raises(OutputError, match="a and b"):
         strict.add("b", Signature("prec:int8"))
+
+
+def test_a_score_at_the_threshold_is_ok() -> None:
+    assert from_scores(np.array([2.5, 2.49, np.nan]), 2.5).tolist() == [0, 1, -1]
+
+
+def test_a_list_is_no_group() -> None:
+    with pytest.raises(ColumnError, match="cannot group"):
+        group_codes(pa.array([[1]]))
+
+
+@pytest.mark.parametrize(
+    ("column", "codes", "values"),
+    [
+        (pa.array([10, 9, None, 10]), [1, 0, 2, 1], [9, 10, None]),
+        (pa.array(["b", "a", "b"]), [1, 0, 1], ["a", "b"]),
+        (pa.array([date(2026, 2, 1), None, date(2025, 11, 3)]), [1, 2, 0], ["2025-11-03", "2026-02-01", None]),
+        (pa.array([Decimal("10.5"), Decimal("9.5")]), [1, 0], ["9.5", "10.5"]),
+        (pa.array([b"b", b"a\xff"]), [1, 0], ["a\ufffd", "b"]),
+        (pa.array([1.0, float("nan"), None, float("-inf")]), [1, 2, 2, 0], ["-inf", 1.0, None]),
+        (pa.array([True, None, False]), [1, 2, 0], [False, True, None]),
+        (pa.DictionaryArray.from_arrays([1, 0, 2], pa.array(["a", None, "a"])), [1, 0, 0], ["a", None]),
+        (pa.nulls(2), [0, 0], [None]),
+    ],
+)
+def test_groups_of_any_plain_type_go_into_json(column: pa.Array, codes: list[int], values: list[object]) -> None:
+    found, names = group_codes(column)
+    assert (found.tolist(), names) == (codes, values)
+    assert json.loads(json.dumps(names, allow_nan=False)) == values
