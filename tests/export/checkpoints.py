@@ -16,7 +16,11 @@ from transformers import AutoModelForSequenceClassification, PreTrainedTokenizer
 
 from export import export_bundle
 from export.architectures import FAMILIES, Family
+from export.checkpoint import Checkpoint, open_checkpoint
+from export.graph import export_fused
+from export.labels import NO_ANSWERS
 from export.random_init import train_tokenizer
+from export.toolchain import quiet
 from scorer.inference.bundle import Bundle
 from scorer.inference.devices import CPU
 from scorer.inference.engine import Engine
@@ -84,6 +88,17 @@ def make_checkpoint(
     model.save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def opened(checkpoint: Path) -> Checkpoint:
+    return open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
+
+
+def fuse(checkpoint: Path, path: Path) -> None:
+    """Write a checkpoint's fused graph, before it becomes variants."""
+    found = opened(checkpoint)
+    with quiet():
+        export_fused(found.load(), found.family, found.architecture, found.tokenizer.layout.segments, path)
 
 
 def exported(checkpoint: Path, out: Path, **options: Any) -> Bundle:

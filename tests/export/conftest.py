@@ -11,13 +11,9 @@ pytest.importorskip("torch", reason="the exporter's tests need the extra `export
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
 from export import bundle_writer, probes
-from export.checkpoint import open_checkpoint
-from export.graph import export_fused
-from export.labels import NO_ANSWERS
-from export.toolchain import quiet
 from export.training.general.rebuild import rebuild
 from scorer.inference.shipped import SHIPPED
-from tests.export.checkpoints import exported, make_checkpoint
+from tests.export.checkpoints import exported, fuse, make_checkpoint
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +51,8 @@ def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def fused(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint's fused graph, before it becomes variants."""
     path = tmp_path_factory.mktemp("graphs") / "fused.onnx"
-    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
-    with quiet():
-        export_fused(opened.load(), opened.family, opened.architecture, False, path)
+    fuse(checkpoint, path)
     return path
 
 

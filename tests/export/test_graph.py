@@ -13,13 +13,10 @@ import pytest
 from onnx import helper
 
 from export.architectures.encoder import fused_counts
-from export.checkpoint import open_checkpoint
-from export.graph import check_fused, export_fused, external_files, operator_counts
-from export.labels import NO_ANSWERS
+from export.graph import check_fused, external_files, operator_counts
 from export.rewrite import keep_first_token, split_residuals
-from export.toolchain import quiet
 from scorer.errors import CheckpointError
-from tests.export.checkpoints import LAYERS, padded_logits
+from tests.export.checkpoints import LAYERS, fuse, padded_logits
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
@@ -41,9 +38,8 @@ def test_an_unfused_graph_is_refused(checkpoint: Path, tmp_path: Path, monkeypat
         return SimpleNamespace(model=onnx.load(path))
 
     monkeypatch.setattr(optimizer, "optimize_model", unfused)
-    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
-    with quiet(), pytest.raises(CheckpointError, match=r"0 Attention \(expected 2\).*2 Softmax \(expected 0\)"):
-        export_fused(opened.load(), opened.family, opened.architecture, False, tmp_path / "model.onnx")
+    with pytest.raises(CheckpointError, match=r"0 Attention \(expected 2\).*2 Softmax \(expected 0\)"):
+        fuse(checkpoint, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
 
 

@@ -9,18 +9,14 @@ import onnx
 import onnxruntime
 import pytest
 
-from export.checkpoint import open_checkpoint
-from export.graph import export_fused
-from export.labels import NO_ANSWERS
 from export.packed import export_packed, packed_counts
-from export.toolchain import quiet
 from export.variants import export_fp32
 from scorer.inference.batches import Work, assemble, distinct_pairs, segment_ids
 from scorer.inference.bundle import Bundle
 from scorer.inference.packed import Packed
 from scorer.inference.texts import TextTokenizer
 from scorer.status import SCORED
-from tests.export.checkpoints import exported, make_checkpoint
+from tests.export.checkpoints import exported, fuse, make_checkpoint
 from tests.export.contrib_operators import evaluator
 
 LAYERS, ROBERTA = 2, 2
@@ -112,11 +108,9 @@ def test_packed_equals_padded_with_segment_ids(tmp_path: Path) -> None:
     """BERT, which is told the two texts of a pair apart."""
     checkpoint = make_checkpoint(tmp_path / "bert", "bert")
     bundle = exported(checkpoint, tmp_path / "out", precisions=("fp32",))
-    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
-    assert opened.tokenizer.layout.segments
+    assert bundle.layout.segments
     raw, path = tmp_path / "fused.onnx", tmp_path / "packed.onnx"
-    with quiet():
-        export_fused(opened.load(), opened.family, opened.architecture, True, raw)
+    fuse(checkpoint, raw)
     export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
     padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
     compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))

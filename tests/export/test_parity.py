@@ -13,13 +13,11 @@ import pytest
 from onnx import numpy_helper
 
 from export import parity
-from export.checkpoint import open_checkpoint
-from export.labels import NO_ANSWERS
 from export.packed import export_packed
 from export.parity import CPU, accept, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
 from scorer.inference import schemes
-from tests.export.checkpoints import LAYERS
+from tests.export.checkpoints import LAYERS, opened
 from tests.export.contrib_operators import evaluator
 
 NLI = schemes.Scheme(schemes.NLI, schemes.LABELS)
@@ -64,11 +62,11 @@ def test_what_is_not_a_number_counts_against_the_variant() -> None:
 @pytest.fixture(scope="module")
 def measure(checkpoint: Path) -> Measure:
     """Measures a graph on a few probes."""
-    opened = open_checkpoint(str(checkpoint), None, NO_ANSWERS, lambda _: None)
-    probes = built_in_probes(opened.tokenizer, 120)[::8]
-    expected = checkpoint_logits(opened.load(), opened.tokenizer, probes)
+    found = opened(checkpoint)
+    probes = built_in_probes(found.tokenizer, 120)[::8]
+    expected = checkpoint_logits(found.load(), found.tokenizer, probes)
     return lambda path, precision, **more: measure_variant(
-        path, precision, opened.tokenizer, probes, expected, NLI, **more
+        path, precision, found.tokenizer, probes, expected, NLI, **more
     )
 
 

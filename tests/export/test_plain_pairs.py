@@ -1,4 +1,5 @@
-"""Plain pairs: a trained checkpoint passes with its own order of labels and with no other."""
+"""Plain pairs: a trained checkpoint passes with its own order of labels and with no other.
+Probe pairs: their lengths, and that they are the same each time."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from export.checkpoint import Checkpoint, open_checkpoint
-from export.labels import NO_ANSWERS
+from export.checkpoint import Checkpoint
 from export.plain_pairs import contradicts_labels, mean_probabilities
+from export.probes import COUNT, built_in_probes
+from export.random_init import train_tokenizer
 from export.sentences import FRAMES, fill_frame
+from export.tokenization import PairTokenizer
 from export.toolchain import quiet
 from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
+from tests.export.checkpoints import opened
 
 RESTAURANTS = [
     pair for frame in FRAMES[:3] for name in frame.names for i in range(3) if i < len(frame.values)
@@ -25,8 +29,8 @@ RESTAURANTS = [
 @pytest.fixture(scope="module")
 def trained(general_checkpoint: Path) -> tuple[Checkpoint, Any]:
     with quiet():
-        opened = open_checkpoint(str(general_checkpoint), None, NO_ANSWERS, lambda _: None)
-        return opened, opened.load()
+        found = opened(general_checkpoint)
+        return found, found.load()
 
 
 @pytest.mark.slow
@@ -34,10 +38,10 @@ def trained(general_checkpoint: Path) -> tuple[Checkpoint, Any]:
 def test_every_order_of_labels_but_the_right_one_is_refused(
     trained: tuple[Checkpoint, Any], order: tuple[str, ...]
 ) -> None:
-    opened, model = trained
+    checkpoint, model = trained
     scheme = Scheme(NLI, order)
-    refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, scheme, RESTAURANTS), scheme)
-    assert (refusal is None) == (order == opened.labels)
+    refusal = contradicts_labels(mean_probabilities(model, checkpoint.tokenizer, scheme, RESTAURANTS), scheme)
+    assert (refusal is None) == (order == checkpoint.labels)
 
 
 def means(entailed: float, neutral: float, contradictory: float) -> np.ndarray:
@@ -51,3 +55,18 @@ def test_with_one_or_two_logits_entailed_pairs_must_be_above_the_others(scheme: 
     assert contradicts_labels(means(0.4, 0.3, 0.2), scheme) is None
     for wrong in (means(0.3, 0.4, 0.2), means(0.3, 0.2, 0.4)):
         assert "mean P(entailment) is highest for the kind" in str(contradicts_labels(wrong, scheme))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PairTokenizer:
+    return PairTokenizer(train_tokenizer(2000), "<pad>", "tokenizer.json")
+
+
+@pytest.mark.parametrize("max_length", [512, 16])
+def test_probes_span_all_lengths(tokenizer: PairTokenizer, max_length: int) -> None:
+    probes = built_in_probes(tokenizer, max_length)
+    assert len(probes) == len(set(probes)) == COUNT
+    lengths = [probe.tokens for probe in probes]
+    assert lengths == sorted(lengths) and (lengths[0], lengths[-1]) == (5, max_length)
+    assert all(probe.tokens == len(tokenizer.encode(probe.premise, probe.hypothesis)) for probe in probes)
+    assert probes == built_in_probes(tokenizer, max_length)

@@ -93,7 +93,6 @@ class TestBesideAHeldPart:
         [
             ([], "held by part 1/2 (pid "),
             (["--part", "1/2"], "held by part 1/2 (pid "),
-            (["--part", "3/3"], "held by part 1/2 (pid "),
             (["--part", "2/2", "--protocol", "nlgi_eval"], "under another plan (it differs in signature)"),
             (["--part", "2/2", "--limit", "99"], "it differs in inputs, limit"),
         ],
@@ -120,8 +119,3 @@ class TestBesideAHeldPart:
         monkeypatch.setattr(Plan, "usable", usable)
         held.run("--part", "2/2")
         assert json.loads((held.out / "_plan.json").read_text()) == plan
-
-
-def test_a_part_is_refused_while_a_whole_run_holds(trial: Trial) -> None:
-    with RunOutput.open(trial.finished()):
-        assert "held by another run (pid " in trial.run("--part", "1/2", code=2)

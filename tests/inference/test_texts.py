@@ -61,13 +61,6 @@ def test_a_text_too_long_for_any_pair_is_not_tokenised(made: TextTokenizer) -> N
     assert beginnings.lengths[0] >= 128
 
 
-def test_a_layout_that_is_not_the_tokenizer_s_is_refused(tmp_path: Path) -> None:
-    path = make_bundle(tmp_path / "b")
-    edit_manifest(path, pair_layout={"prefix": [0], "separator": [2], "suffix": [2], "pad_id": 1})
-    with pytest.raises(BundleError, match="cannot be used"):
-        TextTokenizer(Bundle.load(path)).prove(["The Mill"], ["a pub"])
-
-
 class PanicException(BaseException):  # its name in pyo3
     """Not an ``Exception``, as the one of the library's."""
 
