@@ -69,5 +69,4 @@ class BiasGelu(OpRun):
 
 
 def evaluator(model: ModelProto) -> ReferenceEvaluator:
-    """Runs a graph that has these operators."""
     return ReferenceEvaluator(model, new_ops=[PackedMultiHeadAttention, SkipLayerNormalization, Gelu, BiasGelu])

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,9 @@ from transformers import RobertaForSequenceClassification, RobertaTokenizerFast
 
 from export import bundle_writer, export_bundle, parity
 from export.source import sha256
-from scorer.errors import BundleError, OutputError, ScorerError, TemplateError, UsageError
-from tests.export.checkpoints import LAYERS
+from scorer.errors import BundleError, MissingDependencyError, OutputError, ScorerError, TemplateError, UsageError
+from tests.export.checkpoints import LAYERS, exported
 from tests.export.contrib_operators import evaluator
-
-
-def silent(message: str) -> None:
-    """A log that nobody reads."""
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +133,7 @@ def test_two_exports_give_the_same_bytes(bundle: Path, checkpoint: Path, tmp_pat
 def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path, few_probes: int) -> None:
     says = rf"int8 variant .* on only \d\d\.\d\d% of {few_probes} probe pairs .*--force"
     with pytest.raises(BundleError, match=says):
-        export_bundle(str(checkpoint), tmp_path / "out", precisions=["int8"], log=silent)
+        exported(checkpoint, tmp_path / "out", precisions=["int8"], force=False)
     assert not list(tmp_path.iterdir())
 
 
@@ -153,7 +150,7 @@ def test_options_that_cannot_be_honoured(
     checkpoint: Path, tmp_path: Path, options: dict[str, Any], error: type[ScorerError], message: str
 ) -> None:
     with pytest.raises(error, match=message) as caught:
-        export_bundle(str(checkpoint), tmp_path / "out", log=silent, **options)
+        exported(checkpoint, tmp_path / "out", force=False, **options)
     assert "\n" not in str(caught.value) and caught.value.exit_code == 2
     assert not list(tmp_path.iterdir())
 
@@ -162,9 +159,9 @@ def test_a_folder_in_use_is_left_alone(checkpoint: Path, tmp_path: Path) -> None
     (tmp_path / "file").write_text("x")
     for out in (tmp_path, tmp_path / "file"):
         with pytest.raises(OutputError, match="not an empty folder"):
-            export_bundle(str(checkpoint), out, log=silent)
+            exported(checkpoint, out, force=False)
     with pytest.raises(OutputError, match="cannot be written"):
-        export_bundle(str(checkpoint), tmp_path / "file" / "out", precisions=["fp32"], log=silent)
+        exported(checkpoint, tmp_path / "file" / "out", precisions=["fp32"], force=False)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -177,8 +174,31 @@ def test_a_full_disk_and_labels_that_cannot_be_right_leave_nothing(
 
     monkeypatch.setattr(bundle_writer, "export_fused", full)
     with pytest.raises(OutputError, match="No space left on device"):
-        export_bundle(str(checkpoint), tmp_path / "out", log=silent)
+        exported(checkpoint, tmp_path / "out", force=False)
     monkeypatch.setattr(bundle_writer, "contradicts_labels", lambda means, scheme: "labels cannot be right")
     with pytest.raises(BundleError, match=r"labels cannot be right.*--force"):
-        export_bundle(str(checkpoint), tmp_path / "out", log=silent)
+        exported(checkpoint, tmp_path / "out", force=False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra"),
+    [
+        (["torch"], r"needs torch, .*pip install 'd2t-scorer\[export\]'$"),
+        (["onnxruntime", "torch"], r"needs torch, onnxruntime, .*\[export,cpu\]'.*\[export,gpu\]'"),
+    ],
+)
+def test_missing_extras_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: list[str], extra: str
+) -> None:
+    real = util.find_spec
+
+    def find(name: str, package: str | None = None) -> Any:
+        if name.split(".")[0] in missing:
+            raise ModuleNotFoundError(name)
+        return real(name, package)
+
+    monkeypatch.setattr(util, "find_spec", find)
+    with pytest.raises(MissingDependencyError, match=extra):
+        export_bundle("roberta-tiny", tmp_path / "out", random_init=True)
     assert not list(tmp_path.iterdir())

@@ -61,7 +61,6 @@ def test_what_is_not_a_number_counts_against_the_variant() -> None:
 
 @pytest.fixture(scope="module")
 def measure(checkpoint: Path) -> Measure:
-    """Measures a graph on a few probes."""
     found = opened(checkpoint)
     probes = built_in_probes(found.tokenizer, 120)[::8]
     expected = checkpoint_logits(found.load(), found.tokenizer, probes)

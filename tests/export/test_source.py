@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import huggingface_hub
 import pytest
@@ -51,34 +52,25 @@ def test_an_index_that_names_files_elsewhere_is_refused(copy: Path, shard: str) 
         find(copy)
 
 
-class Hub:
-    """A hub of one repository: what ``HfApi.model_info`` and ``snapshot_download`` answer."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path | None, error: Exception | None = None) -> None:
-        self.folder, self.error = folder, error
-        self.downloads: list[dict[str, Any]] = []
-        monkeypatch.setattr(huggingface_hub, "HfApi", lambda: self)
-        monkeypatch.setattr(huggingface_hub, "snapshot_download", self.snapshot_download)
-
-    def model_info(self, *_: object, **__: object) -> SimpleNamespace:
-        if self.error is not None:
-            raise self.error
-        names = ["model.safetensors", "pytorch_model.bin", "onnx/model.onnx"]
-        return SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name) for name in names])
-
-    def snapshot_download(self, repository: str, **options: Any) -> str:
-        self.downloads.append({"repository": repository, **options})
-        if self.folder is None:
-            raise huggingface_hub.errors.LocalEntryNotFoundError("not in the cache")
-        return str(self.folder)
+def make_hub(monkeypatch: pytest.MonkeyPatch, folder: Path | None, error: Exception | None = None) -> Mock:
+    """A hub of one repository: what ``HfApi.model_info`` and ``snapshot_download``, which is returned, answer."""
+    names = ["model.safetensors", "pytorch_model.bin", "onnx/model.onnx"]
+    info = SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name) for name in names])
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Mock(model_info=Mock(return_value=info, side_effect=error)))
+    download = Mock(return_value=str(folder))
+    if folder is None:
+        download.side_effect = huggingface_hub.errors.LocalEntryNotFoundError("not in the cache")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return download
 
 
 def test_a_hub_id_is_pinned_to_its_commit(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = Hub(monkeypatch, copy)
+    download = make_hub(monkeypatch, copy)
     found = find("some-lab/tiny-nli", "main")
     assert (found.name, found.revision, found.folder) == ("some-lab/tiny-nli", COMMIT, copy)
-    (download,) = hub.downloads
-    assert (download["revision"], download["allow_patterns"]) == (COMMIT, list(PATTERNS))
+    assert download.call_args.kwargs == {
+        "revision": COMMIT, "allow_patterns": list(PATTERNS), "local_files_only": False
+    }  # fmt: skip
     assert not any(pattern.endswith((".bin", ".py", "*")) for pattern in PATTERNS)
 
 
@@ -96,18 +88,18 @@ MISSING: Any = SimpleNamespace(headers={}, request=None, status_code=404)
 def test_what_the_hub_refuses_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
-    Hub(monkeypatch, None, error)
+    make_hub(monkeypatch, None, error)
     with pytest.raises(CheckpointError, match=message) as caught:
         find("roberta-large-mnli", "v9")
     assert "\n" not in str(caught.value)
 
 
 def test_without_network_the_cache_is_used(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = Hub(monkeypatch, copy.rename(copy.parent / COMMIT), ConnectionError("offline"))
+    download = make_hub(monkeypatch, copy.rename(copy.parent / COMMIT), ConnectionError("offline"))
     lines: list[str] = []
     found = find_source("some-lab/tiny-nli", None, lines.append)
     assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
-    assert hub.downloads[0]["local_files_only"] and "from its cache" in lines[0]
+    assert download.call_args.kwargs["local_files_only"] and "from its cache" in lines[0]
 
 
 @pytest.mark.slow

@@ -59,7 +59,6 @@ class Nodes:
         return ["unshare", "--mount", "sh", "-c", f"{mount} && exec {' '.join(start)}"] if mount else start
 
     def launch(self, trial: Trial, *more: Any) -> subprocess.Popen[str]:
-        """Start a driver."""
         command = [str(PYTHON), *trial.command("--ray", self.address, *more)[1:]]
         pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, env=environment(), **pipes)
@@ -128,7 +127,6 @@ def wait_for_workers(out: Path, count: int) -> list[int]:
 
 
 def wait_for_fewer(count: int) -> None:
-    """Wait until no more than so many workers run."""
     wait_until(lambda: len(workers()) <= count, "the workers have not ended", LIMIT_S)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,35 +16,11 @@ from scorer.run import pool as pools
 from scorer.system.progress import advanced
 from tests.faults import hostile_graphs as graphs
 from tests.faults.harness import CRASHED, Trial, assert_nothing_half, finish
-from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, Nodes, cluster, wait_for_receipt, workers
+from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, cluster, wait_for_receipt, workers
 from tests.processes import is_running, wait_until
 
 LIMIT_S = 180.0
-
-
-class Local:
-    """Two processes of this machine."""
-
-    def launch(self, trial: Trial) -> subprocess.Popen[str]:
-        return trial.launch("--devices", "cpu:2")
-
-    def workers(self, driver: subprocess.Popen[str]) -> list[int]:
-        return workers(driver.pid)
-
-
-class OnRay:
-    """A worker on each of two nodes."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self.nodes = nodes
-        for _ in range(2):
-            nodes.add(1)
-
-    def launch(self, trial: Trial) -> subprocess.Popen[str]:
-        return self.nodes.launch(trial, *ON_CPU)
-
-    def workers(self, driver: subprocess.Popen[str]) -> list[int]:
-        return workers()
+Crew = Callable[[Trial], subprocess.Popen[str]]
 
 
 ON_RAY = pytest.param(
@@ -55,48 +30,51 @@ ON_RAY = pytest.param(
 
 
 @pytest.fixture(params=["processes", ON_RAY])
-def crew(request: pytest.FixtureRequest) -> Iterator[Any]:
+def crew(request: pytest.FixtureRequest) -> Iterator[Crew]:
+    """Starts drivers of two workers: processes of this machine, or one on each of two nodes."""
     if request.param == "processes":
-        yield Local()
+        yield lambda trial: trial.launch("--devices", "cpu:2")
         return
     with cluster() as nodes:
-        yield OnRay(nodes)
+        for _ in range(2):
+            nodes.add(1)
+        yield lambda trial: nodes.launch(trial, *ON_CPU)
 
 
-def at_work(crew: Any, driver: subprocess.Popen[str], out: Path) -> list[int]:
-    """The workers of a driver, of which one has done a shard."""
+def at_work(driver: subprocess.Popen[str], out: Path) -> list[int]:
+    """The workers of a driver, of which one has done a shard; Ray's are not its children."""
     wait_for_receipt(out)
-    wait_until(lambda: crew.workers(driver), "the workers have not come", LIMIT_S)
-    return crew.workers(driver)
+    wait_until(lambda: workers(driver.pid) or workers(), "the workers have not come", LIMIT_S)
+    return workers(driver.pid) or workers()
 
 
-def test_two_processes_come_to_what_one_run_does(crew: Any, trial: Trial) -> None:
+def test_two_processes_come_to_what_one_run_does(crew: Crew, trial: Trial) -> None:
     for _ in range(2):  # the second time there is nothing left to do
-        finish(crew.launch(trial))
+        finish(crew(trial))
         trial.check()
     trial.resume()  # inline, after processes: where shards are scored is not in the plan
     assert trial.skipped == 8
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_started_again(crew: Any, long_trial: Trial) -> None:
-    driver = crew.launch(long_trial)
-    os.kill(at_work(crew, driver, long_trial.out)[0], signal.SIGKILL)
+def test_a_killed_worker_is_started_again(crew: Crew, long_trial: Trial) -> None:
+    driver = crew(long_trial)
+    os.kill(at_work(driver, long_trial.out)[0], signal.SIGKILL)
     assert finish(driver).count("ended with SIGKILL; it is started again") == 1
     long_trial.check()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_an_interrupt_ends_all_workers(crew: Any, long_trial: Trial, number: int, code: int) -> None:
-    driver = crew.launch(long_trial)
-    running = at_work(crew, driver, long_trial.out)
+def test_an_interrupt_ends_all_workers(crew: Crew, long_trial: Trial, number: int, code: int) -> None:
+    driver = crew(long_trial)
+    running = at_work(driver, long_trial.out)
     driver.send_signal(number)
     finish(driver, code)
     wait_until(lambda: not any(map(is_running, running)), "a worker outlives it", LIMIT_S)
     assert not long_trial.succeeded
     assert_nothing_half(long_trial.out)
-    finish(crew.launch(long_trial))
+    finish(crew(long_trial))
     long_trial.check()
 
 

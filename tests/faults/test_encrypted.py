@@ -17,8 +17,6 @@ from tests.faults.harness import Trial
 
 
 class Keys(encryption.KmsClient):
-    """Keeps keys in the open."""
-
     def __init__(self, _: Any) -> None:
         super().__init__()
 

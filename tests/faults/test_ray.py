@@ -141,20 +141,17 @@ def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(nodes: Nod
     long_trial.check()
 
 
-def test_ray_data_gives_the_rows_of_a_run(
-    nodes: Nodes, reference: tuple[Path, Path], tmp_path: Path, bundle: Path
-) -> None:
-    data, whole = reference
+def test_ray_data_gives_the_rows_of_a_run(nodes: Nodes, trial: Trial) -> None:
     nodes.add(4)  # two for the actors, the others for reading and writing
     script = f"""
 import ray
 from scorer.integrations.ray import ScoreBatches
 ray.init(address={nodes.address!r}, log_to_driver=False)
-scored = ray.data.read_parquet({str(data)!r}).map_batches(
-    ScoreBatches, fn_constructor_args=[{str(bundle)!r}], fn_constructor_kwargs={{"device": "cpu", "threads": 1}},
+scored = ray.data.read_parquet({str(trial.data)!r}).map_batches(
+    ScoreBatches, fn_constructor_args=[{str(trial.bundle)!r}], fn_constructor_kwargs={{"device": "cpu", "threads": 1}},
     batch_format="pyarrow", batch_size=50, num_cpus=1, compute=ray.data.ActorPoolStrategy(size=2),
 )
-scored.write_parquet({str(tmp_path / "out")!r})
+scored.write_parquet({str(trial.out)!r})
 """
     done = subprocess.run(
         [str(PYTHON), "-c", script], env=environment(), capture_output=True, text=True, timeout=LIMIT_S
@@ -162,7 +159,7 @@ scored.write_parquet({str(tmp_path / "out")!r})
     assert done.returncode == 0, done.stderr
     found, expected = (
         pa.concat_tables(pq.read_table(path) for path in harness.outputs(out).values()).sort_by("weight").to_pylist()
-        for out in (tmp_path / "out", whole)
+        for out in (trial.out, trial.whole)
     )
     assert len(found) == len(expected) == 8 * 60
     for one, other in zip(found, expected, strict=True):

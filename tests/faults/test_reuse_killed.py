@@ -17,7 +17,6 @@ from tests.faults.harness import Trial, assert_nothing_half, bytes_of, run, summ
 
 @pytest.fixture(scope="module")
 def tonight(reference: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, bundle: Path) -> tuple[Path, Path]:
-    """Tonight's inputs, and what tonight comes to."""
     base = tmp_path_factory.mktemp("night")
     data = Path(shutil.copytree(reference[0], base / "in"))
     pq.write_table(harness.rows(60, 1030), data / "01.parquet")  # half of it is known

@@ -131,12 +131,10 @@ def descriptors() -> list[str]:
 
 
 def resident() -> int:
-    """Bytes of memory in use by this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def children() -> set[str]:
-    """Ids of the processes that this one has started and that live."""
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 

@@ -25,7 +25,6 @@ from tests.sweeps import sampled
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> list[Spawned]:
-    """The child processes that were started."""
     found: list[Spawned] = []
 
     def spawn(module: str, arguments: list[str]) -> Spawned:
@@ -38,7 +37,6 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[Spawned]:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "d2t-scorer"
 

@@ -78,7 +78,6 @@ FACTS = [
 
 @pytest.fixture(scope="module")
 def spotter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle for the protocol ``factspotter``."""
     folder, scheme = tmp_path_factory.mktemp("spotter") / "tiny", (BINARY, "present", 0.5)
     return make_bundle(folder, labels=("absent", "present"), scheme=scheme, order="hypothesis_first", one_text=True)
 

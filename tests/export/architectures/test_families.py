@@ -26,7 +26,6 @@ NAMES = [pytest.param(family.model_type, marks=pytest.mark.slow) for family in F
 
 @pytest.fixture(scope="module", params=NAMES)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
-    """Checkpoint and bundle of a family."""
     folder = tmp_path_factory.mktemp("families")
     checkpoint = make_checkpoint(folder / request.param, request.param)
     return checkpoint, exported(checkpoint, folder / "out")
