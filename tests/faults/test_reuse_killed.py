@@ -58,24 +58,18 @@ def test_an_earlier_output_that_was_killed_itself(night: Trial) -> None:
     assert summary(out)["labels"] == summary(night.whole)["labels"]  # numbers may differ in their last bits
 
 
-def kill(night: Trial, before: Path, rng: random.Random) -> int:
-    """Kill a night when a random number of its shards have a receipt, or let it end."""
-    process = night.launch("--reuse", before)
-    enough = rng.randrange(9)
-    while process.poll() is None and len(night.receipts) < enough:
-        time.sleep(0.002)
-    process.kill()
-    process.communicate()
-    return process.returncode
-
-
 @pytest.mark.slow
 def test_kill_9_at_random_times_of_a_night(night: Trial, reference: tuple[Path, Path]) -> None:
     rng = random.Random(7)
     for turn in range(5):
         night.out = night.base / f"out{turn}"
         for _ in range(3):
-            if kill(night, reference[1], rng) != -signal.SIGKILL:
+            process, enough = night.launch("--reuse", reference[1]), rng.randrange(9)
+            while process.poll() is None and len(night.receipts) < enough:
+                time.sleep(0.002)
+            process.kill()
+            process.communicate()
+            if process.returncode != -signal.SIGKILL:
                 break
             assert_nothing_half(night.out)
         night.resume("--reuse", reference[1])

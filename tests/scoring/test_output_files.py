@@ -7,14 +7,13 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, InputError, OutputError, UsageError
 from scorer.metric.inputs import ColumnNames
-from scorer.scoring.output_columns import from_scores, group_codes
+from scorer.scoring.output_columns import group_codes
 from scorer.scoring.output_files import OneSignature, data_files, read_row, run_columns, settings_of
 from scorer.scoring.settings import Settings
 from scorer.scoring.signature import FOOTER_KEY, Signature
@@ -81,10 +80,6 @@ def test_files_must_have_one_signature() -> None:
     strict.add("a", Signature(""))
     with pytest.raises(OutputError, match="a and b"):
         strict.add("b", Signature("prec:int8"))
-
-
-def test_a_score_at_the_threshold_is_ok() -> None:
-    assert from_scores(np.array([2.5, 2.49, np.nan]), 2.5).tolist() == [0, 1, -1]
 
 
 def test_a_list_is_no_group() -> None:
