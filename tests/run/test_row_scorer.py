@@ -30,11 +30,11 @@ from scorer.scoring.plain_rows import PlainRows
 from scorer.scoring.plan import Budgets
 from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
-from scorer.storage import Counts, Receipts, RunOutput, SeenOutput, ShardReader
+from scorer.storage import Counts, Receipts, RunOutput, SeenOutput, ShardReader, lease
 from scorer.storage.counts import RowCounts
 from scorer.storage.objects.uri import Location
 from scorer.storage.output import open_store
-from tests.storage.backends import data_files, files, put, quick, remove
+from tests.storage.backends import data_files, files, put, remove
 
 TEXT = SimpleNamespace(needed=("text",), keeps_all=False, shape={"text": "text"}, bad_rows=lambda table: None)
 """The column of texts, which alone is read and kept."""
@@ -240,7 +240,8 @@ def test_a_touched_input_is_not_scored_again_and_one_of_other_content_is(data: P
 def test_a_run_is_refused_while_another_holds_the_output(
     data: Path, target: Location, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick(monkeypatch)
+    monkeypatch.setattr(lease, "BEAT_S", 0.05)
+    monkeypatch.setattr(lease, "EXPIRY_S", 0.4)
     with RunOutput.open(target, create=True):
         for part in (None, (1, 2)):
             with pytest.raises(OutputError, match=rf"is held by another run \(pid {os.getpid()} "):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from scorer.storage import lease
 from scorer.storage.objects import store as stores
 from scorer.storage.objects.uri import Location, StoreUri
 from scorer.storage.output import open_store
@@ -50,9 +49,3 @@ def put(out: Location, name: str, content: bytes) -> None:
 def remove(out: Location, *names: str) -> None:
     """Remove files or objects as another program would."""
     open_store(out).delete(names)
-
-
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let leases beat often, and end soon."""
-    monkeypatch.setattr(lease, "BEAT_S", 0.05)
-    monkeypatch.setattr(lease, "EXPIRY_S", 0.4)

@@ -23,10 +23,6 @@ def table(tmp_path: Path) -> Path:
     return folder
 
 
-class Error(Exception):
-    pass
-
-
 def package(monkeypatch: pytest.MonkeyPatch, *files: str, **more: Any) -> list[tuple[str, int | None]]:
     """A stand-in for the package: a table at version 7 with these files. Returns what is opened."""
     opened = []
@@ -34,7 +30,7 @@ def package(monkeypatch: pytest.MonkeyPatch, *files: str, **more: Any) -> list[t
     def open_table(path: str, version: int | None = None) -> Any:
         opened.append((path, version))
         if version == 99:
-            raise Error("no such\nversion")
+            raise LookupError("no such\nversion")
         protocol = {"min_reader_version": 1, "reader_features": None} | more.get("protocol", {})
         return SimpleNamespace(
             version=lambda: 7 if version is None else version,
@@ -44,7 +40,7 @@ def package(monkeypatch: pytest.MonkeyPatch, *files: str, **more: Any) -> list[t
         )
 
     monkeypatch.setitem(sys.modules, "deltalake", SimpleNamespace(DeltaTable=open_table))  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "deltalake.exceptions", SimpleNamespace(DeltaError=Error))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "deltalake.exceptions", SimpleNamespace(DeltaError=LookupError))  # type: ignore[arg-type]
     return opened
 
 
