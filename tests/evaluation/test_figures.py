@@ -1,5 +1,3 @@
-"""Figures by scikit-learn and at the edges."""
-
 from __future__ import annotations
 
 import numpy as np

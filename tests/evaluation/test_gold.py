@@ -1,5 +1,3 @@
-"""Reading scored tables: inputs, signatures, and what is refused."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -12,8 +12,13 @@ from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import save, scored
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
+def test_known_metrics() -> None:
+    names = ["m_confidence", "m_fact_entailment", "entities", "ter", "meteor", "human_semantics", "text"]
+    expected = ["confidence", "min:fact_entailment", "mean:fact_entailment", "entities", "meteor", "neg:ter"]
+    assert known_metrics(names, "m_") == expected
+
+
+def test_marks_and_levels(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     n = 60
     human = rng.normal(size=n)
@@ -29,18 +34,8 @@ def out(tmp_path: Path) -> Path:
         "system": [f"s{i % 6}" for i in range(n)],
         "triples": [[f"s{i // 6} | p | o"] for i in range(n)],
     }
-    return save(scored(["OK"] * n, **columns), tmp_path / "out.parquet")
-
-
-def test_known_metrics() -> None:
-    names = ["m_confidence", "m_fact_entailment", "entities", "ter", "meteor", "human_semantics", "text"]
-    expected = ["confidence", "min:fact_entailment", "mean:fact_entailment", "entities", "meteor", "neg:ter"]
-    assert known_metrics(names, "m_") == expected
-
-
-def test_marks_and_levels(out: Path) -> None:
-    options = EvaluateOptions(metrics=("all", "custom"), trained=("confidence",), resamples=50)
-    report = evaluate(out, options)
+    out = save(scored(["OK"] * n, **columns), tmp_path / "out.parquet")
+    report = evaluate(out, EvaluateOptions(metrics=("all", "custom"), trained=("confidence",), resamples=50))
     lines = {line["metric"]: line for line in report["metrics"]}
     assert set(lines) == {"confidence", "neg:sacrebleu_ter", "meteor", "custom", HAS_TEXT}
     marks = {name: (line["references"], line["trained"]) for name, line in lines.items()}

@@ -1,5 +1,3 @@
-"""Our figures alongside the papers', and the public data against published ones."""
-
 from __future__ import annotations
 
 from pathlib import Path

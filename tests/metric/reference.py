@@ -11,8 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from scorer.metric.checks import KIND_NAMES, Checks
+from scorer.metric.checks import KIND_NAMES, Checks, Options, build_checks
+from scorer.metric.columns import OUTPUT, to_columns
+from scorer.metric.rows import Rows
+from scorer.metric.templates import Templates
+from scorer.metric.verdict import decide
+from scorer.status import SCORED
 
 TRIPLE = tuple[str, str, str]
 
@@ -84,3 +90,21 @@ def asked(checks: Checks) -> list[tuple[int, str, str, str]]:
         (int(row), KIND_NAMES[kind], checks.texts[p], checks.texts[h])
         for row, kind, p, h in zip(checks.row, checks.kind, checks.premise, checks.hypothesis, strict=True)
     ]
+
+
+def verdicts(
+    rows: Rows,
+    probabilities: Sequence[tuple[float, float, float]],
+    options: Options | None = None,
+    status: list[int] | None = None,
+) -> list[dict[str, object]]:
+    """The columns of each row, from the answers to its checks."""
+    options = options or Options()
+    checks = build_checks(rows, Templates(), options)
+    array = np.array(probabilities, np.float32).reshape(-1, 3)
+    codes = np.array(status or [SCORED] * len(checks), np.int8)
+    both = options.sides == "both"
+    decided = decide(rows, checks, array, codes, omission_side=both, mean=options.spots_facts)
+    table = pa.table(to_columns(rows, decided), schema=OUTPUT)
+    table.validate(full=True)
+    return table.to_pylist()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric import factspotter
 from scorer.metric.checks import OMISSION, Options, build_checks
-from scorer.metric.columns import OUTPUT, to_columns
-from scorer.metric.rows import Rows, from_fact_pairs, from_pairs
+from scorer.metric.rows import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.triples import Triple
-from scorer.metric.verdict import decide
-from scorer.status import SCORED
+from tests.metric.reference import verdicts
 
 SPOTTING = Options(protocol="factspotter")
 NAN = float("nan")
@@ -50,15 +46,6 @@ def test_texts_in_the_words_of_the_classifier(text: str, expected: str) -> None:
     assert factspotter.read(text) == expected
 
 
-def judged(rows: Rows, entailment: list[float], options: Options = SPOTTING) -> list[dict[str, object]]:
-    checks = build_checks(rows, Templates(), options)
-    probabilities = np.array([(NAN, NAN, p) for p in entailment], np.float32).reshape(-1, 3)
-    decided = decide(rows, checks, probabilities, np.full(len(checks), SCORED, np.int8), mean=options.spots_facts)
-    table = pa.table(to_columns(rows, decided), schema=OUTPUT)
-    table.validate(full=True)
-    return table.to_pylist()
-
-
 A, B = ("Blue_Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")
 
 
@@ -76,7 +63,8 @@ def test_one_question_for_each_triple_and_none_about_the_text() -> None:
 
 def test_blank_texts_and_rows_whose_facts_are_all_optional() -> None:
     options = Options(protocol="factspotter", optional=parse_optional(["eatType=pub"]))
-    blank, optional, both = judged(from_pairs([([B], " "), ([A], "t"), ([A, B], "t")]), [0.25], options)
+    rows = from_pairs([([B], " "), ([A], "t"), ([A, B], "t")])
+    blank, optional, both = verdicts(rows, [(NAN, NAN, 0.25)], options)
     assert (blank["fine"], blank["confidence"], blank["note"]) == ("omission", 0.0, "empty_text")
     assert (optional["fine"], optional["confidence"], optional["omitted"]) == ("OK", 1.0, [])
     assert (both["fine"], both["confidence"], both["omitted"]) == ("omission", 0.25, [1])

@@ -1,5 +1,3 @@
-"""The stated rule by which facts are chosen for a sentence."""
-
 from __future__ import annotations
 
 import random

@@ -1,5 +1,3 @@
-"""Templates that lack a slot are told of when their file is read."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Rows taken from a window mean what they mean there."""
-
 from __future__ import annotations
 
 import numpy as np

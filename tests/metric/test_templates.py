@@ -61,8 +61,9 @@ def test_slots_are_filled_in_one_pass_without_quotes_and_underscores(triple: tup
 def test_optional_facts_match_either_spelling_of_the_predicate() -> None:
     templates = Templates.from_dict(RATED)
     assert templates.optional == {("near", "the sea")}
-    optional = parse_optional(["rating=low"])
+    optional = parse_optional(["rating=low", "customer rating=poor"])
     assert templates.is_optional(Triple("A", "customer rating", '"low"'), optional)
+    assert templates.is_optional(Triple("A", "customer rating", "poor"), optional)
     assert not templates.is_optional(Triple("A", "rating", "high"), optional)
     for spec in ("eatType", "=pub", "eatType="):
         with pytest.raises(UsageError, match="PREDICATE=OBJECT"):

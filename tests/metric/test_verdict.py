@@ -1,37 +1,17 @@
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.metric.checks import Options, build_checks
-from scorer.metric.columns import OUTPUT, to_columns
-from scorer.metric.rows import Rows, from_pairs
+from scorer.metric.rows import from_pairs
 from scorer.metric.templates import Templates, parse_optional
-from scorer.metric.verdict import decide
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
-from tests.metric.reference import judge, pairs_of
+from tests.metric.reference import judge, pairs_of, verdicts
 
 PASS, FAIL, TIE = (0.1, 0.1, 0.8), (0.1, 0.8, 0.1), (0.45, 0.1, 0.45)
 A, B = ("X", "p", "a"), ("X", "q", "b")
-
-
-def verdicts(
-    rows: Rows,
-    probabilities: list[tuple[float, float, float]],
-    options: Options | None = None,
-    status: list[int] | None = None,
-) -> list[dict[str, object]]:
-    options = options or Options()
-    checks = build_checks(rows, Templates(), options)
-    array = np.array(probabilities, np.float32).reshape(-1, 3)
-    codes = np.array(status or [SCORED] * len(checks), np.int8)
-    decided = decide(rows, checks, array, codes, omission_side=options.sides == "both")
-    table = pa.table(to_columns(rows, decided), schema=OUTPUT)
-    table.validate(full=True)
-    return table.to_pylist()
 
 
 def test_the_worked_example_of_the_paper() -> None:

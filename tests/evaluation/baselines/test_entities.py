@@ -1,5 +1,3 @@
-"""Entities in other forms: names, dates, numbers; and what must not be taken for them."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -21,6 +21,7 @@ from scorer.metric.column_names import ColumnNames
 from scorer.run.survey import Shard
 from scorer.scoring.rank_rows import RankRows, RankScoring
 from scorer.scoring.settings import Settings
+from scorer.scoring.signature import of_parts
 from scorer.storage import Fingerprint, Identity, InputFile, ShardInfo
 from tests.scoring.test_signature import BASE
 
@@ -81,8 +82,6 @@ def test_a_baseline(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_ranking() -> None:
-    from scorer.scoring.signature import of_parts
-
     assert {one.name for one in fields(RankScoring)} == {"settings", "opener", "worse", "candidates"}
     metric = SimpleNamespace(full_signature=of_parts(BASE))
 

@@ -1,5 +1,3 @@
-"""Baselines as files: columns of a run, errors, refusals."""
-
 from __future__ import annotations
 
 from pathlib import Path

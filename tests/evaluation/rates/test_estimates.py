@@ -240,23 +240,23 @@ def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: i
     wrong = rng.random(4000) < np.where((confidence > 0.5) & (confidence < 0.62), 0.4, 0.01)
     truth = (rows >= 2800) ^ wrong
     made: Any = Rows(confidence, (rows >= 2800).astype(np.int8))
-    estimates: list[list[float]] = [[], []]
+    at_once, in_two = [], []
+
+    def estimate(drawn: np.ndarray, strata: np.ndarray, design: list[Drawn]) -> float:
+        weights = np.array([entry.rows / entry.drawn for entry in design])[strata]
+        return float((weights * truth[drawn]).sum()) / 4000
+
     for seed in range(draws):
         one = draw_sample(made, 100, seed)
         first = draw_sample(made, 30, seed)
-        given = Labelled(first.rows, first.strata, truth[first.rows].astype(np.int8), truth[first.rows].astype(np.int8),
-                         first.design, True)  # fmt: skip
+        codes = truth[first.rows].astype(np.int8)
+        given = Labelled(first.rows, first.strata, codes, codes, first.design, True)
         more = draw_sample(made, 70, seed + 1, None, given)
         both = [Drawn.of(a, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
-        for place, (drawn, strata, design) in enumerate(
-            (
-                (one.rows, one.strata, one.design),
-                (np.concatenate([first.rows, more.rows]), np.concatenate([first.strata, more.strata]), both),
-            )
-        ):
-            weights = np.array([entry.rows / entry.drawn for entry in design])[strata]
-            estimates[place].append(float((weights * truth[drawn]).sum()) / 4000)
-    assert np.var(estimates[1]) / np.var(estimates[0]) < most
+        at_once.append(estimate(one.rows, one.strata, one.design))
+        strata = np.concatenate([first.strata, more.strata])
+        in_two.append(estimate(np.concatenate([first.rows, more.rows]), strata, both))
+    assert np.var(in_two) / np.var(at_once) < most
 
 
 def test_groups_have_their_own_rates_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""The sample: its strata, its probabilities, and what stands in the file."""
-
 from __future__ import annotations
 
 import csv
