@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -220,17 +219,6 @@ def test_ten_labels_of_rare_errors_hold_the_truth(draws: int, least: float) -> N
     assert inside / draws >= least
 
 
-@dataclass
-class Rows:
-    """As much of a population as drawing needs."""
-
-    confidence: np.ndarray
-    fine: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.fine)
-
-
 @pytest.mark.parametrize(("draws", "most"), sampled([(150, 0.95), (1500, 0.9)], 2))
 def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: int, most: float) -> None:
     """Variance with 30 pilot labels and 70 drawn after them, over that of 100 labels drawn in proportion."""
@@ -239,7 +227,7 @@ def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: i
     confidence = np.where(rows < 2800, rng.uniform(0.5, 1, 4000), rng.uniform(0, 0.5, 4000))
     wrong = rng.random(4000) < np.where((confidence > 0.5) & (confidence < 0.62), 0.4, 0.01)
     truth = (rows >= 2800) ^ wrong
-    made: Any = Rows(confidence, (rows >= 2800).astype(np.int8))
+    made: Any = np.rec.fromarrays([confidence, (rows >= 2800).astype(np.int8)], names="confidence,fine")
     at_once, in_two = [], []
 
     def estimate(drawn: np.ndarray, strata: np.ndarray, design: list[Drawn]) -> float:
