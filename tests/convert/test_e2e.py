@@ -1,7 +1,10 @@
-"""E2E files in every form they were published in, with content made up here."""
+"""E2E files in every form they were published in, with content made up here; and real data, there and back."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 
 from tests.convert.conftest import Convert, Write, triples
@@ -92,3 +95,21 @@ def test_text_files_beside_inputs(write: Write, convert: Convert) -> None:
     ]
     assert f"{second}:2: not UTF-8" in result.err
     assert [triples(row) for row in result.rows] == [LAMB_TRIPLES, FOX_TRIPLES] * 2
+
+
+COLUMNS = ["mr", "text", "system", "triples"]
+
+
+def test_e2e_primary(shared_data: Path, tmp_path: Path, write: Write, convert: Convert) -> None:
+    table = pq.read_table(shared_data / "e2e_primary.parquet", columns=COLUMNS)
+    rows = table.to_pylist()
+    assert not any(mark in row[key] for row in rows for key in ("mr", "text") for mark in "\t\n\r")
+    systems: dict[str, list[str]] = {}
+    for row in rows:
+        systems.setdefault(row["system"], []).append(f"{row['mr']}\t{row['text']}\n")
+    paths = [write(f"{system}.tsv", "MR\toutput\n" + "".join(lines)) for system, lines in systems.items()]
+    result = convert("e2e", *paths)
+    assert "0 malformed lines" in result.err
+    assert [{key: row[key] for key in COLUMNS} for row in result.rows] == [
+        {**row, "text": row["text"].strip()} for row in rows
+    ]

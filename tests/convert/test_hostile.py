@@ -1,10 +1,14 @@
-"""Broken and hostile files: every message names file and line, no row is lost, nothing half-written."""
+"""Broken, hostile and arbitrary files: every message names file and line, no row is lost, nothing half-written."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from scorer.commands.convert import app
@@ -85,19 +89,16 @@ def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
     path = write("s.tsv", f"MR\toutput\n{GOOD}\tx\n")
     kept = Path(write("converted.parquet", "mine"))
     bad = write("bad.tsv", "MR\toutput\nx\ty\n")
-    for given, what in (
+    for words, what in (
         ([path, "--out", str(kept)], "--force"),
         ([f"a={kept}", "--out", str(kept), "--force"], "never overwritten"),
         ([bad, "--out", str(kept), "--force", "--strict"], "bad.tsv:2: "),
         ([path, "--out", str(kept.parent)], "name a file in it"),
     ):
-        result = CliRunner().invoke(app, ["e2e", *given])
+        result = CliRunner().invoke(app, ["e2e", *words])
         assert result.exit_code == 2 and what in result.stderr and kept.read_text() == "mine"
     assert convert("e2e", path, "--force").rows[0]["text"] == "x"
     assert not list(kept.parent.glob(".*"))
-
-
-DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ DOCUMENT = "<benchmark><entries>\n{}\n</entries></benchmark>"
         ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "unknown encoding"),
         ("<html><p>404</p></html>", "no <entry> elements"),
         ("<a>" * 5000, "nested over 100 deep"),
-        (DOCUMENT.format("<entry><entry/></entry>"), "an <entry> inside"),
+        ("<benchmark><entry><entry/></entry></benchmark>", "an <entry> inside"),
     ],
 )
 def test_xml_that_is_refused(content: str, what: str, write: Write, convert: Convert) -> None:
@@ -122,3 +123,40 @@ def test_xml_that_is_refused(content: str, what: str, write: Write, convert: Con
     result = convert("webnlg", path)
     assert result.code == 2 and what in result.err and path in result.err and result.rows == []
     assert len(result.err.strip().splitlines()) == 1
+
+
+PIECES = [
+    b'"', b"'", b"\t", b",", b"\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"name[A]", b"food[B]", b"mr", b"output",
+    b"text", b" ", b"a | b | c", b"<br>", b"<entry>", b"</entry>", b"<benchmark>", b"</benchmark>", b"<lex>",
+    b"</lex>", b"<mtriple>",
+    b"</mtriple>", b"<modifiedtripleset>", b"</modifiedtripleset>", b"<!DOCTYPE x [", b"&a;", b"<text>", b"</text>",
+]  # fmt: skip
+CONTENT = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(PIECES), max_size=25).map(b"".join))
+HEADS = st.sampled_from([b"", b"MR\toutput\n", b"mr,text\n", b"mr\n", b"<benchmark><entry>"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(kind=st.sampled_from(["e2e", "webnlg"]), head=HEADS, content=CONTENT, strict=st.booleans())
+def test_bytes(kind: str, head: bytes, content: bytes, strict: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        path, out = Path(name) / "in.txt", Path(name) / "out.parquet"
+        path.write_bytes(head + content)
+        arguments = [kind, str(path), "--out", str(out), *(["--strict"] if strict else [])]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+        assert result.exit_code in (0, 2)
+        assert out.exists() == (result.exit_code == 0)
+        if result.exit_code == 2:
+            assert len([line for line in result.stderr.splitlines() if line.startswith("scorer: ")]) == 1
+        else:
+            assert f"{pq.read_metadata(out).num_rows:,} rows" in result.stderr
+        assert sorted(Path(name).iterdir()) == sorted({path, *([out] if out.exists() else [])})
+
+
+def test_paths_that_no_file_can_have(write: Write, convert: Convert) -> None:
+    for path in ("x" * 5000, "name=" + "y" * 5000):
+        result = convert("webnlg", path)
+        assert result.code == 2 and "cannot read" in result.err
+    assert "a file name is empty" in convert("webnlg", "").err
+    done = CliRunner().invoke(app, ["e2e", write("s.tsv", "MR\toutput\n"), "--out", "z" * 5000 + ".parquet"])
+    assert done.exit_code == 2 and "cannot write" in done.stderr

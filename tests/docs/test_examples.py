@@ -1,11 +1,13 @@
-"""The examples in README and docs do what they say."""
+"""What README and docs show, list and name is so."""
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -80,3 +82,37 @@ def test_commands_targets_and_links_that_docs_name_exist(page: Path) -> None:
         assert command in known, f"{page.name} names scorer {command}"
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_page_is_up_to_date_and_every_command_and_option_has_help() -> None:
+    reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "reference.py")))
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert page == reference.page(), "run: python docs/reference.py"
+    whole = re.compile(r"^As `(.*)`, all except: ", re.MULTILINE)
+    for name, command, context in reference.commands():
+        section = page.split(f"## `scorer {name}`\n")[1].split("\n## ")[0]
+        assert command.help, f"no help for {name}"
+        for option, text in reference.records(command, context):
+            assert re.sub(r"\[.*?\]", "", text).strip(), f"no help for {option} of {name}"
+            others = [page.split(f"## `{other}`\n")[1].split("\n## ")[0] for other in whole.findall(section)]
+            listed = [text.split("```")[1] for text in others] if f"`{option.split()[0]}`" not in section else []
+            found = option.split()[0] in "".join([section, *listed])
+            assert found, f"{option} of {name} is not on the page"
+
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SOURCES = [path for folder in ("scorer", "export", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+QUOTED = sorted(set(re.findall(r"`([^`\s]+)`", PAGE)))
+NAME = re.compile(r"_?[a-z]+(_[a-z]+)+|_?[A-Z_]{5,}|_[a-z]+")
+
+
+def test_what_it_names_is_there() -> None:
+    code = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    for name in QUOTED:
+        if name.endswith("/"):
+            assert (ROOT / name).is_dir() or (ROOT / "scorer" / name).is_dir(), name
+        elif name.endswith(".py"):
+            named = any(f"/{path.as_posix()}".endswith(f"/{name}") for path in SOURCES)
+            assert named or (ROOT / name).is_file(), name
+        elif NAME.fullmatch(name):
+            assert re.search(rf"\b{name}\b", code), name

@@ -1,52 +1,87 @@
-"""Every file and command of docs/your-data.md, in order."""
+"""Every file and command of docs/data.md and docs/your-data.md, in order."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
+from scorer.inference.shipped import SHIPPED, Shipped
+from scorer.metric.inputs import ColumnNames, find_columns
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "your-data.md"
 BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_file_of_the_page_leads_to_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page, said = PAGE.read_text(encoding="utf-8"), []
+
+
+def followed(page: str) -> list[str]:
+    """What the commands of a page print; its files are written here."""
+    names: dict[str, object] = {}
+    said = []
     for name, language, content in BLOCK.findall(page):
         if name:
             Path(name).write_text(content, encoding="utf-8")
         elif language == "python":
-            exec(compile(content, PAGE.name, "exec"), {})
+            exec(compile(content, "page", "exec"), names)
         else:
+            assert language == "sh"
             for line in content.splitlines():
                 words = shlex.split(line)
                 assert words[0] == "scorer"
                 result = CliRunner().invoke(app, words[1:])
                 assert result.exit_code == 0, f"{line}: {result.stderr}"
+                assert words[1] != "convert" or " 0 malformed lines" in result.stderr
                 said.append(result.stdout)
+    return said
+
+
+def column(file: str, name: str) -> list[Any]:
+    found: list[Any] = pq.read_table(file)[name].to_pylist()
+    return found
+
+
+def test_every_file_of_your_data_leads_to_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
+    said = followed(page)
     plan, explained = said[0], said[3]
     for fact in re.findall(r"`(The [^`]+\.)`", page)[:2]:
         assert fact in plan
     assert "attributes without a value: 1" in plan
     assert "numbers that no fact has: 40 kg" in explained
     assert capsys.readouterr().out == "omission [1]\n"
-    assert pq.read_table("products/products.parquet")["fine"].to_pylist() == ["OK", "hallucination", "omission"]
-    assert pq.read_table("products/products.parquet")["unsupported_numbers"].to_pylist() == [[], ["40 kg"], []]
-    assert pq.read_table("hotels/hotels.parquet")["fine"].to_pylist() == ["OK", "OK", "omission+hallucination"]
-    games = pq.read_table("games/games.parquet")
-    assert games["unsupported_numbers"].to_pylist() == [[]] and len(games["sentences"][0]) == 2
-    answers = pq.read_table("answers/answers.parquet")
-    assert [len(sentences) for sentences in answers["sentences"].to_pylist()] == [2, 1]
-    assert answers["unsupported_numbers"].to_pylist() == [[], ["9 am"]]
+    assert column("products/products.parquet", "fine") == ["OK", "hallucination", "omission"]
+    assert column("products/products.parquet", "unsupported_numbers") == [[], ["40 kg"], []]
+    assert column("hotels/hotels.parquet", "fine") == ["OK", "OK", "omission+hallucination"]
+    assert column("games/games.parquet", "unsupported_numbers") == [[]]
+    assert len(column("games/games.parquet", "sentences")[0]) == 2
+    assert [len(sentences) for sentences in column("answers/answers.parquet", "sentences")] == [2, 1]
+    assert column("answers/answers.parquet", "unsupported_numbers") == [[], ["9 am"]]
     assert "best part of the document: The museum is open from 10 am to 6 pm." in said[-1]
-    assert {"products.html", "hotels.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert Path("products.html").exists() and Path("hotels.html").exists()
+
+
+def test_every_example_of_data_gives_what_the_page_says(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SHIPPED, "embedded", Shipped("tiny", tiny, ""))  # it starts faster
+    said = followed((ROOT / "docs" / "data.md").read_text(encoding="utf-8"))
+    assert len(said) == 11
+    assert "The winner of Hawks at Celtics is Celtics." in said[0] and "The points of Tatum is 31." in said[0]
+    assert column("scored/orders.parquet", "note") == [None, "empty_text"]
+    tables = {path.stem: pq.read_table(path) for path in Path().glob("*.parquet")}
+    assert len(tables) == 13
+    for file, table in tables.items():
+        assert not find_columns(table.schema, ColumnNames()).rows(table).errors, file
+    assert tables["webnlg"]["system"].to_pylist() == ["forge", "melbourne"]
+    assert len(tables["webnlg"]["references"][0]) == 2
+    assert tables["alpha"]["references"].to_pylist()[0][1] == "The Thai pub is The Lamb."
+    assert [tables[name].num_rows for name in ("gamma-with-references", "references")] == [2, 3]
+    assert tables["human"]["semantics"].to_pylist() == [2.75, 1.0] and tables["human"]["text"].to_pylist()[1] == ""
