@@ -1,5 +1,3 @@
-"""The command `challenge`: baselines, the embedded model, its files and exit codes."""
-
 from __future__ import annotations
 
 import json

@@ -1,8 +1,8 @@
-"""What other versions had is answered with one line that names what to use, and exit code 2."""
-
 from __future__ import annotations
 
 from pathlib import Path
+
+import pytest
 
 from scorer.commands.gone import GONE
 from tests.commands.conftest import CommandLine
@@ -20,3 +20,17 @@ def test_one_line_says_what_to_use_and_hides_nothing_that_exists(tmp_path: Path,
         assert code == 2 and line.endswith(GONE[row])
     code, _, errors = command_line("audit", str(tmp_path), "--report", "config")
     assert code == 2 and "is gone" not in errors
+
+
+def test_bash_completes_commands_and_options(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_SCORER_COMPLETE", "complete_bash")
+    for words, expected in (
+        ("scorer gates c", "check"),
+        ("scorer audit --base", "--baseline"),
+        ("scorer run data --bundle em", "embedded"),
+        ("scorer run data --bundle bundles/", ""),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        code, found, errors = command_line()
+        assert (code, found.split(), errors) == (0, expected.split(), "")

@@ -1,4 +1,4 @@
-"""The commands `sample` and `rate`: what they write and print, and how they end."""
+"""The commands `sample`, `rate` and `evaluate`: what they write and print, and how they end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from scorer.evaluation.rates.label_file import design_path
 from tests.evaluation.rates.outputs import output
 from tests.evaluation.rates.test_estimates import read, write
+from tests.evaluation.scored import save, scored
 from tests.run.calls import scorer
 
 
@@ -75,3 +76,15 @@ def test_what_cannot_be_rated_exits_2(out: Path) -> None:
         ("--label-column truth --by none", "no column 'none'"),
     ):
         assert message in scorer("rate", out, *options.split(), code=2).stderr
+
+
+def test_json_counts_errors_as_not_ok_and_the_full_form_names_every_comparison(tmp_path: Path) -> None:
+    table = scored(["OK", "omission", None, "OK"], gold_fine=["OK", "OK", "OK", "hallucination"], system=list("abab"))
+    out = save(table, tmp_path / "out" / "x.parquet").parent
+    result = scorer("evaluate", out, "--json")
+    report = json.loads(result.stdout)
+    assert (report["rows"], report["rough"]["accuracy"]) == (4, 0.25)
+    assert "1 of 4 rows have errors; they count as not_OK" in result.stderr
+    result = scorer("evaluate", out, "--full", "--against", "paper")
+    for expected in ("hallucination recall", "trivial: always OK", "By system", "95% interval", "E2E Default", "0.911"):
+        assert expected in result.stdout

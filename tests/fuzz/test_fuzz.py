@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from tests.bundles import make_bundle
 from tests.fuzz.targets import CORPUS, MANIFEST, TARGETS, completed, corpus
+from tests.sweeps import sampled
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 SHORT = settings(max_examples=100, deadline=None, suppress_health_check=CHECKS)
-LONG = settings(max_examples=2000, deadline=None, suppress_health_check=CHECKS)
+EXAMPLES = pytest.mark.parametrize("examples", sampled([100, 2000], 2))
 
 PIECES = [
     b"name[", b"]", b"[", b",", b"|", b" | ", b" ", b"\0", b"_", b"\xe2\x80\xa8", b"\xff", b"\xed\xa0\x80",
@@ -91,23 +92,23 @@ def test_the_kept_corpus_gives_answers_or_our_errors(
         TARGETS[name](content, folders[name])
 
 
+def drawn(examples: int, check: Callable[[Callable[[Any], Any]], None]) -> None:
+    """Call ``check`` with what draws an example, so many times."""
+
+    @settings(SHORT, max_examples=examples)
+    @given(data=st.data())
+    def drawing(data: st.DataObject) -> None:
+        check(data.draw)
+
+    drawing()
+
+
+@EXAMPLES
 @pytest.mark.parametrize("name", TARGETS)
-@SHORT
-@given(data=st.data())
 def test_changed_bytes_give_answers_or_our_errors(
-    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject
+    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], examples: int
 ) -> None:
-    TARGETS[name](data.draw(changed(kept[name])), folders[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TARGETS)
-@LONG
-@given(data=st.data())
-def test_changed_bytes_give_answers_or_our_errors_for_long(
-    name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], data: st.DataObject
-) -> None:
-    TARGETS[name](data.draw(changed(kept[name])), folders[name])
+    drawn(examples, lambda draw: TARGETS[name](draw(changed(kept[name])), folders[name]))
 
 
 def places(value: Any, base: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -141,21 +142,10 @@ def one_value_changed(name: str, folder: Path, draw: Callable[[Any], Any]) -> No
     TARGETS[name](json.dumps(good).encode(), folder)
 
 
+@EXAMPLES
 @pytest.mark.parametrize("name", GOOD)
-@SHORT
-@given(data=st.data())
-def test_changed_values_give_answers_or_our_errors(name: str, folders: dict[str, Path], data: st.DataObject) -> None:
-    one_value_changed(name, folders[name], data.draw)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", GOOD)
-@LONG
-@given(data=st.data())
-def test_changed_values_give_answers_or_our_errors_for_long(
-    name: str, folders: dict[str, Path], data: st.DataObject
-) -> None:
-    one_value_changed(name, folders[name], data.draw)
+def test_changed_values_give_answers_or_our_errors(name: str, folders: dict[str, Path], examples: int) -> None:
+    drawn(examples, lambda draw: one_value_changed(name, folders[name], draw))
 
 
 @SHORT

@@ -1,5 +1,3 @@
-"""How a sample is divided over strata, and that every row of a stratum has the same chance."""
-
 from __future__ import annotations
 
 import numpy as np

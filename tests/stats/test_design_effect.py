@@ -1,5 +1,3 @@
-"""The design effect against the variance of simulated clusters, and by hand."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Holm's correction, isotonic regression and the errors of annotators, against other implementations."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Hidden characters as code points."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""The one reader of small user files: regular, bounded, and never waiting."""
-
 from __future__ import annotations
 
 import errno

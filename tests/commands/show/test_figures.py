@@ -1,13 +1,23 @@
-"""Figures have one form on every console, and a missing one is shown as such."""
+"""What the console shows: figures in one form, tables that fit, and with --quiet results and errors alone."""
 
 from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from rich.console import Console
+from typer.testing import CliRunner, Result
 
-from scorer.commands.show import figures
+from scorer.commands import app
+from scorer.commands.show import figures, progress
+from scorer.commands.show.progress import PlainReporter
+from scorer.commands.show.verdict import print_verdict
+from scorer.scoring.results import CheckResult, Verdict
+from tests.bundles import make_bundle
 
 
 def test_a_figure_is_shown() -> None:
@@ -28,3 +38,80 @@ def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:
     assert "  1,234,567  " in first
     shown = re.sub(r"\s|1,234,567", "", "".join([first, *others]))
     assert sorted(shown) == sorted("anameofmanywordsthatdoesnotfitpasses")
+
+
+TEXT = "Blue Spice is a pub by the river that serves breakfast on Sundays."
+FACTS = ["Blue Spice is a pub.", "The area of Blue Spice is riverside.", "Blue Spice has a rating of 5 out of 5."]
+
+
+def check(kind: str, premise: str, hypothesis: str, fact: int | None = None) -> CheckResult:
+    return CheckResult(kind, fact, premise, hypothesis, 38, 0.1, 0.2, 0.7, True)
+
+
+CHECKS = [
+    *(check("omission", TEXT, fact, i) for i, fact in enumerate(FACTS)),
+    check("hallucination", " ".join(FACTS), TEXT),
+    check("all_facts", TEXT, " ".join(FACTS)),
+]
+
+
+def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
+    file = io.StringIO()
+    found = Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, CHECKS)
+    print_verdict(found, Console(file=file, width=60, soft_wrap=True))
+    said = file.getvalue()
+    assert [said.count(text) for text in (TEXT, *FACTS)] == [1, 1, 1, 1]
+    assert f"fact 2 (omitted): {FACTS[2]}\n" in said and f"fact 1: {FACTS[1]}\n" in said
+    assert "asked" not in said
+    table = said.partition("check ")[2].splitlines()
+    assert len(table) == 1 + len(CHECKS)  # no line is broken
+    assert max(map(len, table)) <= 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lines")
+    make_bundle(folder / "tiny")
+    pq.write_table(pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3}), folder / "a.parquet")
+    return folder
+
+
+def run(folder: Path, out: Path, *before: object, after: tuple[object, ...] = ()) -> Result:
+    given = [*before, "run", folder / "a.parquet", "--bundle", folder / "tiny", "--out", out, *after]
+    return CliRunner().invoke(app, list(map(str, given)))
+
+
+def test_quiet_prints_results_alone(folder: Path, tmp_path: Path) -> None:
+    loud = run(folder, tmp_path / "loud")
+    assert loud.exit_code == 0, loud.output
+    assert "3 rows to score" in loud.stderr
+    for number, before in enumerate(((), ("--quiet",))):
+        quiet = run(folder, tmp_path / str(number), *before, after=() if before else ("--quiet",))
+        assert quiet.exit_code == 0
+        assert quiet.stderr == ""
+        assert "shards: 1 done" in quiet.stdout
+    as_json = run(folder, tmp_path / "json", after=("--quiet", "--json"))
+    assert as_json.stderr == "" and as_json.stdout.startswith("{")
+
+
+def test_quiet_leaves_no_error_out(folder: Path, tmp_path: Path) -> None:
+    ended = run(folder, tmp_path / "out", after=("--quiet", "--text-column", "none"))
+    assert ended.exit_code == 2
+    assert ended.stderr.startswith("scorer: ") and "'none'" in ended.stderr
+
+
+def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, lines = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "say", lines.append)
+    reporter = PlainReporter()
+    reporter.started(1, 1000, 0)
+    for second in range(1, 201):
+        now[0] = float(second)
+        reporter.progress("a", 1, 10 * second)
+    assert lines[1:] == [
+        "10 of 1,000 rows, 100 pairs computed, 10 pairs/s, about 16 min left",
+        "70 of 1,000 rows, 700 pairs computed, 10 pairs/s, about 16 min left",
+        "130 of 1,000 rows, 1,300 pairs computed, 10 pairs/s, about 14 min left",
+        "190 of 1,000 rows, 1,900 pairs computed, 10 pairs/s, about 14 min left",
+    ]
