@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, Document, audit
-from scorer.commands import app
 from scorer.metric.inputs import ColumnNames
+from tests.run.calls import scorer
 from tests.scored_outputs import SIGNATURE as SIGNATURE
 from tests.scored_outputs import finish, scored
 
@@ -30,6 +29,13 @@ def row(
     facts; by default another one for each text, so that no two texts share an input."""
     subject = f"X of {text}" if subject is None else subject
     return {"text": text, "facts": list(facts), "said": said, "subject": subject, "error": error, **more}
+
+
+def of_system(bad: int, count: int, system: str, start: int = 0, **more: Any) -> list[Row]:
+    """``count`` rows of a system, the first ``bad`` of them omissions."""
+    return [
+        row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], system=system, **more) for i in range(count)
+    ]
 
 
 def table(rows: Sequence[Row], triples: str = "struct", prefix: str = "") -> pa.Table:
@@ -77,8 +83,4 @@ def gates_file(folder: Path, *gates: str) -> Path:
     return path
 
 
-def command(*arguments: object, code: int = 0) -> Any:
-    """What a command of the scorer printed; it must end with this exit code."""
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == code, result.output + str(result.exception)
-    return result
+command = scorer

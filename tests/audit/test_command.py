@@ -1,5 +1,3 @@
-"""The command: what it prints and writes, how it ends, what it refuses."""
-
 from __future__ import annotations
 
 import json
@@ -80,14 +78,11 @@ def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
 
 
 def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    unfinished = Path(shutil.copytree(nights[0], tmp_path / "unfinished"))
-    (unfinished / "_SUCCESS").unlink()
     same_size = Path(shutil.copytree(nights[0], tmp_path / "same_size"))
     content = (same_size / "part-1.parquet").read_bytes()
     (same_size / "part-1.parquet").write_bytes(content[:-9] + bytes(9))
     for out, message in (
         (tmp_path / "nowhere", "is not a folder"),
-        (unfinished, "it has no _SUCCESS"),
         (same_size, "cannot be read as Parquet"),
     ):
         for arguments in ((out,), (nights[1], "--baseline", out)):

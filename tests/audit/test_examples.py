@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from tests.audit.nights import Row, night, row
+from tests.audit.nights import night, of_system
 from tests.conftest import ROOT
-
-SYSTEMS = ("a", "b", "c")
 
 
 def examples(page: str) -> list[str]:
@@ -20,19 +18,14 @@ def examples(page: str) -> list[str]:
     return [one for one in re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "[[gates]]" in one]
 
 
-def rows(bad: int, name: str) -> list[Row]:
-    """120 rows of each system, ``bad`` of them wrong in the first and 12 in the others."""
-    return [
-        row(f"{name} {system} {i}", [("food", 0.1 if i < (bad if system == "a" else 12) else 0.9)], system=system)
-        for system in SYSTEMS
-        for i in range(120)
-    ]
-
-
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The second has more bad rows of the first system."""
     folder = tmp_path_factory.mktemp("nights")
-    return [night(folder / name, rows(bad, name)) for name, bad in (("before", 12), ("after", 26), ("same", 12))]
+    return [
+        night(folder / str(start), [one for s in "abc" for one in of_system(bad if s == "a" else 12, 120, s, start)])
+        for start, bad in ((0, 12), (200, 26), (400, 12))
+    ]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/audit.md", "docs/nightly.md"])

@@ -1,4 +1,4 @@
-"""The figures of groups, against the same rows read one by one."""
+"""The figures of groups, against the same rows read one by one; texts and facts in every layout that a run takes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, FactShown, OptionsShown
+from scorer.audit.facts import FactReader
+from scorer.errors import InputError
+from scorer.metric.triples import from_lists
 from scorer.metric.verdict import FINE
+from scorer.scoring.counts import OTHER_PREDICATES
 from tests.audit.nights import Row, night, row, table
 from tests.scored_outputs import finish
 
@@ -112,23 +117,17 @@ def test_groups_come_by_falling_rate_and_null_is_a_group(tmp_path: Path) -> None
     assert document.options == OptionsShown(by=[["system"]], errors="not-ok")
 
 
-def test_worst_rows_are_the_least_certain_each_key_once(tmp_path: Path) -> None:
-    rows = [row(f"t{i}", [("food", 0.4 - i / 100)], subject=f"S{i}") for i in range(8)]
-    rows += [row("t7", [("food", 0.33)], subject="S7")] * 3
-    rows += [row("", subject="E"), row("x", error="too_long:omission", subject="L"), row(None, subject="N")]
-    worst = audit(night(tmp_path / "out", rows), AuditOptions(worst=3)).worst
-    kinds = {kind: [one.text for one in worst if one.kind == kind] for kind in {one.kind for one in worst}}
-    assert kinds == {
-        "omission": ["t7", "t6", "t5"],
-        "empty_text": [""],
-        "error:too_long": ["x"],
-        "error:null_text": [None],
-    }
-    first = worst[0]
-    assert (first.file, first.row, first.clipped, first.note) == ("part-0.parquet", 7, False, None)
-    fact = FactShown(subject="S7", predicate="food", object="o0", sentence="The food of S7 is o0.",
+def test_a_worst_row_is_shown_with_its_facts_and_a_long_one_is_clipped(tmp_path: Path) -> None:
+    rows = [row("t", [("food", 0.33)], subject="S"), row(None), row("long " * 5000, [("p" * 3000, 0.1)] * 300)]
+    long, first, null = audit(night(tmp_path / "out", rows)).worst
+    assert (first.file, first.row, first.kind, first.clipped, first.note) == (
+        "part-0.parquet", 0, "omission", False, None
+    )  # fmt: skip
+    fact = FactShown(subject="S", predicate="food", object="o0", sentence="The food of S is o0.",
                      entailment=pytest.approx(0.33), omitted=True)  # fmt: skip
     assert first.facts == [fact]
+    assert (long.clipped, len(long.text), len(long.facts)) == (True, 4000, 100)
+    assert (null.kind, null.text) == ("error:null_text", None)
 
 
 def test_an_output_without_rows(tmp_path: Path) -> None:
@@ -155,7 +154,67 @@ def test_shards_that_spell_their_facts_differently_and_lack_columns(tmp_path: Pa
     assert {str(g.group.get("system")): g.rows for g in document.groups[1:]} == {"struct": 4, "None": 4}
 
 
-def test_long_texts_and_many_facts_are_clipped(tmp_path: Path) -> None:
-    rows = [row("long " * 5000, [("p" * 3000, 0.1)] * 300)]
-    worst = audit(night(tmp_path / "out", rows)).worst
-    assert [(one.clipped, len(one.text), len(one.facts)) for one in worst] == [(True, 4000, 100)]
+BYTES = pa.array([b"caf\xe9", b"abc", b"", None], pa.large_binary())
+STRING = BYTES.cast(pa.string(), safe=False)
+TEXTS: dict[str, pa.Array] = {
+    "string": STRING,
+    "large_string": BYTES.cast(pa.large_string(), safe=False),
+    "string_view": BYTES.cast(pa.binary_view()).view(pa.string_view()),
+    "dictionary": STRING.dictionary_encode(),
+    "dictionary of large_string": BYTES.cast(pa.large_string(), safe=False).dictionary_encode(),
+}
+
+
+def replaced(out: Path, name: str, column: pa.Array) -> Path:
+    whole = table([row("a", [("food", 0.1)]), row("abc"), row(""), row(None)])
+    return finish(out, {"a.parquet": whole.set_column(whole.schema.names.index(name), name, column)})
+
+
+@pytest.mark.parametrize("layout", TEXTS)
+def test_texts(tmp_path: Path, layout: str) -> None:
+    document = audit(replaced(tmp_path / "out", "text", TEXTS[layout]))
+    lengths = {one.least: one.rows for one in document.groups[0].by_length}
+    assert lengths == {0: 3}
+    assert [one.text for one in document.worst] == ["caf\ufffd", "", None]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.large_string()), pa.large_list(pa.string()), pa.list_(pa.string(), 1)])
+def test_facts(tmp_path: Path, kind: pa.DataType) -> None:
+    document = audit(replaced(tmp_path / "out", "triples", pa.array([["a | food | b"]] * 4).cast(kind)))
+    assert [one.predicate for one in document.groups[0].predicates] == ["food"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("text", [b"a"] * 4), ("text", [1] * 4), ("triples", [[1]] * 4), ("triples", [1] * 4)]
+)
+def test_types_that_no_run_takes(tmp_path: Path, name: str, values: list[Any]) -> None:
+    with pytest.raises(InputError, match="has a column of a type that no run writes"):
+        audit(replaced(tmp_path / "out", name, pa.array(values)))
+
+
+STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+ROWS = [[("s", " p ", "x"), ("s", "q", " y ")], [("t", "p", "z")], None, [], [("s", "r", "x"), ("s", "p", "x")]]
+
+
+@pytest.mark.parametrize("wanted", [set(), {"p"}, {"p", "r"}])
+def test_structs_give_what_the_parser_gives(wanted: set[str]) -> None:
+    facts = [[dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in row or []] for row in ROWS]
+    whole = pa.array([f if row is not None else None for f, row in zip(facts, ROWS, strict=True)], pa.list_(STRUCT))
+    reader = FactReader("triples", wanted.__contains__)
+    for column in (whole, whole.slice(1)):
+        found, parsed = reader.read(column), from_lists(column)
+        triples = [parsed.distinct[i] for i in parsed.ids.tolist()]
+        assert found.lengths.tolist() == parsed.lengths.tolist()
+        assert [reader.predicates.names[i] for i in found.predicate.tolist()] == [one.predicate for one in triples]
+        objects = [reader.objects.names[i] if i >= 0 else None for i in found.object.tolist()]
+        assert objects == [one.object if one.predicate in wanted else None for one in triples]
+
+
+def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorer.audit.facts.MOST_SENTENCES", 2)
+    reader = FactReader("facts")
+    first = reader.read(pa.array([["a", " b "], None, ["", None]], pa.list_(pa.string())))
+    assert first.lengths.tolist() == [2, 0, 0]  # a row with a blank fact is an error
+    assert first.predicate.tolist() == [0, 1]
+    second = reader.read(pa.array([["c", "a", "d"]]))
+    assert [reader.predicates.names[i] for i in second.predicate.tolist()] == [OTHER_PREDICATES, "a", OTHER_PREDICATES]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,21 +12,15 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
 from scorer.audit.rules import METRICS
 from scorer.errors import UsageError
-from tests.audit.nights import Row, compared, gates_file, night, row
+from tests.audit.nights import Row, compared, gates_file, night, of_system, row
 from tests.conftest import ROOT
-
-
-def rows(bad: int, n: int, system: str, start: int = 0, **more: Any) -> list[Row]:
-    return [
-        row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], system=system, n=n, **more) for i in range(n)
-    ]
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("nights")
-    before = rows(10, 100, "a") + rows(20, 100, "b") + rows(5, 10, "c")
-    after = rows(10, 100, "a") + rows(50, 100, "b", 1000) + rows(5, 10, "c")
+    before = of_system(10, 100, "a", n=100) + of_system(20, 100, "b", n=100) + of_system(5, 10, "c", n=10)
+    after = of_system(10, 100, "a", n=100) + of_system(50, 100, "b", 1000, n=100) + of_system(5, 10, "c", n=10)
     after[0]["error"] = "too_long:omission"
     after[1]["text"] = ""
     counted = {"food": {"template": 150, "backoff": 60}}
@@ -87,7 +80,7 @@ def test_a_value_equal_to_a_threshold_passes_whatever_the_rounding(tmp_path: Pat
     assert 28 / 100 - 20 / 100 > 0.08  # as floats go
     gate = 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = {}'
     file = gates_file(tmp_path, gate.format(0.08), gate.format(0.0799))
-    document = compared(tmp_path, rows(20, 100, "a"), rows(28, 100, "a", 500), gates=(file,))
+    document = compared(tmp_path, of_system(20, 100, "a"), of_system(28, 100, "a", 500), gates=(file,))
     assert [one.status for one in document.gates] == ["pass", "fail"]
 
 
@@ -133,10 +126,7 @@ def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path]
     ("gate", "message"),
     [
         ('metric = "not_ok_rate"\nwarn = 0.9\nby = ["sytem"]', r"no column 'sytem'; .*system"),
-        (
-            'metric = "not_ok_rate"\nwarn = 0.9\ngroup = { system = "x" }',
-            r"no rows where system=x; there is system=a; ",
-        ),
+        ('metric = "not_ok_rate"\nwarn = 0.9\ngroup = { system = "x" }', r"where system=x; .* system=a; "),
         ('metric = "label_flips"\nwarn = 1', "pass it with --baseline"),
     ],
 )

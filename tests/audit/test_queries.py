@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import tempfile
+import tracemalloc
 from collections import defaultdict
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.audit import make
 from scorer.audit import AuditOptions, audit, database, queries
 from scorer.audit.database import Database
 from scorer.audit.document import Document
@@ -264,3 +266,25 @@ def test_the_database_loads_nothing_and_writes_nothing_to_stdout() -> None:
     names = ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions")
     with Database([]) as made_up:
         assert made_up.rows("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)) == [(False,) * 3]
+
+
+ROWS = 20_000
+MOST = 16
+"""Bytes for each row of this run and of the baseline together: 8 of the sorted confidences, and room for the added and
+removed ones. The tables are DuckDB's, which has a limit of its own."""
+
+
+@pytest.mark.slow
+def test_bytes_for_each_row_more(tmp_path: Path) -> None:
+    peaks = []
+    for copies in (20, 40):
+        first, second = make(tmp_path / str(copies), ROWS, 1, 0.01, copies)
+        tracemalloc.start()
+        document = audit(second, AuditOptions(baseline=first, by=(("system",),)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        changes = document.baseline_changes
+        assert changes is not None
+        assert changes.added == changes.removed > 0
+        assert changes.added + changes.kept == ROWS * copies
+    assert peaks[1] - peaks[0] < MOST * ROWS * 20

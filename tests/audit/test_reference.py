@@ -1,4 +1,4 @@
-"""Gates against a pinned run: what no night shows against the night before adds up."""
+"""Gates against a pinned run, and gates on true rates, from the file of `scorer rate --save`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
 from scorer.audit.reach import Checked
 from scorer.errors import UsageError
+from scorer.scoring.rates_file import RatesFile, SavedClass, SavedRate, labels_digest
 from scorer.system.codec import decode
-from tests.audit.nights import Row, command, gates_file, night, row
+from tests.audit.nights import SIGNATURE, command, gates_file, night, of_system, row
 
 GATE = 'metric = "not_ok_rate"\nagainst = "{}"\nfail = 0.05\nby = ["system"]'
-
-
-def rows(bad: int, system: str) -> list[Row]:
-    return [row(f"{system} {bad} {i}", [("food", 0.2 if i < bad else 0.8)], system=system) for i in range(100)]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,8 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("month")
     nights = []
     for day in (0, 3, 4):
-        content = rows(10 + 2 * day, "a") + rows(20, "b") + (rows(50, "new") if day == 4 else [])
+        content = of_system(10 + 2 * day, 100, "a", 100 * day) + of_system(20, 100, "b")
+        content += of_system(50, 100, "new") if day == 4 else []
         nights.append(night(folder / f"n{day}", content, finished=f"2026-01-0{day + 1}T03:00:00+00:00"))
     history = folder / "history.parquet"
     audit(nights[0], AuditOptions(history=history))
@@ -54,7 +54,7 @@ def test_a_slow_rise_fails_against_the_reference_alone(month: list[Path], tmp_pa
 def test_a_reference_that_is_not_there_or_scored_differently_is_refused(month: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no such night; the last are 2026-01-01T03"):
         gates(month, tmp_path, reference=Path(f"{month[3]}@2020-01-01"))
-    other = night(tmp_path / "other", rows(1, "a"), signature="metric:0")
+    other = night(tmp_path / "other", of_system(1, 100, "a"), signature="metric:0")
     with pytest.raises(UsageError, match="scored differently"):
         gates(month, tmp_path, reference=other)
     path = gates_file(tmp_path, GATE.format("reference"))
@@ -72,3 +72,59 @@ def test_gates_check_judges_it_with_or_without_a_reference(month: list[Path], tm
     assert gate.by_chance >= found["a"].by_chance > 0
     assert found["a"].finds > 0.05 and found["a"].now == ("fail" if pinned else None)
     assert found["new"].can_fire is not pinned
+
+
+TRUE_GATE = 'metric = "true_not_ok_rate"\nwarn = 0.1\nfail = 0.19\n'
+
+
+def saved(group: str | None, value: float, low: float, high: float, rows: int) -> SavedRate:
+    return SavedRate(rate="not_ok_rate", group=group, rows=rows, labels=3, metric=0.5, value=value, low=low, high=high,
+                     bounds=None, classes=(SavedClass(predicted=True, value=value, size=3.0, labels=3),))  # fmt: skip
+
+
+RATES = RatesFile(out="out", signature=SIGNATURE, rows=4, digest="", source="labels", by="system", strata=(), rates=(
+    saved(None, 0.2, 0.05, 0.4, 4), saved("a", 0.35, 0.2, 0.6, 2),
+))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return night(tmp_path_factory.mktemp("out") / "out", [row(f"t{i}", system="ab"[i % 2]) for i in range(4)])
+
+
+def audited(out: Path, *gates: str, rates: RatesFile | None = RATES) -> Document:
+    file, file_of_rates = gates_file(out.parent, *gates), out.parent / "rates.json"
+    if rates is not None:
+        digest = rates.digest or labels_digest(out)
+        file_of_rates.write_bytes(replace(rates, digest=digest).content)
+    return audit(out, AuditOptions(gates=(file,), rates=file_of_rates if rates is not None else None))
+
+
+def test_the_whole_interval_is_within_the_threshold_and_a_group_without_labels_fails(out: Path) -> None:
+    pardoned = 'group = { system = "b" }\nmissing = "pass"'
+    document = audited(out, TRUE_GATE, TRUE_GATE + 'by = ["system"]', TRUE_GATE + pardoned)
+    gate, a, b, passed = document.gates
+    assert (gate.status, gate.value, gate.low, gate.high) == ("fail", 0.4, 0.05, 0.4)
+    assert gate.message.startswith("all rows: true_not_ok_rate 20.0%, 95% interval 5.0% to 40.0%")
+    assert (a.group, a.status, a.value) == ({"system": "a"}, "fail", 0.6)
+    assert (b.group, b.status, b.value) == ({"system": "b"}, "fail", None)
+    assert "no row in this group has a usable human label" in b.message
+    assert passed.status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("gates", "rates", "message"),
+    [
+        (TRUE_GATE, None, "needs human labels"),
+        (TRUE_GATE + 'by = ["n"]', RATES, "a gate by n, but the file of --rates groups rows by 'system'"),
+        (TRUE_GATE + 'against = "baseline"', RATES, "describes one run; remove against"),
+        (TRUE_GATE, replace(RATES, rows=5), "is of an output of 5 rows"),
+        (TRUE_GATE, replace(RATES, digest="00" * 16), "is of other rows or labels"),
+        (TRUE_GATE, replace(RATES, signature="model:other"), "run `scorer rate` on this output"),
+    ],
+)
+def test_a_gate_that_can_have_no_figure_is_refused(
+    out: Path, gates: str, rates: RatesFile | None, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        audited(out, gates, rates=rates)

@@ -14,19 +14,15 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.reach import Checked
 from scorer.audit.rules import load_gates
 from scorer.system.codec import decode
-from tests.audit.nights import Row, command, gates_file, night, row
-
-
-def rows(bad: int, n: int, system: str, start: int = 0) -> list[Row]:
-    return [row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], system=system) for i in range(n)]
+from tests.audit.nights import Row, command, gates_file, night, of_system, row
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run, and one in which all rows are new and system b is worse by 30 points."""
     folder = tmp_path_factory.mktemp("nights")
-    before = rows(10, 100, "a") + rows(20, 200, "b\n]") + rows(2, 10, "c")
-    after = rows(10, 100, "a", 500) + rows(80, 200, "b\n]", 500) + rows(2, 10, "c", 500)
+    before = of_system(10, 100, "a") + of_system(20, 200, "b\n]") + of_system(2, 10, "c")
+    after = of_system(10, 100, "a", 500) + of_system(80, 200, "b\n]", 500) + of_system(2, 10, "c", 500)
     return night(folder / "before", before), night(folder / "after", after)
 
 
@@ -58,7 +54,7 @@ def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Pa
 
 def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> None:
     """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7 % by chance."""
-    out = night(tmp_path / "out", rows(10, 100, "a"))
+    out = night(tmp_path / "out", of_system(10, 100, "a"))
     command("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     text = (tmp_path / "c.toml").read_text()
     for figure in ("increase by 14.9 points", "it fails in 0.67% of runs", "in 30 runs with a chance of 18.3%"):
@@ -96,7 +92,7 @@ def test_a_gate_that_can_fire_nowhere_is_exit_2(
 
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
     """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
-    out = night(tmp_path / "out", [one for i in range(20) for one in rows(12, 120, f"s{i}")])
+    out = night(tmp_path / "out", [one for i in range(20) for one in of_system(12, 120, f"s{i}")])
     command("gates", "init", out, "--gates", tmp_path / "g.toml", "--changes", tmp_path / "c.toml")
     by_group = [rule for rule in load_gates([tmp_path / "c.toml"]) if rule.by and rule.metric == "not_ok_rate"]
     assert [rule.fail for rule in by_group] == [0.125]

@@ -28,7 +28,6 @@ def column(page: Any, table: str, number: int) -> list[str]:
 
 
 def test_the_page_opens_filters_and_sorts(opens: Opens) -> None:
-    """The short look that runs wherever a browser is."""
     opened = opens(render(document()))
     page = opened.page
     assert page.locator("#found").inner_text() == "8 of 8 rows found"

@@ -176,7 +176,6 @@ def test_it_is_readable_without_eyes(page: Node) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_hostile_rows_add_no_element_and_no_attribute(text: str, page: Node) -> None:
-    """Every text of the document, what the program itself writes into it included, is replaced by the hostile one."""
     markup = render(infected(text))
     root = parse(markup)
     known, found = elements(page), elements(root)
