@@ -22,6 +22,8 @@ PYTHON = ROOT / ".venv-ray" / "bin" / "python"
 WITHOUT_RAY = "Ray has an environment of its own, which `make test-slow` makes"
 LIMIT_S = 180.0
 ON_CPU = ("--device", "cpu", "--ray-cpus", "1")
+MARKS = [str(ROOT).encode(), os.environ.get("PYTEST_XDIST_WORKER", "").encode()]
+"""In the environment of every process that these tests start: this tree, and which of several pytest processes."""
 
 
 def environment() -> dict[str, str]:
@@ -106,15 +108,20 @@ def wait_for_receipt(out: Path) -> None:
 
 def workers(parent: int | None = None) -> list[int]:
     """Worker processes, by their ids: those of a driver, or all of Ray's actors. Those that have ended and are not
-    waited for yet are left out."""
+    waited for yet are left out, as are those of tests that run beside this one."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             line, fields = (path / "cmdline").read_bytes(), (path / "stat").read_text().rpartition(")")[2].split()
-            ours = str(ROOT).encode() in (path / "environ").read_bytes()
+            environ = (path / "environ").read_bytes()
         except OSError:
             continue
-        if b"device_worker" in line and fields[0] != "Z" and ours and parent in (None, int(fields[1])):
+        if (
+            b"device_worker" in line
+            and fields[0] != "Z"
+            and all(mark in environ for mark in MARKS)
+            and parent in (None, int(fields[1]))
+        ):
             found.append(int(path.name))
     return sorted(found)
 

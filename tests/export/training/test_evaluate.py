@@ -19,7 +19,7 @@ PAIRS = [
     ("The Mill serves French food.", "The Mill serves Italian food."),
     ("Blue Spice is a pub by the riverside.", "Blue Spice is a pub."),
     ("Zizzi is a cheap coffee shop.", "Zizzi is a coffee shop."),
-    ("A pub.", "Blue Spice is near Café Sicilia and serves Japanese food."),
+    ("The Mill serves French food.", "The Mill is popular."),
 ]
 
 
