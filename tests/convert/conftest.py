@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from scorer.commands.convert import app
+from scorer.commands import app
 
 
 class Converted(NamedTuple):
@@ -44,7 +44,7 @@ def convert(tmp_path: Path) -> Convert:
 
     def runner(*arguments: str) -> Converted:
         out = tmp_path / "converted.parquet"
-        result = CliRunner().invoke(app, [*arguments, "--out", str(out)])
+        result = CliRunner().invoke(app, ["convert", *arguments, "--out", str(out)])
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Converted(result.exit_code, result.stderr, pq.read_table(out).to_pylist() if out.exists() else [])
 
