@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from scorer.commands.convert import app
+from scorer.commands import app
 from tests.convert.conftest import Convert, Write
 
 GOOD = "name[Fox], food[Thai]"
@@ -95,7 +95,7 @@ def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
         ([bad, "--out", str(kept), "--force", "--strict"], "bad.tsv:2: "),
         ([path, "--out", str(kept.parent)], "name a file in it"),
     ):
-        result = CliRunner().invoke(app, ["e2e", *words])
+        result = CliRunner().invoke(app, ["convert", "e2e", *words])
         assert result.exit_code == 2 and what in result.stderr and kept.read_text() == "mine"
     assert convert("e2e", path, "--force").rows[0]["text"] == "x"
     assert not list(kept.parent.glob(".*"))
@@ -141,7 +141,7 @@ def test_bytes(kind: str, head: bytes, content: bytes, strict: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         path, out = Path(name) / "in.txt", Path(name) / "out.parquet"
         path.write_bytes(head + content)
-        arguments = [kind, str(path), "--out", str(out), *(["--strict"] if strict else [])]
+        arguments = ["convert", kind, str(path), "--out", str(out), *(["--strict"] if strict else [])]
         result = CliRunner().invoke(app, arguments)
         assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
         assert result.exit_code in (0, 2)
@@ -158,5 +158,5 @@ def test_paths_that_no_file_can_have(write: Write, convert: Convert) -> None:
         result = convert("webnlg", path)
         assert result.code == 2 and "cannot read" in result.err
     assert "a file name is empty" in convert("webnlg", "").err
-    done = CliRunner().invoke(app, ["e2e", write("s.tsv", "MR\toutput\n"), "--out", "z" * 5000 + ".parquet"])
+    done = CliRunner().invoke(app, ["convert", "e2e", write("s.tsv", "MR\toutput\n"), "--out", "z" * 5000 + ".parquet"])
     assert done.exit_code == 2 and "cannot write" in done.stderr

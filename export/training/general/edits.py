@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from export.training.general import measures
 from export.training.general.levels import levels
+from export.training.general.wording import sentence_case
 
 _HERE = Path(__file__).parent
 SCHEMAS: dict[str, Any] = json.loads((_HERE / "schemas.json").read_text(encoding="utf-8"))
@@ -37,12 +38,7 @@ class Fact(NamedTuple):
     def text(self, rng: random.Random) -> str:
         """One of the sentences of the schema."""
         said = rng.choice(SCHEMAS[self.kind]["attributes"][self.predicate])
-        return sentence(said.replace("{s}", self.subject).replace("{o}", self.object))
-
-
-def sentence(text: str) -> str:
-    """With a capital letter in front."""
-    return text[0].upper() + text[1:]
+        return sentence_case(said.replace("{s}", self.subject).replace("{o}", self.object))
 
 
 def style(rng: random.Random) -> Callable[[Fact], str]:
@@ -105,10 +101,10 @@ def reference(agree: bool, rng: random.Random) -> Sides:
             for name, value in zip(names, (first, second), strict=True)
         ]
         kept = parts if rng.random() < 0.6 else [rng.choice(parts)]
-        said = " ".join([sentence(opening), *kept])
+        said = " ".join([sentence_case(opening), *kept])
         if rng.random() < 0.3:  # text → fact
             asked = rng.choice(facts)
-            return " ".join([sentence(opening), *parts]), word(asked)
+            return " ".join([sentence_case(opening), *parts]), word(asked)
     facts = [f for f in facts if f.object in said or rng.random() < 0.8] if agree else facts
     return " ".join(map(word, facts)), said
 
@@ -135,7 +131,7 @@ def exchanged(agree: bool, rng: random.Random) -> Sides:
 
 
 def _related(wording: str, one: str, two: str) -> str:
-    return sentence(wording.replace("{a}", one).replace("{b}", two))
+    return sentence_case(wording.replace("{a}", one).replace("{b}", two))
 
 
 def _beside(premise: str, names: list[str], taken: tuple[str, ...], rng: random.Random) -> str:

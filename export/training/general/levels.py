@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from export.training.general.wording import sentence_case
+
 _FILE: dict[str, Any] = json.loads(Path(__file__).with_name("levels.json").read_text(encoding="utf-8"))
 NAMES: list[str] = _FILE["names"]
 SCALES: dict[str, list[list[str]]] = _FILE["scales"]
@@ -43,18 +45,16 @@ class Level(NamedTuple):
 
 
 def _fill(words: str, scale: str, name: str) -> str:
-    """With a capital letter in front."""
-    filled = words.replace("{f}", f"The {scale} of {{s}} is").replace("{s}", name)
-    return filled[0].upper() + filled[1:]
+    return sentence_case(words.replace("{f}", f"The {scale} of {{s}} is").replace("{s}", name))
 
 
-def _described(levels: list[Level], name: str, place: str, rng: random.Random) -> str:
+def _described(found: list[Level], name: str, place: str, rng: random.Random) -> str:
     """A text: the place's name first, then *it*; where it is stands in the first sentence or nowhere."""
-    sentences = [level.said(name, rng) for level in levels]
+    sentences = [level.said(name, rng) for level in found]
     if place:
         sentences.insert(0, _fill("{s} is " + place + ".", "", name))
     if rng.random() < 0.6:
-        capital = name[0].upper() + name[1:]
+        capital = re.escape(sentence_case(name))
         sentences[1:] = [re.sub(f"^{capital}", "It", s).replace(name, "it") for s in sentences[1:]]
     if len(sentences) > 1 and rng.random() < 0.5 and sentences[1].startswith("It "):
         sentences[:2] = [f"{sentences[0].rstrip('.')} and {sentences[1].removeprefix('It ')}"]

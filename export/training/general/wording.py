@@ -42,6 +42,11 @@ def _fill(pattern: str, subject: str, predicate: str, obj: str) -> str:
     return re.sub(r"\{[spo]\}", lambda found: parts[found.group()], pattern)
 
 
+def sentence_case(text: str) -> str:
+    """With a capital letter in front."""
+    return text[0].upper() + text[1:]
+
+
 def spoken(predicate: str) -> str:
     """A predicate as words."""
     return NAMES.get(predicate) or _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
