@@ -32,6 +32,7 @@ def data(tmp_path: Path) -> Path:
 def test_options_that_exclude_it(data: Path, tmp_path: Path) -> None:
     for more, says in (
         ("--ray --devices cpu:2", "give one of the two"),
+        ("--devices cpu:2 --device cpu", "leave --device out"),
         ("--ray-cpus 2", "add --ray"),
         ("--ray --part 1/2", "leave out --devices and --ray"),
     ):

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster
-from tests.faults.stores import StoreTrial, new_prefix
+from tests.faults.stores import StoreTrial
 from tests.storage.objects.proxy import Proxy, proxying
 from tests.storage.objects.weed import Server, serving
 
@@ -56,11 +55,6 @@ def proxy(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
         for name, value in server.environment(found.port).items():
             monkeypatch.setenv(name, value)
         yield found
-
-
-@pytest.fixture
-def out() -> StoreUri:
-    return new_prefix("out")
 
 
 @pytest.fixture

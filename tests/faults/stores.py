@@ -42,10 +42,6 @@ def objects(out: StoreUri) -> dict[str, str]:
     return {name: entry.version for name, entry in BucketStore(out).list().items()}
 
 
-def below(out: StoreUri, name: str) -> str:
-    return f"/{BUCKET}/{out.path}/{name}"
-
-
 def upload(folder: Path, to: StoreUri) -> None:
     store = BucketStore(to)
     for path in folder.rglob("*.parquet"):

@@ -18,19 +18,6 @@ SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
 faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
 
 
-@pytest.mark.parametrize("jump_s", [120, -120, 86400 * 365])
-def test_a_jump_of_the_file_system_s_clock_costs_no_living_run_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: int
-) -> None:
-    """The last beat seems long past, or yet to come, but the next one arrives."""
-    clock = Clock()
-    monkeypatch.setattr(lease, "time", clock)
-    foreign(tmp_path, age=jump_s)
-    clock.meanwhile = lambda: foreign(tmp_path, beat="b") if clock.monotonic() >= lease.BEAT_S else None
-    with pytest.raises(OutputError, match=r"another run \(pid 7 on elsewhere since"):
-        RunOutput.open(tmp_path)
-
-
 def test_a_clock_set_back_and_forth_while_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was waited for is counted on a clock that nobody sets, and any other stamp is a sign of life."""
     clock = Clock()

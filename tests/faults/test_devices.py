@@ -15,7 +15,7 @@ from scorer.inference.engine import Engine
 from scorer.run import pool as pools
 from scorer.system.progress import advanced
 from tests.faults import hostile_graphs as graphs
-from tests.faults.harness import CRASHED, Trial, assert_nothing_half, finish
+from tests.faults.harness import Trial, assert_nothing_half, finish
 from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, cluster, wait_for_receipt, workers
 from tests.processes import is_running, wait_until
 
@@ -76,31 +76,6 @@ def test_an_interrupt_ends_all_workers(crew: Crew, long_trial: Trial, number: in
     assert_nothing_half(long_trial.out)
     finish(crew(long_trial))
     long_trial.check()
-
-
-@pytest.mark.slow
-def test_shards_that_always_end_their_worker_are_quarantined(trial: Trial) -> None:
-    """Each shard ends its worker, first with others and then alone: all are quarantined; the next run scores them."""
-    said = finish(trial.launch("--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": "output.written"}), 3)
-    assert said.count("the second time with no other shard") == 8
-    assert_nothing_half(trial.out)
-    trial.resume()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("point", ["output.renamed", "receipt.renamed", "run.renamed"])
-def test_a_driver_that_dies_at_a_step_takes_its_workers_along(trial: Trial, point: str) -> None:
-    process = trial.launch("--devices", "cpu:2", env={"D2T_SCORER_CRASH_AT": point})
-    finish(process, CRASHED)
-    wait_until(lambda: not workers(process.pid), "a worker outlives the driver", LIMIT_S)
-    assert_nothing_half(trial.out)
-    trial.resume("--devices", "cpu:2")
-
-
-def test_what_cannot_be_is_said_before_a_process_starts(trial: Trial) -> None:
-    assert "leave --device out" in trial.run("--devices", "cpu:2", "--device", "cpu", code=2)
-    assert "leave out --devices" in trial.run("--devices", "cpu:2", "--part", "1/2", code=2)
-    assert not trial.out.exists()
 
 
 @pytest.mark.slow

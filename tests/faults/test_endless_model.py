@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,15 +50,6 @@ def interrupt_when_stuck(scorer: Scorer) -> None:
     threading.Thread(target=send, daemon=True).start()
 
 
-@pytest.fixture(params=["Python's handler", "another library's handler"])
-def handlers(request: pytest.FixtureRequest) -> Iterator[None]:
-    """SIGINT with and without SA_RESTART: polars, for one, installs a handler with it when it is imported."""
-    signal.siginterrupt(signal.SIGINT, request.param == "Python's handler")
-    yield
-    signal.siginterrupt(signal.SIGINT, True)
-
-
-@pytest.mark.usefixtures("handlers")
 def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     scorer = Scorer(looping, device="cpu")
     interrupt_when_stuck(scorer)
@@ -70,7 +60,6 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     scorer.engine.close()
 
 
-@pytest.mark.usefixtures("handlers")
 def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
     scorer = Scorer(looping, device="cpu")
     tables = [harness.rows(5), harness.rows(5).set_column(0, "text", pa.array([f"A {TOKEN}"] * 5))]

@@ -11,37 +11,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.faults.harness import LIMIT_S, STRUCT, assert_equation, assert_nothing_half
+from scorer import Scorer
+from tests.faults.harness import LIMIT_S, assert_equation, assert_nothing_half
+from tests.faults.standin import SHOWN
+
+ENDS = ["pub.", "Mill", "Thai", "side"]
 
 
 def text(i: int, length: int) -> str:
-    """A text of its own for each row, so that none is kept once for many; it ends as one of four foods."""
-    return f"{i:09d} ".ljust(length - 4, "x") + f" f{i % 4}."
+    """A text of its own for each row, so that none is kept once for many."""
+    return f"{i:09d} ".ljust(length - SHOWN, "x") + ENDS[i % 4]
 
 
 def write_shard(path: Path, rows: int, length: int) -> None:
     """All rows in one row group, from chunks of a few."""
-    schema = pa.schema([("id", pa.int64()), ("text", pa.string()), ("triples", pa.list_(STRUCT))])
     chunks = []
     for start in range(0, rows, 16):
         numbers = range(start, min(start + 16, rows))
-        triples = [[{"subject": "A", "predicate": "food", "object": f"f{i % 3}"}] for i in numbers]
-        chunks.append(pa.record_batch([list(numbers), [text(i, length) for i in numbers], triples], schema=schema))
-    table = pa.Table.from_batches(chunks)
-    pq.write_table(table, path, row_group_size=rows, compression="zstd", use_dictionary=False)
+        texts, facts = [text(i, length) for i in numbers], [[ENDS[i % 3]] for i in numbers]
+        chunks.append(pa.table({"id": numbers, "text": texts, "facts": facts}))
+    pq.write_table(pa.concat_tables(chunks), path, row_group_size=rows, compression="zstd", use_dictionary=False)
     assert pq.read_metadata(path).num_row_groups == 1
 
 
-def assert_scored(path: Path, rows: int, length: int) -> None:
+def assert_scored(path: Path, rows: int, length: int, bundle: Path) -> None:
     """Every row once, in order, its text as it was, and the label that the last characters give."""
+    with Scorer(bundle) as scorer:
+        labels = [scorer.score_facts([ENDS[i % 3]], ENDS[i % 4]).fine for i in range(12)]
+    assert len(set(labels)) == 4
     seen = 0
-    file = pq.ParquetFile(path)
-    for batch in file.iter_batches(batch_size=16, columns=["id", "text", "fine", "error"]):
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=16, columns=["id", "text", "fine", "error"]):
         for row in batch.to_pylist():
-            assert row["id"] == seen
-            assert row["text"] == text(seen, length)
-            assert row["error"] is None
-            assert row["fine"] == ("OK" if seen % 3 == seen % 4 else "omission+hallucination")
+            assert row == {"id": seen, "text": text(seen, length), "fine": labels[seen % 12], "error": None}
             seen += 1
     assert seen == rows
 
@@ -56,7 +57,7 @@ def much_text(tmp_path: Path, bundle: Path, rows: int, length: int, window_bytes
     assert peaks["rows"]["in"] == peaks["rows"]["scored"] == rows  # type: ignore[index]
     assert_nothing_half(out)
     assert_equation(out)
-    assert_scored(out / "a.parquet", rows, length)
+    assert_scored(out / "a.parquet", rows, length, bundle)
     return peaks
 
 

@@ -35,6 +35,8 @@ from tests.faults.ray_cluster import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)]
 
+JUDGED = ["row_key", "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note"]
+
 
 def test_a_raylet_is_killed_with_its_actors_and_a_node_joins(nodes: Nodes, long_trial: Trial) -> None:
     first = nodes.add(1)
@@ -163,7 +165,7 @@ scored.write_parquet({str(trial.out)!r})
     )
     assert len(found) == len(expected) == 8 * 60
     for one, other in zip(found, expected, strict=True):
-        for column in harness.JUDGED:
+        for column in JUDGED:
             expects: Any = other[column]
             if expects is not None and column in ("confidence", "fact_entailment", "text_entailment"):
                 expects = pytest.approx(expects, rel=1e-4)  # its batches are others, so the last digits may differ

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-import signal
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import Trial, assert_nothing_half, bytes_of, run, summary
+from tests.faults.harness import Trial, bytes_of, run, summary
 
 
 @pytest.fixture(scope="module")
@@ -44,32 +41,3 @@ def test_a_crash_at_each_step_of_a_night(night: Trial, reference: tuple[Path, Pa
     night.resume("--reuse", before)
     assert summary(night.out)["recheck"] == summary(night.whole)["recheck"]
     assert bytes_of(before) == unhurt
-
-
-@pytest.mark.slow
-def test_an_earlier_output_that_was_killed_itself(night: Trial) -> None:
-    begun, out = night.base / "begun", night.out
-    for point, used in (("output.renamed", 0), ("receipt.renamed", 1)):
-        harness.crash(night.data, begun, night.bundle, point)
-        assert used or len(bytes_of(begun)) == 1  # it has its name, and no receipt: nothing of it is believed
-        night.run("--reuse", begun)
-        assert summary(out)["reuse"][0]["shards_used"] == used
-        assert (summary(out)["rows"]["reused"] > 0) == bool(used)
-    assert summary(out)["labels"] == summary(night.whole)["labels"]  # numbers may differ in their last bits
-
-
-@pytest.mark.slow
-def test_kill_9_at_random_times_of_a_night(night: Trial, reference: tuple[Path, Path]) -> None:
-    rng = random.Random(7)
-    for turn in range(5):
-        night.out = night.base / f"out{turn}"
-        for _ in range(3):
-            process, enough = night.launch("--reuse", reference[1]), rng.randrange(9)
-            while process.poll() is None and len(night.receipts) < enough:
-                time.sleep(0.002)
-            process.kill()
-            process.communicate()
-            if process.returncode != -signal.SIGKILL:
-                break
-            assert_nothing_half(night.out)
-        night.resume("--reuse", reference[1])

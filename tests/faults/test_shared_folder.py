@@ -66,11 +66,3 @@ def test_one_user_finishes_what_another_began(shared: Path, reference: Reference
     harness.assert_nothing_half(shared / "out")
     assert harness.summary(shared / "out")["shards"]["done"] == 8
     as_user(1, shared)
-
-
-@pytest.mark.slow
-def test_parts_of_two_users(shared: Path, reference: Reference) -> None:
-    as_user(0, shared, "--part", "1/2")
-    as_user(1, shared, "--part", "2/2")
-    assert (shared / "out" / "_SUCCESS").exists()
-    assert harness.verdicts(shared / "out") == harness.verdicts(reference[1])
