@@ -54,10 +54,3 @@ def test_the_reports_for_people(references: str, tiny: Path, tmp_path: Path) -> 
     checked = scorer("templates", "check", out, "--data", tmp_path / "in.parquet").stdout
     assert "60 facts in 30 rows; 30 by backoff (50.0%)" in checked
     assert "area lacks <subject> and <object>: [bold]Nowhere[/bold]" in checked
-
-
-def test_a_column_that_is_not_there_is_exit_2_and_nothing_is_written(references: str, tmp_path: Path) -> None:
-    out = tmp_path / "t.json"
-    said = scorer("templates", "extract", references, "--out", out, "--text-column", "reference", code=2).stderr
-    assert "'reference'" in said
-    assert not out.exists()

@@ -9,24 +9,18 @@ import pytest
 
 from scorer import Scorer
 from scorer.integrations.ray import ScoreBatches
-from tests.bundles import make_bundle
 from tests.faults import harness
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("integrations") / "tiny")
-
-
-def test_a_batch_has_the_columns_of_the_scorer(bundle: Path) -> None:
+def test_a_batch_has_the_columns_of_the_scorer(tiny: Path) -> None:
     table = harness.rows(30)
-    with Scorer(bundle) as scorer, ScoreBatches(bundle, templates={"eatType": "<subject> is a <object>."}) as score:
+    with Scorer(tiny) as scorer, ScoreBatches(tiny, templates={"eatType": "<subject> is a <object>."}) as score:
         found = score(table)
         assert found.num_rows == 30 and found.schema.names == scorer.score_table(table).schema.names
         assert found["fact_entailment"] != scorer.score_table(table)["fact_entailment"], "the templates are used"
         assert score(table.slice(0, 0)).schema == found.schema
 
 
-def test_a_batch_of_arrays_is_refused_with_the_argument_to_write(bundle: Path) -> None:
-    with ScoreBatches(bundle) as score, pytest.raises(TypeError, match="batch_format='pyarrow'"):
+def test_a_batch_of_arrays_is_refused_with_the_argument_to_write(tiny: Path) -> None:
+    with ScoreBatches(tiny) as score, pytest.raises(TypeError, match="batch_format='pyarrow'"):
         score({"text": np.array(["a"])})

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.inference import exact
-from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, make_bundle, needs_vnni
+from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, needs_vnni
 from tests.conftest import ROOT
 from tests.run.calls import run, scorer
 
@@ -79,23 +79,17 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path,
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
-@pytest.mark.parametrize("command", ["run", pytest.param("rank", marks=pytest.mark.slow)])
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
-    command: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in data.iterdir():
-        table = pq.read_table(file)
-        pq.write_table(table.append_column("candidates", [[[text] for text in table["text"].to_pylist()]]), file)
     (tmp_path / "site").mkdir()
     crash = "import os, signal\nfrom scorer.inference import exact_engine as one\n"
     crash += "one.bound_of = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
     (tmp_path / "site" / "sitecustomize.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
-    bundle = make_bundle(tmp_path / "tiny", precisions=("fp32", "int8"))
-    asked = [command, data, "--out", tmp_path / "out", "--bundle", bundle, "--device", "cpu", "--exact"]
-    said = scorer(*asked, code=2).stderr
+    said = scorer("run", data, "--out", tmp_path / "out", "--bundle", tiny, "--device", "cpu", "--exact", code=2).stderr
     assert not (tmp_path / "out").exists()
-    assert f"first use: ended with SIGSEGV; the device or the bundle {bundle} cannot be used" in said
+    assert f"first use: ended with SIGSEGV; the device or the bundle {tiny} cannot be used" in said
 
 
 @pytest.mark.slow

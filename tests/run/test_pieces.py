@@ -101,21 +101,6 @@ def test_another_division_replaces_outputs_only_with_prune(data: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_an_input_that_grows_has_more_pieces_and_one_that_shrinks_is_refused(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    lengths(data, out, split_rows=8)
-    pq.write_table(texts(40), data / "a.parquet", row_group_size=7)  # the first piece has 7 rows now, not 8
-    assert lengths(data, out, split_rows=8).summary.counts.rows.all == 45
-    assert pq.read_table(out / "a.parquet")["text"].to_pylist() == texts(40)["text"].to_pylist()
-    pq.write_table(texts(39), data / "a.parquet", row_group_size=7)
-    assert "1 output with more rows than would replace them (a.parquet: 40 rows, now 39)" in refused(
-        data, out, split_rows=8
-    )
-    (data / "a.parquet").unlink()
-    assert "6 outputs whose input is not among IN" in refused(data, out, split_rows=8)
-
-
-@pytest.mark.slow
 def test_an_input_that_cannot_be_opened_keeps_its_pieces(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     lengths(data, out, split_rows=8)

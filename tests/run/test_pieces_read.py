@@ -88,15 +88,10 @@ def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("earlier", "more"), [("whole", ["--split-rows", 40]), ("pieces", [])])
-def test_labels_are_reused_between_the_forms(
-    forms: Forms, tmp_path: Path, bundle: Path, earlier: str, more: list[Any]
-) -> None:
+def test_labels_of_pieces_are_reused_for_whole_shards(forms: Forms, tmp_path: Path, bundle: Path) -> None:
     data, whole, pieces = forms
-    before = {"whole": whole, "pieces": pieces}[earlier]
-    summary = run(data, tmp_path / "out", bundle, *more, "--reuse", before)
+    summary = run(data, tmp_path / "out", bundle, "--reuse", pieces)
     assert summary["rows"]["scored"] == 0 and summary["recheck"]["disagreed"] == 0
-    other = pieces if more else whole
     for name in ("a.parquet", "b.parquet"):
-        found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(other / name)
+        found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(whole / name)
         assert found.drop_columns("reused").equals(expected.drop_columns("reused"))

@@ -62,14 +62,6 @@ def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) 
     assert report["template_figures"] == []
 
 
-def test_one_of_several_columns_of_facts_is_named(bundle: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": TEXTS, "facts": WORDED, "mr": MRS}), tmp_path / "in.parquet")
-    of_mrs, of_facts = {"eatType", "area", "priceRange"}, {fact for row in WORDED for fact in row}
-    for name, predicates in (("facts", of_facts), ("mr", of_mrs)):
-        summary = run(tmp_path / "in.parquet", tmp_path / name, bundle, f"--{name}-column", name)
-        assert summary["facts"]["by_predicate"].keys() == predicates
-
-
 def test_rows_without_facts_or_with_a_blank_one(bundle: Path) -> None:
     facts = pa.array([None, [], ["a", " "], ["a", None], [" a "]], pa.list_(pa.string()))
     with Scorer(bundle) as opened:
@@ -115,11 +107,3 @@ def test_a_run_under_factspotter_and_what_comes_after_it(spotter: Path, tmp_path
     assert "predicate: food, subject: the mill, object: french" in explained
     audited = json.loads(scorer("audit", tmp_path / "again", "--baseline", tmp_path / "once", "--json").stdout)
     assert audited["baseline"]["same_signature"] and audited["baseline_changes"]["flips"]["count"] == 0
-
-
-def test_facts_as_sentences_are_refused_with_the_reason(spotter: Path, tmp_path: Path) -> None:
-    fact = "The Mill is French."
-    pq.write_table(pa.table({"facts": [[fact]], "text": [fact]}), tmp_path / "in.parquet")
-    asked = ["--bundle", spotter, "--protocol", "factspotter"]
-    refused = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", *asked, code=2).stderr
-    assert "the protocol factspotter asks about triples" in refused

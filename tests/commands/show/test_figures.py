@@ -10,14 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner, Result
 
-from scorer.commands import app
 from scorer.commands.show import figures, progress
 from scorer.commands.show.progress import PlainReporter
 from scorer.commands.show.verdict import print_verdict
 from scorer.scoring.results import CheckResult, Verdict
-from tests.bundles import make_bundle
+from tests.run.calls import scorer
 
 
 def test_a_figure_is_shown() -> None:
@@ -68,36 +66,18 @@ def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
     assert max(map(len, table)) <= 60
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lines")
-    make_bundle(folder / "tiny")
-    pq.write_table(pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3}), folder / "a.parquet")
-    return folder
-
-
-def run(folder: Path, out: Path, *before: object, after: tuple[object, ...] = ()) -> Result:
-    given = [*before, "run", folder / "a.parquet", "--bundle", folder / "tiny", "--out", out, *after]
-    return CliRunner().invoke(app, list(map(str, given)))
-
-
-def test_quiet_prints_results_alone(folder: Path, tmp_path: Path) -> None:
-    loud = run(folder, tmp_path / "loud")
-    assert loud.exit_code == 0, loud.output
-    assert "3 rows to score" in loud.stderr
-    for number, before in enumerate(((), ("--quiet",))):
-        quiet = run(folder, tmp_path / str(number), *before, after=() if before else ("--quiet",))
-        assert quiet.exit_code == 0
-        assert quiet.stderr == ""
-        assert "shards: 1 done" in quiet.stdout
-    as_json = run(folder, tmp_path / "json", after=("--quiet", "--json"))
+def test_quiet_prints_results_and_errors_alone(tiny: Path, tmp_path: Path) -> None:
+    data = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3}), data)
+    given = ["run", data, "--bundle", tiny, "--out"]
+    assert "3 rows to score" in scorer(*given, tmp_path / "loud").stderr
+    for asked in (["--quiet", *given, tmp_path / "0"], [*given, tmp_path / "1", "--quiet"]):
+        quiet = scorer(*asked)
+        assert quiet.stderr == "" and "shards: 1 done" in quiet.stdout
+    as_json = scorer(*given, tmp_path / "json", "--quiet", "--json")
     assert as_json.stderr == "" and as_json.stdout.startswith("{")
-
-
-def test_quiet_leaves_no_error_out(folder: Path, tmp_path: Path) -> None:
-    ended = run(folder, tmp_path / "out", after=("--quiet", "--text-column", "none"))
-    assert ended.exit_code == 2
-    assert ended.stderr.startswith("scorer: ") and "'none'" in ended.stderr
+    said = scorer(*given, tmp_path / "none", "--quiet", "--text-column", "none", code=2).stderr
+    assert said.startswith("scorer: ") and "'none'" in said
 
 
 def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
