@@ -20,11 +20,34 @@ pytestmark = [
 ]
 
 
-def python(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+MAKE = """
+import json, sys
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+def table(ids, country):
+    texts = [f"Row {i} is a pub." for i in ids]
+    return pa.table({"id": ids, "text": texts, "facts": [[text] for text in texts], "country": [country] * len(ids)})
+
+folder, found = sys.argv[1], []
+write_deltalake(folder, pa.concat_tables([table([0, 1], "DE"), table([10, 11], "a b")]), partition_by=["country"])
+write_deltalake(folder, table([20, 21], "DE"), mode="append")
+DeltaTable(folder).delete("id = 1")
+DeltaTable(folder).optimize.compact()
+for version in range(4):
+    # Not by to_pyarrow_table: threads of pyarrow then call into Python, and some processes abort as they end.
+    query = QueryBuilder().register("rows", DeltaTable(folder, version=version)).execute("select id from rows")
+    found.append(sorted(pa.table(query.read_all())["id"].to_pylist()))
+print(json.dumps(found))
+"""
+"""Makes a table of four versions, and prints the rows of each as the package itself reads them."""
+
+
+def python(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [str(PYTHON), *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 0, done.stderr
     return done
 
 
@@ -34,27 +57,12 @@ def scored(out: Path) -> list[int]:
 
 def test_each_version_has_the_rows_that_the_package_reads(tmp_path: Path) -> None:
     table, bundle = tmp_path / "table", make_bundle(tmp_path / "tiny")
-    python("-m", "tests.storage.delta_rows", "make", table)
+    versions = json.loads(python("-c", MAKE, table).stdout)
     latest = python("-m", "scorer", "run", table, "--bundle", bundle, "--out", tmp_path / "latest").stderr
     assert f"Delta table {table}@v3: " in latest
-    versions = {}
-    for version in range(4):
+    for version, rows in enumerate(versions):
         out = tmp_path / f"v{version}"
         python("-m", "scorer", "run", f"{table}@v{version}", "--bundle", bundle, "--out", out)
-        versions[version] = json.loads(python("-m", "tests.storage.delta_rows", "rows", table, version).stdout)
-        assert scored(out) == versions[version]
+        assert scored(out) == rows
     assert scored(tmp_path / "latest") == versions[3] == [0, 10, 11, 20, 21]
     assert versions[1] == [0, 1, 10, 11, 20, 21]
-    # The table went on, and the same command still reads the same version.
-    again = python("-m", "scorer", "run", f"{table}@v1", "--bundle", bundle, "--out", tmp_path / "v1").stderr
-    assert "0 rows to score" in again
-    assert len({path.parent.name for path in (tmp_path / "v1").rglob("country=*/*.parquet")}) == 2
-    refused = python("-m", "scorer", "plan", f"{table}@v9", "--bundle", bundle, code=2).stderr
-    assert f"the Delta table {table} cannot be read at version 9" in refused
-    # A later version has deletion vectors, which are in none of its data files.
-    log = len(list((table / "_delta_log").glob("*.json")))
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
-                "writerFeatures": ["deletionVectors"]}  # fmt: skip
-    (table / "_delta_log" / f"{log:020}.json").write_text(json.dumps({"protocol": protocol}) + "\n")
-    said = python("-m", "scorer", "run", table, "--bundle", bundle, "--out", tmp_path / "out", code=2).stderr
-    assert "has the feature deletionVectors" in said and not (tmp_path / "out").exists()

@@ -3,7 +3,6 @@ all."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -18,7 +17,6 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, ShardWriter
 from scorer.storage.durable import atomic_bytes, temporary_name, token_of
-from tests.processes import finish
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table
 from tests.storage.tables import write_shard as write
@@ -144,41 +142,3 @@ def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> N
         with pytest.raises(OutputError, match="committed or abandoned"):
             attempt()
     assert tree(tmp_path) == []
-
-
-@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])
-def test_a_failing_call_is_an_error_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    fail = Mock(side_effect=OSError(errno.EIO, "Input/output error"))
-    write(tmp_path / "a.parquet", rows_table(3))
-    before = contents(tmp_path)
-    monkeypatch.setattr(call, fail)
-    with pytest.raises(OutputError, match=r"cannot write .*a.parquet: Input/output error"):
-        write(tmp_path / "a.parquet", rows_table(9))
-    assert fail.call_count == 1  # after a failed fsync a second one may lie
-    assert contents(tmp_path) == before
-
-
-CRASH = """
-import sys
-from pathlib import Path
-import pyarrow as pa
-from scorer.storage import ShardWriter
-table = pa.table({"x": [1, 2, 3]})
-writer = ShardWriter(Path(sys.argv[1]), table.schema)
-writer.write(table)
-writer.commit()
-"""
-
-
-@pytest.mark.parametrize("step", ["output.written", "output.synced", "output.renamed", "output.published"])
-def test_killed_between_the_steps(tmp_path: Path, step: str) -> None:
-    path = tmp_path / "a.parquet"
-    assert finish(CRASH, str(path), D2T_SCORER_CRASH_AT=step) == (97, "", "")
-    left = [name for name in tree(tmp_path) if name != "a.parquet"]
-    is_there = step in ("output.renamed", "output.published")
-    assert (len(left), path.exists()) == (not is_there, is_there) and all(map(token_of, left))
-    assert not is_there or pq.read_table(path)["x"].to_pylist() == [1, 2, 3]
-    assert write(path, pa.table({"x": [4]})).rows == 1  # what was left is no hindrance
-    assert tree(tmp_path) == sorted([*left, "a.parquet"])  # and is swept by who holds the folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -44,18 +43,6 @@ def receipt(target: Location, tmp_path: Path) -> Receipt:
 def agrees(out: Location, identity: Identity = IDENTITY) -> Receipt | None:
     found = of(out).check(NAME, identity, WANTED)
     return found if isinstance(found, Receipt) else None
-
-
-def test_a_receipt_comes_back(target: Location, receipt: Receipt) -> None:
-    receipts = of(target)
-    assert receipts.read(NAME) == receipt == agrees(target)
-    assert list(receipts.all()) == [NAME]
-    assert receipts.read("none.parquet") is None
-    content = json.loads(files(target)[RECEIPT])
-    assert content["schema"] == 3 and content["created"].endswith("+00:00")
-    receipts.remove(NAME)
-    receipts.remove(NAME)
-    assert receipts.read(NAME) is None and list(receipts.all()) == []
 
 
 def test_every_flipped_bit_of_a_receipt_is_noticed(target: Location, receipt: Receipt) -> None:

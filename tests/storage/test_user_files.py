@@ -18,10 +18,7 @@ from scorer.system.codec import encode
 from tests.plans import made_plan
 from tests.storage.receipts import finish_output, receipt
 from tests.storage.tables import rows_table, write_shard
-
-
-def tree(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+from tests.storage.test_plan import tree
 
 
 def put(path: Path, content: bytes = b"new") -> None:

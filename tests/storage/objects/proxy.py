@@ -1,10 +1,9 @@
-"""A proxy in front of an S3 server that counts requests, loses acknowledgements, and answers with errors."""
+"""A proxy in front of an S3 server that loses acknowledgements and answers with errors."""
 
 from __future__ import annotations
 
 import http.client
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,19 +16,12 @@ Action = Literal["pass", "lose", "503", "403", "409", "gone"]
 
 @dataclass
 class Proxy:
-    """A proxy that runs. ``rule``: what becomes of a request, from its method and its path with the query.
-    ``requests``: (method, path) of all so far."""
+    """A proxy that runs. ``rule``: what becomes of a request, from its method and its path with the query."""
 
     target: int
     port: int = 0
     rule: Callable[[str, str], Action] = lambda method, path: "pass"
-    requests: list[tuple[str, str]] = field(default_factory=list)
     guard: threading.Lock = field(default_factory=threading.Lock)
-
-    def counts(self, below: str) -> Counter[str]:
-        """Requests by method, for objects below a path, and listings by their prefix."""
-        with self.guard:
-            return Counter(method for method, path in self.requests if below in path)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -47,7 +39,6 @@ class _Handler(BaseHTTPRequestHandler):
         proxy: Proxy = self.server.proxy
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         with proxy.guard:
-            proxy.requests.append((self.command, self.path))
             action = proxy.rule(self.command, self.path)
         if action in ("503", "403", "409"):
             self._answer(int(action), [], b"")

@@ -44,16 +44,13 @@ class Server:
 
 def free_ports(count: int) -> list[int]:
     """Ports that are free, and whose number plus 10,000 is: SeaweedFS takes that for gRPC."""
-    found: list[int] = []
+    found = set[int]()
     while len(found) < count:
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
-        if port < 50_000 and port not in found:
-            found.append(port)
-        elif port >= 50_000 and port - 20_000 not in found:
-            found.append(port - 20_000)
-    return found
+        found.add(port if port < 50_000 else port - 20_000)
+    return [*found]
 
 
 @contextmanager

@@ -35,22 +35,6 @@ def test_memory_that_runs_out_costs_the_shard_and_not_the_run(tmp_path: Path, sh
         assert reader.probe(shard).rows == 1000
 
 
-@pytest.mark.parametrize("one_of", [9, pytest.param(1, marks=pytest.mark.slow)])
-def test_damaged_files_beside_a_good_one(bad_data: Path, shard: str, one_of: int) -> None:
-    files = sorted(str(path) for path in (bad_data / "parquet").rglob("*") if path.is_file())
-    refused = set()
-    with ShardReader() as reader:
-        for path in files[::one_of]:
-            try:
-                rows = reader.probe(path).rows
-                assert rows == sum(map(len, reader.windows(path, max_rows=1000, max_bytes=1 << 22)))
-            except ShardError as error:
-                assert "\n" not in str(error)
-                refused.add(error.kind)
-            assert sum(map(len, reader.windows(shard, max_rows=1000, max_bytes=1 << 22))) == 1000
-    assert "unreadable" in refused
-
-
 def test_long_rows_cost_a_few_times_their_own_length(tmp_path: Path) -> None:
     text = "x" * (50 << 20)
     triple = {"subject": "s", "predicate": "p", "object": "o"}
