@@ -31,21 +31,6 @@ def mid_p(count: int, n: int, other: int, m: int) -> float:
     return float(chances[chances < seen * (1 - 1e-9)].sum() + chances[np.isclose(chances, seen, 1e-9, 0)].sum() / 2)
 
 
-def test_the_same_night_again_changes_nothing(tmp_path: Path) -> None:
-    rows = texts(300, 40, system="a") + texts(3, 3, 900, system="b") * 2
-    document = compared(tmp_path, rows, rows[::-1])
-    changes = document.baseline_changes
-    assert (changes.added, changes.removed, changes.kept, changes.flips.count) == (0, 0, 306, 0)
-    for group in document.groups:
-        assert group.change.kept == group.change.rows_before == group.rows
-        # The runs did not look for unsupported numbers.
-        assert group.change.rates.pop("unsupported_numbers_rate").difference is None
-        for moved in group.change.rates.values():
-            assert (moved.difference, moved.low, moved.high, moved.tests) == (0.0, 0.0, 0.0, [])
-        assert (group.change.confidence.psi, group.change.confidence.tests) == (0.0, [])
-    assert document.callouts == []
-
-
 def test_rows_that_came_against_rows_that_went(tmp_path: Path) -> None:
     stayed = texts(400, 10)
     document = compared(tmp_path, stayed + texts(100, 20, 1000), stayed + texts(120, 60, 2000))

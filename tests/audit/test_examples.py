@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +9,7 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from tests.audit.nights import night, of_system
 from tests.conftest import ROOT
-
-
-def examples(page: str) -> list[str]:
-    """The gates files of a page."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [one for one in re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "[[gates]]" in one]
+from tests.docs.test_examples import blocks
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +26,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, nights: list[Path], tmp_path: Path) -> None:
     before, after, same = nights
     files = []
-    for number, text in enumerate(examples(page)):
+    for number, text in enumerate(one for one in blocks(ROOT / page, "toml") if "[[gates]]" in one):
         files.append(tmp_path / f"{number}.toml")
         files[-1].write_text(text)
     assert files

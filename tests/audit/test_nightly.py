@@ -24,19 +24,14 @@ from scorer.commands import app
 from tests.audit.nights import night, row
 from tests.bundles import RESTAURANTS, make_bundle
 from tests.conftest import ROOT
+from tests.docs.test_examples import blocks
 
 DOCS = ROOT / "docs"
-PAGE = (DOCS / "nightly.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert found, f"no {language} in nightly.md"
-    return found
+PAGE = DOCS / "nightly.md"
 
 
 def block(language: str, word: str) -> str:
-    (found,) = [one for one in blocks(language) if word in one]
+    (found,) = [one for one in blocks(PAGE, language) if word in one]
     return found
 
 
@@ -118,10 +113,8 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
             assert (tmp_path / "called").read_text().split()[-1] == "https://example.org/hook"
 
 
-def test_the_script_and_its_lock_are_shell(tmp_path: Path) -> None:
-    script = tmp_path / "nightly.sh"
-    script.write_text(block("sh", "nights/passed"))
-    subprocess.run(["sh", "-n", script], check=True)
+def test_the_script_and_its_lock_are_shell() -> None:
+    subprocess.run(["sh", "-n", "-c", block("sh", "nights/passed")], check=True)
     line = block("crontab", "flock").strip()
     assert re.match(r"^([\d*/,-]+ ){5}", line)
     command = re.sub(r"^(\S+ ){5}", "", line)
@@ -154,7 +147,7 @@ def test_the_query_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the first section, on rows like its example."""
-    (example,) = blocks("json")
+    (example,) = blocks(PAGE, "json")
     row = json.loads(example)
     (tmp_path / "data").mkdir()
     lines = [json.dumps({**row, "text": f"{row['text']} It is number {i}."}) for i in range(60)]

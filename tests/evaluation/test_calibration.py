@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from scorer.errors import UsageError
-from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval
+from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import save, scored
 
@@ -50,21 +50,6 @@ def test_intervals_of_the_errors_as_scipy_draws_inputs() -> None:
     assert found["interval"]["brier"] == pytest.approx(brier, abs=0.005)
     assert found["interval"]["calibrated_error"][0] == 0.0
     assert set(calibration(confidence, right, owners, 0)["interval"].values()) == {None}
-
-
-@pytest.mark.parametrize("power", [1.0, 1.2, 2.0])
-def test_the_interval_holds_the_true_calibration_error(power: float) -> None:
-    """100 inputs of 4 rows. The true share of OK is the confidence to this power."""
-    rng = np.random.default_rng(5)
-    many = rng.random(1_000_000) ** 0.5
-    truth = 0.0 if power == 1.0 else calibration_error(many, many**power)
-    held = 0
-    for _ in range(100):
-        confidence = rng.random(400) ** 0.5
-        right = (rng.random(400) < confidence**power).astype(float)
-        low, high = error_interval(confidence, right, np.repeat(np.arange(100), 4), 300)
-        held += low <= truth <= high
-    assert held >= 90
 
 
 def test_the_bounds_0_and_1_are_in_a_bin() -> None:

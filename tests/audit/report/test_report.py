@@ -191,18 +191,8 @@ def test_hostile_rows_add_no_element_and_no_attribute(text: str, page: Node) -> 
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", markup)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("\u202e", id="control"),
-        pytest.param("\U0001f30d", id="emoji", marks=pytest.mark.slow),
-        pytest.param("x", id="plain", marks=pytest.mark.slow),
-        pytest.param("'", id="quote", marks=pytest.mark.slow),
-        pytest.param("漢字", id="kanji", marks=pytest.mark.slow),
-    ],
-)
-def test_it_stays_below_its_size_however_large_the_data(text: str) -> None:
-    markup = render(huge(text, 320))
+def test_it_stays_below_its_size_however_large_the_data() -> None:
+    markup = render(huge("\u202e", 320))  # nothing costs more bytes for a character
     assert len(markup.encode()) < MAX_BYTES
     root = parse(markup)
     assert root.find("li", class_="case") and root.find("section", id="predicates")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from itertools import pairwise
@@ -97,17 +96,6 @@ def test_attributes_are_quoted_and_take_plain_text(name: str) -> None:
         for value in re.findall(r"{{(.*?)}}", tag):
             assert re.search(r"\|(plain|clip_plain\([^()]*\))$", value.strip()) or value.strip() == "loop.index0", tag
         assert not re.search(r"=(?!\")", re.sub(r"{{.*?}}|\"[^\"]*\"", '"', tag)), tag
-
-
-def test_only_two_files_make_markup() -> None:
-    """The frame of an unseen character, XML, and the package's own style sheet and script."""
-    calls = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Markup":
-                calls.append((path.name, ast.unparse(node.args[0])))
-    assert [name for name, _ in calls] == ["__init__.py", "escapes.py", "escapes.py"]
-    assert dict(calls)["__init__.py"] == "resources.files(__package__).joinpath(name).read_text('utf-8')"
 
 
 def test_the_wheel_holds_every_template_style_sheet_and_script() -> None:
