@@ -15,8 +15,13 @@ from scorer.audit.significance import stability_index
 BY_NAME = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
 
-def check(case: Nights, groups: int, months: int) -> None:
-    """Within what is promised, but for what chance does to so few months."""
+FEW_AND_MANY = [(5, 15), *(pytest.param(groups, 60, marks=pytest.mark.slow) for groups in GROUPS[1:])]
+
+
+@BY_NAME
+@pytest.mark.parametrize(("groups", "months"), FEW_AND_MANY)
+def test_false_alarms_are_within_the_promise(case: Nights, groups: int, months: int) -> None:
+    """But for what chance does to so few months."""
     found = run(case, groups, months)
     nights = months * NIGHTS
     for seen, said, n in (
@@ -28,18 +33,6 @@ def check(case: Nights, groups: int, months: int) -> None:
         assert seen <= said + 3.5 * math.sqrt(max(said * (1 - said), 1 / n) / n)
     intervals = months * groups
     assert abs(found.covered - 0.95) <= 0.02 + 3.5 * math.sqrt(0.95 * 0.05 / intervals) or found.covered > 0.95
-
-
-@BY_NAME
-def test_false_alarms_are_within_the_promise(case: Nights) -> None:
-    check(case, 5, 15)
-
-
-@pytest.mark.slow
-@BY_NAME
-@pytest.mark.parametrize("groups", GROUPS[1:])
-def test_false_alarms_are_within_the_promise_for_many_groups(case: Nights, groups: int) -> None:
-    check(case, groups, 60)
 
 
 @BY_NAME

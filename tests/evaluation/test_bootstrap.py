@@ -1,4 +1,4 @@
-"""Resampling against scipy; a simulation of how often differences are found by chance."""
+"""Intervals by resampling, against scipy."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import pytest
 from scipy import stats
 
 from scorer.evaluation.bootstrap import percentiles
-from scorer.evaluation.correlation import compare
 from scorer.evaluation.figures import collapse, confusion, intervals, macro_f1
-from tests.sweeps import sampled
 
 RNG = np.random.default_rng(11)
 
@@ -48,22 +46,3 @@ def test_percentiles_need_most_samples() -> None:
     assert percentiles(np.arange(1001.0)) == [25.0, 975.0]
     assert percentiles(np.array([1.0, np.nan])) is None
     assert percentiles(np.zeros(0)) is None
-
-
-@pytest.mark.parametrize(("draws", "most"), sampled([(60, 0.135), (500, 0.08)], 2))
-def test_equal_metrics_rarely_differ(draws: int, most: float) -> None:
-    """Two metrics with the same true correlation; rows of one input share much of their values."""
-    rng = np.random.default_rng(8)
-    found = 0
-    inputs = np.repeat(np.arange(40), 6)
-
-    def noise() -> np.ndarray:
-        return rng.normal(size=40)[inputs] + 0.5 * rng.normal(size=240)
-
-    for _ in range(draws):
-        human = noise()
-        first, second = (human + noise() for _ in range(2))
-        one = compare(first, second, human, inputs, ("pearson",))["pearson"]
-        assert one is not None
-        found += one["p"] < 0.05
-    assert found / draws <= most  # .05 and three standard errors

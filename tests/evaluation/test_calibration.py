@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from scorer.errors import UsageError
-from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted
+from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from tests.evaluation.scored import save, scored
 
@@ -50,6 +50,14 @@ def test_intervals_of_the_errors_as_scipy_draws_inputs() -> None:
     assert found["interval"]["brier"] == pytest.approx(brier, abs=0.005)
     assert found["interval"]["calibrated_error"][0] == 0.0
     assert set(calibration(confidence, right, owners, 0)["interval"].values()) == {None}
+
+
+def test_the_interval_of_an_error_by_chance_alone_begins_at_0() -> None:
+    rng = np.random.default_rng(5)
+    for confidence in rng.random((8, 400)) ** 0.5:
+        right = (rng.random(400) < confidence).astype(float)
+        low, high = error_interval(confidence, right, np.repeat(np.arange(100), 4), 300) or (1.0, 0.0)
+        assert low == 0.0 < high
 
 
 def test_the_bounds_0_and_1_are_in_a_bin() -> None:

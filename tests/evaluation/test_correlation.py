@@ -58,6 +58,13 @@ def test_inputs_are_drawn_and_not_rows() -> None:
         assert one["interval"][0] < one["value"] <= one["interval"][1]
     apart = Levels(np.arange(180), SYSTEMS, 100).pooled(METRIC, HUMAN)["interval"]
     assert apart != pytest.approx(once.pooled(METRIC, HUMAN)["interval"])
+    first, second = HUMAN + RNG.normal(size=180), HUMAN + RNG.normal(size=180)
+    one, two = (
+        compare(*(np.repeat(values, times) for values in (first, second, HUMAN, INPUTS)), ("spearman",))["spearman"]
+        for times in (1, 2)
+    )
+    assert one is not None and two is not None
+    assert (two["low"], two["high"], two["p"]) == pytest.approx((one["low"], one["high"], one["p"]))
 
 
 def test_few_systems_say_little() -> None:

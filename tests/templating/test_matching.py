@@ -34,15 +34,10 @@ def cut(subject: str, value: str, text: str) -> str:
         ("Augustus_Pugin", "Kingdom_of_France", "Pugin, Augustus likes France's Kingdom.", "<subject> likes <object>."),
         ("A.S._Roma", "Air_Base", "AS Roma's airbase.", "<subject>'s <object>."),
         ("Bean", '"1923-11-18"', "Bean was born on the 18th of November 1923.", "<subject> was born on <object>."),
-        ("Anaheim", "336265", "Anaheim has 336,265 people.", "<subject> has <object> people."),
-        ("Cakes", "4.8 g", "Cakes have 4.8g of fat.", "<subject> have <object> of fat."),
         ("Lake", "486.2 (square kilometres)", "Lake: 486.2 square kilometers.", "<subject>: <object>."),
         ("Lake", "486.2 (square kilometres)", "Lake: 486.2 km.", "<subject>: <object> km."),
         ("Bean", '"13017.0"(minutes)', "Bean: 13017,0 minutes.", "<subject>: <object>."),
-        ("Club", "Twenty_Ten", "Club: Twenty Ten.", "<subject>: <object>."),
-        ("Inn", '"Lambien"', 'The full name of Inn is "Lambien".', "The full name of <subject> is <object>."),
         ("Inn", "Lambien", 'Inn is " Lambien ", they say...', "<subject> is <object>, they say..."),
-        ("Inn", "D.C.", "Inn is in D.C.", "<subject> is in <object>."),
         ("(66391)_1999", "Moon", "(66391) 1999 orbits Moon.", "<subject> orbits <object>."),
         ("Inn", "yes", "Inn  welcomes\tchildren.", "<subject> welcomes children."),
         ("Aarhus", "Aarhus_Airport", "Aarhus Airport serves Aarhus.", "<object> serves <subject>."),
@@ -65,7 +60,6 @@ def test_found_however_they_are_written(subject: str, value: str, text: str, exp
         ("Monument_(İzmir)", "Turkey", "The Monument is in İzmir, Turkey.", "name_left"),
         ("Team", "US", "Team lets us play.", "no_object"),
         ("Team", "1.0", "Team has 10 points.", "no_object"),
-        ("Team", "12", "Team has 112 points.", "no_object"),
         ("Aarhus", "Aarhus_Airport", "Aarhus Airport.", "no_subject"),
         ("...", "Texas", "... is in Texas.", "no_subject"),
     ],
@@ -111,7 +105,6 @@ def keys(text: str) -> list[str]:
     "spellings",
     [
         ("Köln", "KÖLN", "koln", "Ko\u0308ln"),
-        ("Ağrı", "agri"),
         ("486.2 (square kilometres)", "486.2 Square Kilometers", "486.2 square kilometer"),
         ("1982.0", "1,982", "1982", "1982.00", "nineteen hundred and eighty-two"),
         ("50000", "50,000", "50.000e3", "fifty thousand", "50 thousand"),
@@ -130,9 +123,8 @@ def test_spellings_that_agree(spellings: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1923-11-18", "1923/11/18", "1923 11 18", "18/11/1923", "11/18/1923", "18.11.1923", "November 18, 1923",
-        "Nov 18th, 1923", "Nov. 18 1923", "18 November 1923", "the 18th of November 1923", "18th November, 1923",
-        "November 18,1923", "november the 18th 1923",
+        "1923-11-18", "1923/11/18", "18/11/1923", "11/18/1923", "18.11.1923", "November 18,1923", "Nov 18th, 1923",
+        "Nov. 18 1923", "18 November 1923", "the 18th of November 1923", "november the 18th 1923",
     ],
 )  # fmt: skip
 def test_spellings_of_a_date(text: str) -> None:
@@ -151,7 +143,6 @@ def test_spellings_of_a_date(text: str) -> None:
         ("one of two", ["one", "of", "#2"]),
         ("A.S. Roma's", ["a", "s", "roma", "s"]),
         ("4.8g", ["#4.8", "g"]),
-        ("1 0", ["#1", "#0"]),
         ("¿?!", []),
     ],
 )

@@ -54,19 +54,14 @@ def test_the_name() -> None:
     ("slot", "value", "text"),
     [
         ("priceRange", "less than £20", "has meals for less than 20 pounds"),
-        ("priceRange", "less than £20", "is cheap"),
         ("priceRange", "£20-25", "costs £ 20 - 25"),
         ("priceRange", "high", "has a high price range"),
         ("customer rating", "1 out of 5", "is rated one out of five"),
-        ("customer rating", "high", "is highly rated by its customers"),
-        ("customer rating", "low", "has a low customer rating"),
         ("customer rating", "average", "received average customer reviews"),
         ("familyFriendly", "yes", "is kid-friendly"),
         ("familyFriendly", "no", "is not family friendly"),
-        ("familyFriendly", "no", "has no children friendly menu"),
         ("area", "city centre", "is in the centre of the city"),
         ("eatType", "coffee shop", "is a coffee house"),
-        ("food", "English", "serves British dishes"),
     ],
 )
 def test_ways_to_say_a_value(slot: str, value: str, text: str) -> None:
@@ -77,9 +72,7 @@ def test_ways_to_say_a_value(slot: str, value: str, text: str) -> None:
     ("slot", "value", "text"),
     [
         ("priceRange", "cheap", "has meals for less than £20"),  # more than was given
-        ("priceRange", "high", "has moderate prices"),
         ("customer rating", "low", "has a rating of 5 out of 5"),
-        ("familyFriendly", "yes", "is not child friendly"),
         ("familyFriendly", "no", "is child friendly"),
     ],
 )
