@@ -9,13 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import Any
-
-LIMIT_S = 120.0
-"""How long a test waits for what must happen; it only ends a test that fails."""
 
 _SITE = """
 import os, signal
@@ -44,10 +38,8 @@ if "TEST_PAUSE_ANSWERING" in os.environ:
 """
 
 
-def launch_pausing(
-    arguments: list[Any], base: Path, at: str = "/_receipts/", times: int = 1, *, answering: bool = False
-) -> subprocess.Popen[str]:
-    """Start ``scorer`` and wait until it stands.
+def pausing(base: Path, at: str = "/_receipts/", times: int = 1, *, answering: bool = False) -> dict[str, str]:
+    """The environment of a run that stops itself.
 
     Args:
         base: a folder for what makes it stop.
@@ -57,47 +49,19 @@ def launch_pausing(
     site = base / "pausing"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(_SITE)
-    environment = {**os.environ, "PYTHONPATH": str(site), "TEST_PAUSE_AT": f"{at}:{times}"}
-    if answering:
-        environment["TEST_PAUSE_ANSWERING"] = "1"
-    command = [sys.executable, "-m", "scorer", *map(str, arguments)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment)
-    wait_stopped(process)
-    return process
+    asked = {"PYTHONPATH": str(site), "TEST_PAUSE_AT": f"{at}:{times}"}
+    return asked | ({"TEST_PAUSE_ANSWERING": "1"} if answering else {})
 
 
 def wait_stopped(process: subprocess.Popen[str]) -> None:
-    """Wait until a process has stopped itself.
-
-    Raises:
-        AssertionError: it ended instead, or still runs; it is killed then.
-    """
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG)
-        if found is not None and found.si_code == os.CLD_STOPPED:
-            os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # so that the next stop is news again
-            return
-        if found is not None:
-            break
-        time.sleep(0.01)
-    process.kill()
-    raise AssertionError(f"the run did not come to where it stops: {process.communicate()}")
+    """Wait until a process has stopped itself, and not ended."""
+    found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert found is not None and found.si_code == os.CLD_STOPPED, process.communicate()
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # so that the next stop is news again
 
 
-def go_on(process: subprocess.Popen[str], *numbers: int) -> None:
-    """Send signals to a process that stands, and let it go on with them."""
-    for number in numbers:
-        process.send_signal(number)
+def go_on(process: subprocess.Popen[str], number: int) -> None:
+    """Wait until a process stands, and let it go on with a signal."""
+    wait_stopped(process)
+    process.send_signal(number)
     process.send_signal(signal.SIGCONT)
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end of a process: exit code, standard error."""
-    try:
-        _, said = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise
-    return process.returncode, said

@@ -31,7 +31,7 @@ NONE: Mapping[Any, Any] = {}
 LIMIT_S = 300.0
 """How long a run of a few rows may take; it only ends a test that fails."""
 CRASHED = 97
-"""The exit code of a run that ended itself at a step of the protocol; see :func:`crash`."""
+"""The exit code of a run that ended itself at a step of the protocol; see :meth:`Trial.crash`."""
 
 
 def rows(n: int, start: int = 0) -> pa.Table:
@@ -81,7 +81,10 @@ class Trial:
         return launch(self.data, self.out, self.bundle, *more, **options)
 
     def crash(self, point: str, *more: Any) -> None:
-        crash(self.data, self.out, self.bundle, point, *more)
+        """Run up to a step of the protocol, which the exit code proves was reached."""
+        finish(self.launch(*more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
+        if isinstance(self.out, Path):
+            assert_nothing_half(self.out)
 
     def run(self, *more: Any, code: int = 0) -> str:
         return run(self.data, self.out, self.bundle, *more, code=code)
@@ -149,13 +152,6 @@ def execute(command: list[str], code: int = 0, **options: Any) -> str:
     return finish(
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **options), code
     )
-
-
-def crash(data: Path, out: Any, bundle: Path, point: str, *more: Any) -> None:
-    """Run up to a step of the protocol, which the exit code proves was reached."""
-    finish(launch(data, out, bundle, *more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
-    if isinstance(out, Path):
-        assert_nothing_half(out)
 
 
 def scorer(*arguments: Any, code: int = 0) -> Any:

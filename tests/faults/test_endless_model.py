@@ -22,8 +22,7 @@ from tests.faults import harness
 from tests.faults.harness import Trial
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.inference.wrapping import Wrapped, wrap_sessions
-from tests.pausing import LIMIT_S
-from tests.processes import wait_until
+from tests.processes import LIMIT_S, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.storage import lease
-from scorer.storage.lock_files import Line
 from tests.faults import harness
-from tests.faults.harness import Trial, assert_nothing_half
-from tests.pausing import ended, go_on, launch_pausing, wait_stopped
+from tests.faults.harness import Trial, assert_nothing_half, finish
+from tests.pausing import go_on, pausing
+from tests.processes import wait_until
 
 FRESH = [
     f"{step}.{moment}"
@@ -64,14 +64,9 @@ def test_a_crash_at_each_step_after_inputs_changed(trial: Trial) -> None:
 
 def kill_at_random(trial: Trial, rng: random.Random, longest: float) -> int:
     """Kill a run some time after it took hold of the folder; returns its exit code."""
-    process = trial.launch()
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        lock = trial.out / lease.LOCK
-        line = Line.parse(lock.read_bytes()) if lock.exists() else None
-        if line is not None and line.pid == process.pid:
-            break
-        time.sleep(0.002)
+    process, lock = trial.launch(), trial.out / lease.LOCK
+    held = f'"pid":{process.pid},'
+    wait_until(lambda: process.poll() is not None or (lock.exists() and held in lock.read_text()), "it holds no folder")
     time.sleep(rng.uniform(0, longest))
     process.kill()
     process.communicate()
@@ -108,14 +103,10 @@ def test_kill_9_at_random_times(trial: Trial, times: int) -> None:
 )
 def test_sigterm_once_and_twice(trial: Trial, at: str, done: int, times: int) -> None:
     """What is under way is given up, but for shards that are being published. A second signal is not even answered."""
-    process = launch_pausing(trial.command()[3:], trial.base, at, max(done, 1), answering=times == 2)
-    go_on(process, signal.SIGTERM)
-    if times == 2:
-        wait_stopped(process)
+    process = trial.launch(env=pausing(trial.base, at, max(done, 1), answering=times == 2))
+    for _ in range(times):
         go_on(process, signal.SIGTERM)
-    code, said = ended(process)
-    assert code == (143 if times == 1 else -signal.SIGTERM), said
-    assert "Traceback" not in said
+    said = finish(process, 143 if times == 1 else -signal.SIGTERM)
     assert ("terminated; the same command resumes" in said) == (times == 1)
     assert_nothing_half(trial.out)
     assert not trial.succeeded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.inference import exact
-from tests.bundles import RESTAURANTS, SAMPLE, digest, edit_manifest, needs_vnni
+from tests.bundles import RESTAURANTS, SAMPLE, needs_vnni
 from tests.conftest import ROOT
 from tests.run.calls import run, scorer
 
 ROWS = 6
 
 
-def scored(data: Path, out: Path, bundle: Path | str, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
-    summary = run(data, out, Path(bundle), "--device", "cpu", *more)
+def scored(data: Path, out: Path, *more: Any) -> tuple[pa.Table, dict[str, Any]]:
+    summary = run(data, out, RESTAURANTS, "--device", "cpu", *more)
     return pa.concat_tables(map(pq.read_table, sorted(out.glob("*.parquet")))), summary
-
-
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded bundle with a tenth of its probes, since all of them are tried on each first use of a variant."""
-    made = Path(shutil.copytree(RESTAURANTS, tmp_path_factory.mktemp("exact") / "bundle"))
-    probes = pq.read_table(made / "probes.parquet")
-    pq.write_table(probes.take(list(range(0, len(probes), 10))), made / "probes.parquet")
-    files = json.loads((made / "bundle.json").read_text())["files"]
-    edit_manifest(made, files={**files, "probes.parquet": digest(made / "probes.parquet")})
-    return made
 
 
 @pytest.fixture
@@ -50,11 +38,11 @@ def data(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @needs_vnni
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
-    data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
-    table, summary = scored(data, out, bundle, "--exact")
+    table, summary = scored(data, out, "--exact")
     assert "exact:yes" in summary["signature"]
     plan = json.loads((out / "_plan.json").read_text())
     bound = plan["budgets"]["exact"]
@@ -62,9 +50,9 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     assert 0 < summary["checks"]["recomputed"] < summary["checks"]["unique"]
     # A shard that comes later is scored under the same bound, though its pairs were not among the measured ones.
     pq.write_table(pq.read_table(SAMPLE).slice(0, 5), data / "2.parquet")
-    _, again = scored(data, out, bundle, "--exact")
+    _, again = scored(data, out, "--exact")
     assert again["shards"] == {"done": 3, "skipped": 2, "failed": 0} and again["exact"] == bound
-    expected, plain = scored(data, tmp_path / "fp32", bundle, "--precision", "fp32")
+    expected, plain = scored(data, tmp_path / "fp32", "--precision", "fp32")
     assert plain["exact"] is None and plain["checks"]["recomputed"] == 0 and "exact:no" in plain["signature"]
     assert table["fine"].to_pylist() == expected["fine"].to_pylist()[: len(table)]
     found = json.loads(scorer("explain", out, "--row", "0.parquet:3", "--json").stdout)
@@ -73,9 +61,9 @@ def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
 
 @pytest.mark.slow
 @needs_vnni
-def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path, bundle: Path) -> None:
-    _, both = scored(data, tmp_path / "out", bundle, "--exact")
-    _, one = scored(data, tmp_path / "out", bundle, "--exact", "--checks", "hallucination", "--rescore")
+def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path) -> None:
+    _, both = scored(data, tmp_path / "out", "--exact")
+    _, one = scored(data, tmp_path / "out", "--exact", "--checks", "hallucination", "--rescore")
     assert one["exact"]["pairs"] == one["checks"]["unique"] < both["exact"]["pairs"]
 
 
@@ -99,8 +87,8 @@ def test_labels_equal_those_of_fp32_on_every_eighth_row_of_e2e(shared_data: Path
     source = tmp_path / "e2e.parquet"
     whole = pq.read_table(shared_data / "e2e_all.parquet")
     pq.write_table(whole.take(list(range(0, len(whole), 8))), source)
-    table, summary = scored(source, tmp_path / "exact", str(RESTAURANTS), "--precision", "int8", "--exact")
-    expected, _ = scored(source, tmp_path / "fp32", str(RESTAURANTS), "--precision", "fp32")
+    table, summary = scored(source, tmp_path / "exact", "--precision", "int8", "--exact")
+    expected, _ = scored(source, tmp_path / "fp32", "--precision", "fp32")
     assert summary["exact"]["pairs"] >= 4096
     for column in ("fine", "rough", "omitted"):
         assert table[column].to_pylist() == expected[column].to_pylist()

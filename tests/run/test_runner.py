@@ -11,7 +11,8 @@ from pyarrow.csv import write_csv
 
 from scorer.metric.columns import OUTPUT
 from tests.bundles import edit_manifest
-from tests.pausing import ended, go_on, launch_pausing
+from tests.faults.harness import finish, launch
+from tests.pausing import go_on, pausing
 from tests.run.calls import bytes_of, command, rows, run, scorer
 from tests.storage.backends import files
 
@@ -96,11 +97,9 @@ def test_an_interrupted_run_is_resumed_by_the_same_command(
     data: Path, tmp_path: Path, bundle: Path, number: int, code: int
 ) -> None:
     out, whole = tmp_path / "out", tmp_path / "whole"
-    process = launch_pausing(command(data, out, bundle), tmp_path, times=2)
+    process = launch(data, out, bundle, env=pausing(tmp_path, times=2))
     go_on(process, number)
-    found, said = ended(process)
-    assert found == code, said
-    assert "Traceback" not in said
+    finish(process, code)
     assert not (out / "_SUCCESS").exists()
     done = len(list(out.glob("_receipts/**/*.json")))
     assert done >= 2 and run(data, out, bundle)["shards"]["skipped"] == done
