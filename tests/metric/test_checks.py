@@ -61,14 +61,6 @@ def test_a_selection_limits_both_sides() -> None:
     ]
 
 
-def test_rows_without_text_or_facts_ask_nothing() -> None:
-    rows = from_pairs([([A], None), ([], "t"), ([A], " \n\u3000"), ([("X", "", "a")], "t")])
-    checks = build_checks(rows, Templates(), Options())
-    assert len(checks) == 0
-    assert checks.blank.tolist() == [False, False, True, False]
-    assert rows.errors == {0: "null_text", 1: "no_triples", 3: "malformed_triples"}
-
-
 def test_a_missing_template_can_be_refused() -> None:
     rows = from_pairs([([A, B], "t")])
     with pytest.raises(TemplateError, match="'q'"):

@@ -48,13 +48,6 @@ def judged(rows: Rows, checks: Checks, status: npt.NDArray[np.int8] | None = Non
 DOCUMENT = " ".join(f"Sentence {i} of the document has {i} things." for i in range(30))
 
 
-def test_chunks_leave_room_for_the_longest_sentence() -> None:
-    checks = ask(from_document_pairs([(DOCUMENT, "Short. " + "word " * 20 + "end.")]))
-    lengths = count(checks.texts)
-    assert (lengths[checks.premise] + lengths[checks.hypothesis] <= LIMIT).all()
-    assert lengths[checks.premise].max() > LIMIT - 21 - 8, "whole sentences, as many as fit"
-
-
 def test_a_sentence_passes_with_any_chunk() -> None:
     """The best one may fail where two other classes share the rest; no label hangs on which of two is a bit better."""
     rows = from_document_pairs([("Word word word. " * 40, "One.")])
@@ -66,19 +59,6 @@ def test_a_sentence_passes_with_any_chunk() -> None:
     probabilities[1] = [0.5, 0.1, 0.4]
     verdicts = decide(rows, checks, probabilities, np.full(len(checks), SCORED, np.int8), omission_side=False)
     assert verdicts.fine.tolist() == [2]
-
-
-def test_passages_are_one_document() -> None:
-    passages = ["First passage.", None, " ", "Second passage.\n"]
-    rows = from_document_pairs([(passages, "First."), ("First passage.\n\n \n\nSecond passage.\n", "First.")])
-    checks = ask(rows)
-    assert [checks.texts[p] for p in checks.premise] == ["First passage. Second passage."] * 2
-    (first, second) = judged(rows, checks)
-    assert first["sentences"] == second["sentences"]
-    joined = "\n\n".join(passage for passage in passages if passage is not None)
-    (sentence,) = first["sentences"]
-    chunk = joined[sentence["chunk_start"] : sentence["chunk_end"]]
-    assert chunk.split() == ["First", "passage.", "Second", "passage."]
 
 
 def test_rows_without_a_document_or_a_text() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric import factspotter
-from scorer.metric.checks import OMISSION, Options, build_checks
+from scorer.metric.checks import Options, build_checks
 from scorer.metric.rows import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.metric.triples import Triple
@@ -47,18 +47,6 @@ def test_texts_in_the_words_of_the_classifier(text: str, expected: str) -> None:
 
 
 A, B = ("Blue_Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")
-
-
-def test_one_question_for_each_triple_and_none_about_the_text() -> None:
-    rows = from_pairs([([A, B, A], "Blue Spice is a pub."), ([B], "blue spice is a pub")])
-    checks = build_checks(rows, Templates(), SPOTTING)
-    assert set(checks.kind.tolist()) == {OMISSION}
-    asked = [(checks.texts[h], checks.texts[p]) for p, h in zip(checks.premise, checks.hypothesis, strict=True)]
-    pub = "predicate: eat type, subject: blue spice, object: pub, sentence:"
-    area = "predicate: area, subject: blue spice, object: riverside, sentence:"
-    assert asked == [(fact, "blue spice is a pub") for fact in (pub, area, pub, area)]
-    assert len(set(checks.premise.tolist())) == 1, "equal texts are asked about once"
-    assert not checks.backoff.any()
 
 
 def test_blank_texts_and_rows_whose_facts_are_all_optional() -> None:

@@ -53,12 +53,8 @@ def chosen(*sentences: str, row: list[Triple] | None = None) -> list[list[int]]:
         ("LeBron James had a good night.", [0, 1, 2, 3]),
         ("LeBron James and Jones had a good night.", [0, 1, 2, 3, 6, 7]),
         ("Cleveland Cavaliers beat them.", [8, 1]),
-        ("Irving added seven rebounds.", [5, 4, 2]),
-        ("Cleveland won.", [8, 1]),
         # An object that is part of its subject does not count, or "LeBron" would be the most telling of all facts.
         ("LeBron had 27.", [3, 0, 1, 2, 7]),
-        ("LeBron had 7 assists.", [2, 0, 1, 3, 5]),
-        ("He also grabbed 7 rebounds.", [2, 5]),
         ("What a night!", []),
     ],
 )

@@ -82,7 +82,6 @@ def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
     ("data", "says"),
     [
         ([], "top level"),
-        ({"p": 3}, "'p'"),
         ({"p": []}, "'p'"),
         ({"p": " "}, "'p'"),
         ({"p": {"yes": None}}, "'yes'"),
@@ -106,10 +105,7 @@ def test_what_a_file_may_not_hold(data: object, says: str) -> None:
     [
         ('{"p": "<subject> <object>", "q": "<subject> <object>", "p": "<subject> <object>"}', "p"),
         ('{"p": {"yes": "<subject>", "no": "<subject>", "yes": "<subject>"}}', "yes"),
-        ('{"p": "<subject> <object>", "\\u0070": "<subject> <object>"}', "p"),
-        ('{"p": "<subject> <object>", "$aliases": {"a": "p", "a": "p"}}', "a"),
         ('{"p": ["<subject> <object>", {"deep": 1, "deep": 2}]}', "deep"),
-        ('{"$version": 1, "$version": 1}', "$version"),
     ],
 )
 def test_a_key_that_stands_twice_is_refused(text: str, key: str, tmp_path: Path) -> None:

@@ -10,21 +10,17 @@ from scorer.metric.triples import Triple
     ("text", "words", "numbers"),
     [
         ("LeBron James scored 24 points.", {"lebron", "james", "scored", "points"}, {"24"}),
-        ("the 24-point, Bean's", {"point", "bean"}, {"24"}),
-        ("Alan_Bean BEAN", {"alan", "bean"}, set()),
+        ("the 24-point, Alan_Bean's", {"point", "alan", "bean"}, {"24"}),
         ("Škoda Auto, Nürburgring", {"skoda", "auto", "nurburgring"}, set()),
         ("Straße STRASSE", {"strasse"}, set()),
         ("It was one of the best.", {"best"}, {"1"}),
         ("twenty-five, thirty two and forty", set(), {"25", "32", "40"}),
         ("twenty twenty zero", set(), {"20", "0"}),
-        ("nineteen rebounds", {"rebounds"}, {"19"}),
         ("1,200 1200 1200.0 01200", set(), {"1200"}),
-        ("45.50 45.5", set(), {"45.5"}),
         ("1,20 and 12,3456", set(), {"1", "20", "12", "3456"}),
         ("£20-25", set(), {"20", "25"}),
         ("ﬁfteen ①", set(), {"15", "1"}),
         ("東京 is big", {"東京", "big"}, set()),
-        ("... -- !", set(), set()),
     ],
 )
 def test_words_and_numbers(text: str, words: set[str], numbers: set[str]) -> None:

@@ -27,7 +27,9 @@ DOCUMENT = " ".join(f"In {1900 + i} it was so. {SENTENCES[i % 5]}" for i in rang
 def table() -> pa.Table:
     """Documents and lists of passages, long and short, with texts of one to four sentences; some say nothing."""
     texts: list[str | None] = [" ".join(SENTENCES[i % 5 :][: 1 + i % 4]) for i in range(24)]
-    documents: list[list[str] | None] = [[DOCUMENT[: 40 + 90 * i], *SENTENCES[i % 5 :]] for i in range(24)]
+    documents: list[list[str | None] | None] = [
+        [DOCUMENT[: 40 + 90 * i], None, " ", *SENTENCES[i % 5 :]] for i in range(24)
+    ]
     texts[5:7], documents[7] = [None, " "], None
     return pa.table({"text": texts, "document": documents})
 
@@ -53,7 +55,7 @@ def test_rows_are_what_the_pairs_say(
         for row in found.to_pylist():
             if row["error"] or row["note"]:
                 continue
-            document, text = SEPARATOR.join(row["document"]), row["text"]
+            document, text = SEPARATOR.join(filter(None, row["document"])), row["text"]
             spans = splitter.split(text)
             assert [(s["start"], s["end"]) for s in row["sentences"]] == spans
             sentences = [text[a:b] for a, b in spans]

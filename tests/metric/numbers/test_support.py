@@ -15,7 +15,6 @@ def left(text: str, *triples: Triple) -> list[str]:
 
 
 SAME = [
-    ("It has 12,450 seats.", "12450"),
     ("It has 12450 seats.", "12,450"),
     ("It has 12\xa0450 seats.", "12450"),
     ("It has 1.234.567 visitors.", "1234567"),
@@ -33,19 +32,14 @@ SAME = [
     ("It opens at 2:30 pm.", "14:30"),
     ("It opens at 2 p.m.", "2024-01-04 14:00:00"),
     ("A 512-gigabyte disk.", "512 GB"),
-    ("A 512GB disk.", "512 gigabytes"),
-    ("It has twelve rooms.", "12"),
     ("It has two hundred and six rooms.", "206"),
     ("It has twenty-five rooms.", "25"),
-    ("It weighs 11 lb.", "5 kg"),
     ("It weighs 11.02 pounds.", "5 kg"),
     ("It is 20 mm long.", "2 cm"),
-    ("It is 2.5 km long.", "2500 m"),
     ("It is −5 °C.", "-5 °C"),
     ("It is minus five degrees.", "-5"),
     ("It is 5 degrees below zero.", "-5 °C"),
     ("It is 41 °F.", "5 °C"),
-    ("It is 5 degrees.", "5 °C"),
     ("It has 1.2 million inhabitants.", "1,234,567"),
     ("It costs $3k.", "3000"),
     ("It costs 5 US dollars.", "$5"),
@@ -59,19 +53,14 @@ SAME = [
     ("It was built in 1950 in Paris.", "1950"),
 ]
 OTHER = [
-    ("It has 12,451 seats.", "12450", ["12,451"]),
     ("It is 5 °C.", "-5 °C", ["5 °C"]),
-    ("It is 20 cm long.", "20 mm", ["20 cm"]),
     ("It is 2 cm long.", "18 mm", ["2 cm"]),
-    ("It weighs 12 lb.", "5 kg", ["12 lb"]),
-    ("It costs $5.", "€5", ["$5"]),
     ("It costs 5 US dollars.", "€5", ["5 US dollars"]),
     ("He was born on March 8, 1954.", "1954-03-07", ["March 8, 1954"]),
     ("He was born on March 7.", "1954", ["March 7"]),
     ("It opens at 2:30 am.", "14:30", ["2:30 am"]),
     ("It has 13 rooms, 13 doors and 14 roofs.", "12", ["13", "14"]),
     ("It has 1.3 million inhabitants.", "1,234,567", ["1.3 million"]),
-    ("A 256-gigabyte disk.", "512 GB", ["256-gigabyte"]),
     ("He has seven children.", "1954-03-07", ["seven"]),
     ("It is 50 %.", "50 kg", ["50 %"]),
 ]
@@ -97,11 +86,8 @@ def test_the_unit_at_the_end_of_a_predicate_is_that_of_its_number() -> None:
 
 ROUNDED = [
     ("a rate of 0.38", "0.3817", True),
-    ("a rate of 79.7 years", "79.5931", False),
     ("1,240 people", "1,239.6", True),
-    ("about 80 people", "79.59", True),
     ("80 people", "79.59", False),
-    ("80 kg", "79.59 kg", True),
     ("about 1,200 people", "1,173", True),
     ("about 1,300 people", "1,173", False),
     ("around 5 °C", "5.2 °C", True),
