@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,11 +73,9 @@ def test_files_must_have_one_signature() -> None:
     assert signatures.signature.line == "prec:fp32|metric:1"
     with pytest.raises(UsageError, match=r"a and c were scored differently \(prec: fp32 → int8\); evaluate them apart"):
         signatures.add("c", Signature("prec:int8|metric:1"))
-    with pytest.raises(UsageError, match="one of them carries no signature"):
-        signatures.add_footer("d", None)
     strict = OneSignature("run again", OutputError)
-    strict.add("a", Signature(""))
-    with pytest.raises(OutputError, match="a and b"):
+    strict.add_footer("a", None)
+    with pytest.raises(OutputError, match=r"a and b.*one of them carries no signature"):
         strict.add("b", Signature("prec:int8"))
 
 
@@ -91,9 +88,7 @@ def test_a_list_is_no_group() -> None:
     ("column", "codes", "values"),
     [
         (pa.array([10, 9, None, 10]), [1, 0, 2, 1], [9, 10, None]),
-        (pa.array(["b", "a", "b"]), [1, 0, 1], ["a", "b"]),
         (pa.array([date(2026, 2, 1), None, date(2025, 11, 3)]), [1, 2, 0], ["2025-11-03", "2026-02-01", None]),
-        (pa.array([Decimal("10.5"), Decimal("9.5")]), [1, 0], ["9.5", "10.5"]),
         (pa.array([b"b", b"a\xff"]), [1, 0], ["a\ufffd", "b"]),
         (pa.array([1.0, float("nan"), None, float("-inf")]), [1, 2, 2, 0], ["-inf", 1.0, None]),
         (pa.array([True, None, False]), [1, 2, 0], [False, True, None]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scorer.errors import DamagedFileError
 from scorer.inference.facts import DeviceFacts, KeptBudget
 from scorer.inference.manifest import EncoderManifest, Manifest
 from scorer.scoring.plan import Plan
@@ -57,13 +55,3 @@ def test_what_is_stored_survives_encoding(stored: Any) -> None:
 )
 def test_a_file_of_each_kind_is_read_and_written_again(path: Path, kind: Any) -> None:
     assert written(read(path.read_bytes(), kind)) + b"\n" == path.read_bytes()
-
-
-def test_a_damaged_field_of_a_plan_is_named_and_a_run_does_without(tmp_path: Path) -> None:
-    plan = json.loads((FIXTURES / "plan.json").read_bytes())
-    damaged = plan | {"inputs": {"a": {"uri": "u", "identity": {"size": 1, "etag": "x"}}}}
-    (tmp_path / "_plan.json").write_text(json.dumps(damaged))
-    with pytest.raises(DamagedFileError, match=r"_plan\.json is damaged: .*`etag`.*; run `scorer run` again"):
-        Plan.load(tmp_path)
-    said: list[str] = []
-    assert Plan.usable(tmp_path, said.append) is None and "_plan.json is damaged" in said[0]
