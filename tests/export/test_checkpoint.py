@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import RobertaForSequenceClassification
 
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import edit_json, opened
@@ -20,8 +19,6 @@ from tests.export.checkpoints import edit_json, opened
         ({"architectures": ["GPT2ForSequenceClassification"], "model_type": "gpt2"}, "supports RobertaForSequence"),
         ({"model_type": "bert"}, "nothing else"),
         ({"architectures": ["RobertaModel"]}, "an encoder without a head"),
-        ({"architectures": None}, "architectures is None"),
-        ({"hidden_act": "gelu_new"}, "hidden_act is 'gelu_new'"),
         ({"quantization_config": {"bits": 4}}, "quantization_config"),
         ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
         ({"num_attention_heads": 5}, "cannot be shared by 5 heads"),
@@ -34,16 +31,6 @@ def test_configs_that_are_refused(copy: Path, changes: dict[str, Any], message: 
     edit_json(copy / "config.json", **changes)
     with pytest.raises(CheckpointError, match=message):
         opened(copy)
-
-
-def test_the_model_is_the_one_transformers_loads(checkpoint: Path) -> None:
-    found = opened(checkpoint)
-    reference = RobertaForSequenceClassification.from_pretrained(checkpoint).eval()
-    assert found.architecture["parameters"] == reference.num_parameters()
-    assert (found.architecture["layers"], found.max_length, found.name) == (2, 128, "tiny-nli")
-    ids = torch.tensor([found.tokenizer.encode("Blue Spice is a pub.", "It is a pub.")])
-    with torch.inference_mode():
-        torch.testing.assert_close(found.load()(input_ids=ids).logits, reference(input_ids=ids).logits)
 
 
 def rewrite(folder: Path, change: Any) -> None:

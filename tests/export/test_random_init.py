@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from export import export_bundle
-
 
 @pytest.mark.slow
 def test_a_full_size_bundle_stays_within_memory(tmp_path: Path) -> None:
@@ -35,13 +33,3 @@ def test_a_full_size_bundle_stays_within_memory(tmp_path: Path) -> None:
         "Attention": 23, "MultiHeadAttention": 1, "LayerNormalization": 49, "BiasGelu": 24
     }  # fmt: skip
     assert all(v["parity"] is None or v["parity"]["label_agreement"] >= 0.99 for v in manifest["variants"].values())
-
-
-@pytest.mark.slow
-def test_deberta_of_a_usual_size_exports(tmp_path: Path) -> None:
-    """Its graph is the least fused one."""
-    out = export_bundle("deberta-v3-small", tmp_path / "out", random_init=True, log=lambda _: None)
-    variants = json.loads((out / "bundle.json").read_text())["variants"]
-    assert {"fp32", "fp16", "int8"} <= set(variants)
-    assert all(v["parity"] is None or v["parity"]["label_agreement"] >= 0.99 for v in variants.values())
-    assert variants["fp32"]["parity"]["label_agreement"] == 1

@@ -26,14 +26,6 @@ def read(folder: Path, **form: bool) -> PairTokenizer:
     return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1}, **form)[0]
 
 
-def test_the_layout_is_that_of_roberta(checkpoint: Path) -> None:
-    tokenizer = read(checkpoint)
-    assert tokenizer.layout == PairLayout((0,), (2, 2), (2,), 1)
-    theirs = RobertaTokenizerFast.from_pretrained(checkpoint)("Blue Spice is a pub.", " It is.")["input_ids"]
-    assert tokenizer.encode("Blue Spice is a pub.", " It is.") == theirs
-    assert tokenizer.length("Blue Spice is a pub.", " It is.") == len(theirs)
-
-
 def test_special_tokens_in_a_text_are_characters(checkpoint: Path) -> None:
     ids = read(checkpoint).encode("</s><mask>", "<s>")
     assert ids.count(2) == 3 and ids.count(0) == 1
