@@ -3,6 +3,7 @@ all."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -142,3 +143,14 @@ def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> N
         with pytest.raises(OutputError, match="committed or abandoned"):
             attempt()
     assert tree(tmp_path) == []
+
+
+def test_a_failing_fsync_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail = Mock(side_effect=OSError(errno.EIO, "Input/output error"))
+    write(tmp_path / "a.parquet", rows_table(3))
+    before = contents(tmp_path)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match=r"cannot write .*a.parquet: Input/output error"):
+        write(tmp_path / "a.parquet", rows_table(9))
+    assert fail.call_count == 1  # after a failed fsync a second one may lie
+    assert contents(tmp_path) == before

@@ -164,7 +164,6 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
     (tree / "other/link.parquet").symlink_to(tree / "in/a.parquet")
     for given, out in (
         ("in", "in"),
-        ("in", "in/../in/2026/scored"),
         ("in", "link/scored"),
         ("in/2026", "in"),
         ("in/*.parquet", "in"),
@@ -179,7 +178,6 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
             check_apart([f"{tree}/odd", below(tree, given)], tree / out)
     for given, out in (
         ("in", "in2"),
-        ("in", "other/scored"),
         ("in/a.parquet", "in/scored"),
         ("in/*.parquet", "in/scored"),
         ("in/2026/*/c.parquet", "in/scored/deep"),

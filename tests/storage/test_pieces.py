@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage.pieces import cut_pieces, piece_name, shard_of
+from scorer.storage.pieces import cut_pieces
 from scorer.storage.reading import reader as readers
 from scorer.storage.reading.source import Source
 
@@ -19,7 +19,6 @@ from scorer.storage.reading.source import Source
     ("groups", "most", "rows"),
     [
         ([10, 10, 10, 10], 20, [20, 20]),
-        ([10, 10, 10, 10], 30, [30, 10]),
         ([10, 10, 10, 10], 40, []),  # one piece is no division
         ([10, 10, 10, 10], 1, [10, 10, 10, 10]),  # a row group is never divided
         ([50, 5, 5, 50], 20, [50, 10, 50]),
@@ -32,12 +31,6 @@ def test_row_groups_are_put_together_up_to_the_limit(groups: list[int], most: in
     found = cut_pieces(groups, most)
     assert [piece.rows for piece in found] == rows
     assert [piece.first for piece in found] == [sum(rows[:i]) for i in range(len(rows))]
-
-
-def test_the_names_of_pieces_sort_as_their_rows() -> None:
-    names = [piece_name("deep/a.parquet", number) for number in (0, 9, 10, 99_999)]
-    assert names == sorted(names) and names[0] == "deep/a.parquet/part-00000.parquet"
-    assert {shard_of(name) for name in names} == {"deep/a.parquet"}
 
 
 def test_the_pieces_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

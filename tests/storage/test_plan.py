@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from scorer.storage.finished import planned_inputs
 from scorer.storage.objects.uri import Location
 from scorer.storage.store import ABSENT, ANY
 from tests.plans import made_plan
-from tests.processes import LIMIT_S, start, wait_gone
+from tests.processes import start, wait_gone
 from tests.storage.backends import files, put
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table, write
@@ -60,14 +58,6 @@ def test_a_write_says_what_it_expects_to_replace(target: Location) -> None:
         assert seen is not None and seen.size == 3 and list(store.list("deep")) == ["deep/a.json"]
         store.delete(["deep/a.json", "none"])
         assert store.read("deep/a.json") is None and store.look("deep/a.json") is None and not store.list("deep")
-
-
-def test_what_is_not_ours_is_refused(target: Location) -> None:
-    put(target, "notes.txt", b"")
-    for attempt in (inspect_output, RunOutput.open):
-        with pytest.raises(OutputError, match=r"is not an output .*holds 'notes\.txt'.*choose a new or empty"):
-            attempt(target)
-    assert list(files(target)) == ["notes.txt"]
 
 
 def test_what_cannot_be_an_output_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,20 +103,6 @@ def test_a_holder_that_is_killed_leaves_neither_its_lease_nor_a_reader(tmp_path:
         with RunOutput.open(out):
             pass
         wait_gone(child)
-
-
-def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
-    together = threading.Barrier(4, timeout=LIMIT_S)
-
-    def attempt(_: int) -> RunOutput | None:
-        together.wait()
-        with suppress(OutputError):
-            return RunOutput.open(tmp_path / "out", create=True)
-        return None
-
-    with ThreadPoolExecutor(4) as racers:
-        (held,) = filter(None, racers.map(attempt, range(4)))
-    held.close()
 
 
 def test_outputs_whose_input_is_gone_are_removed(target: Location) -> None:

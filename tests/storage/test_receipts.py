@@ -78,9 +78,7 @@ def test_every_damage_to_the_output_is_noticed(target: Location, receipt: Receip
         assert agrees(target) is None, "a link"
 
 
-def test_a_receipt_that_says_otherwise_than_its_name_output_or_digest_is_not_believed(
-    target: Location, receipt: Receipt
-) -> None:
+def test_a_receipt_of_another_name_output_or_digest_is_not_believed(target: Location, receipt: Receipt) -> None:
     whole = files(target)[RECEIPT]
     content = msgspec.to_builtins(receipt)
     for change in ({"rows": 99}, {"bytes": 1}, {"sha256": "00"}, {"rows": None}):

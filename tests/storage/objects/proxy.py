@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -25,7 +25,8 @@ class Proxy:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    """Of HTTP/1.0: a connection ends with its answer, or without one."""
+
     server: Any
 
     def log_message(self, *arguments: Any) -> None:
@@ -41,36 +42,20 @@ class _Handler(BaseHTTPRequestHandler):
         with proxy.guard:
             action = proxy.rule(self.command, self.path)
         if action in ("503", "403", "409"):
-            self._answer(int(action), [], b"")
+            self.send_response_only(int(action))
+            self.end_headers()
+        if action not in ("pass", "lose"):
             return
-        if action == "gone":
-            self.close_connection = True
-            return
-        connection = http.client.HTTPConnection("127.0.0.1", proxy.target, timeout=60)
-        try:
-            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                connection.putheader(name, value)
-            connection.endheaders(body or None)
+        with closing(http.client.HTTPConnection("127.0.0.1", proxy.target, timeout=60)) as connection:
+            connection.request(self.command, self.path, body or None, dict(self.headers))
             answer = connection.getresponse()
             content = answer.read()
-            headers = [(n, v) for n, v in answer.getheaders() if n.lower() not in ("transfer-encoding", "connection")]
-        finally:
-            connection.close()
-        if action == "lose":
-            self.close_connection = True
-            return
-        self._answer(answer.status, headers, content)
-
-    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
-        self.send_response_only(status)
-        for name, value in headers:
-            if name.lower() != "content-length" or self.command == "HEAD":
-                self.send_header(name, value)
-        if self.command != "HEAD":
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
+        if action == "pass":
+            self.send_response_only(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("transfer-encoding", "connection"):
+                    self.send_header(name, value)
+            self.end_headers()
             self.wfile.write(content)
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _forward  # noqa: N815  # names of the base class

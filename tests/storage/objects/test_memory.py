@@ -20,19 +20,12 @@ from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
 from scorer.storage.store import ABSENT
 from tests.run.test_row_scorer import Told, lengths, texts
+from tests.run.test_row_scorer import data as data
 from tests.storage.backends import data_files, files, put, remove
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
-Happens = Callable[[str], None]
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "in" / "deep").mkdir(parents=True)
-    for i in range(5):
-        pq.write_table(texts(5 + i), tmp_path / "in" / ("deep" if i % 2 else ".") / f"{i:02d}.parquet")
-    return tmp_path / "in"
+Happens = Callable[[str], object]
 
 
 def test_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
@@ -41,10 +34,10 @@ def test_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
     with local_copy(OUT) as folder:
         signatures = {pq.read_schema(path).metadata[b"d2t_scorer.signature"] for path in folder.rglob("*.parquet")}
         assert signatures == {b"metric:text-length|revision:2"} and (folder / "_SUCCESS").is_file()
-    with local_copy(OUT, lambda name: name == "00.parquet") as folder:
-        assert [path.name for path in folder.rglob("*.parquet*")] == ["00.parquet", "00.parquet.json"]
-    put(OUT, "00.parquet", files(OUT)["00.parquet"][::-1])
-    with pytest.raises(OutputError, match=r"00\.parquet is not what its receipt says"), local_copy(OUT):
+    with local_copy(OUT, lambda name: name == "a.parquet") as folder:
+        assert [path.name for path in folder.rglob("*.parquet*")] == ["a.parquet", "a.parquet.json"]
+    put(OUT, "a.parquet", files(OUT)["a.parquet"][::-1])
+    with pytest.raises(OutputError, match=r"a\.parquet is not what its receipt says"), local_copy(OUT):
         pass
     with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
         pass
@@ -53,22 +46,18 @@ def test_a_copy_is_of_one_run(data: Path, memory: Any) -> None:
 def test_an_output_that_another_program_replaced_is_not_overwritten(data: Path, memory: Any) -> None:
     """A worker names the version that the driver saw; what was written meanwhile stays, and the shard has a note."""
     lengths(data, OUT)
-    pq.write_table(texts(30), data / "00.parquet")
+    pq.write_table(texts(30), data / "a.parquet")
 
     class Meanwhile(Told):
         def started(self, *given: Any) -> None:
-            put(OUT, "00.parquet", b"theirs")
+            put(OUT, "a.parquet", b"theirs")
 
     assert lengths(data, OUT, told=Meanwhile()).exit_code == 3
-    assert data_files(OUT)["00.parquet"] == b"theirs"
-    assert b"another program replaced it meanwhile" in files(OUT)["_failed/00.parquet.json"]
+    assert data_files(OUT)["a.parquet"] == b"theirs"
+    assert b"another program replaced it meanwhile" in files(OUT)["_failed/a.parquet.json"]
 
 
-def nothing(key: str) -> None:
-    pass
-
-
-def flaky(monkeypatch: pytest.MonkeyPatch, before: Happens = nothing, after: Happens = nothing) -> BucketStore:
+def flaky(monkeypatch: pytest.MonkeyPatch, before: Happens = str, after: Happens = str) -> BucketStore:
     """A store where something happens before or after each put."""
     real = obstore.put
 

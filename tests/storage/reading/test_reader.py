@@ -125,7 +125,7 @@ def test_close_from_another_thread_ends_the_wait(shard: str, monkeypatch: pytest
         reader.probe(shard)
 
 
-def test_the_memory_of_the_child_is_bounded_and_it_runs_no_modules_of_the_current_folder(
+def test_the_child_has_bounded_memory_and_runs_no_modules_of_the_current_folder(
     shard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(shard).parent)
