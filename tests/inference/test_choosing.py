@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from scorer.errors import BundleError, CallError, DeviceError, ScorerError
@@ -14,24 +13,18 @@ from scorer.inference.batches import Grid
 from scorer.inference.bundle import Bundle
 from scorer.inference.cache import Use
 from scorer.inference.devices import PADDED, device
-from scorer.inference.engine import Engine
 from scorer.inference.execution import Execution, candidates
 from scorer.inference.facts import read_facts
 from scorer.inference.first_use import require_smoke_test
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
 
-TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
 PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
 
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_packed_bundle(tmp_path_factory.mktemp("forms") / "tiny")
-
-
-def open_packed(bundle: Path, **options: Any) -> Engine:
-    return Engine(Bundle.load(bundle), device="cpu", precision="fp16", layout="packed", in_smoke_test=True, **options)
 
 
 def test_the_ways_of_a_precision_follow_the_device(forms: Path) -> None:
@@ -41,20 +34,6 @@ def test_the_ways_of_a_precision_follow_the_device(forms: Path) -> None:
     assert [way.variant for way in candidates(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
     with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
         candidates(opened, "fp32", "packed", device("cuda"))
-
-
-def test_the_packed_layout_gives_the_answers_of_the_padded_one(forms: Path) -> None:
-    pairs = [(a, b) for a in range(5) for b in range(5)]
-    premise, hypothesis = np.array(pairs, np.int32).T
-    with Engine(Bundle.load(forms), device="cpu", precision="fp32", in_smoke_test=True) as padded:
-        expected = padded.run(padded.prepare(TEXTS, premise, hypothesis)).probabilities
-    with open_packed(forms, token_budget=2048) as engine:
-        work = engine.prepare(TEXTS, premise, hypothesis)
-        found = engine.run(work).probabilities
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-        assert work.padded_tokens == sum(batch.tokens for batch in work.batches)
-        assert {batch.tokens for batch in work.batches} == {1024}
-        assert engine.computed == 25
 
 
 @pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scorer.errors import BundleError, DeviceError, ScorerError
-from scorer.inference import cache, first_use
+from scorer.inference import first_use
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.verify import DeviceFacts, open_verified
@@ -112,13 +112,6 @@ def test_a_budget_of_the_wrong_form_is_measured_again(
     start(tiny, precision="fp32")
     assert len(children) == 2
     assert type(_budget(kept)) is int
-
-
-def test_entries_that_are_no_small_files_are_not_waited_for(kept: Path) -> None:
-    kept.mkdir(parents=True)
-    os.mkfifo(kept / "fifo")
-    (kept / "deep").write_text("[" * 50_000)
-    assert cache.read(kept / "fifo", DeviceFacts) is cache.read(kept / "deep", DeviceFacts) is None
 
 
 @pytest.mark.parametrize(

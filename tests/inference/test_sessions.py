@@ -44,7 +44,6 @@ def ask(engine: Engine, texts: str) -> tuple[list[int], Work]:
 
 
 def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
-    assert str(resolve_device("auto")) == "cuda:0"
     assert str(resolve_device("auto")) == str(resolve_device("cuda")) == "cuda:0"
     assert len(fake.options) == 1
     assert len(fake.runs) == 1, "a session that was not called has not shown that it starts"
@@ -171,8 +170,6 @@ def test_devices_are_named_by_kind_and_number(asked: str, found: tuple[str, int]
 @pytest.mark.parametrize(
     "message",
     [
-        "BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer of size 1",
-        "Available memory of 83886080 is smaller than requested bytes of 134217728",
         "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0",
         "CUDNN failure 4: CUDNN_STATUS_ALLOC_FAILED",
         "CUDA failure 2: out of memory ; GPU=0",

@@ -56,15 +56,7 @@ for call in range(3):
     session.run(None, feed)
 print(json.dumps({"profile": session.end_profiling(), "torch": "torch" in sys.modules}))
 """
-WITHOUT_PARITY = """
-import atexit, os, sys
-from scorer.inference import facts
-facts.refuse_disagreement = lambda use, facts: None
-def imported():
-    with open(os.environ["STAND_IN_IMPORTED"], "a") as log:
-        log.write(f"{'torch' in sys.modules}\\n")
-atexit.register(imported)
-"""
+WITHOUT_PARITY = "from scorer.inference import facts\nfacts.refuse_disagreement = lambda use, facts: None\n"
 
 
 @pytest.fixture(scope="module")
@@ -155,16 +147,15 @@ def test_a_run_on_cuda_from_parquet_to_parquet(bundle: Path, environment: dict[s
         {"facts": facts, "text": [f"The Mill is a pub with {i} rooms{' too' * (i % 40)}." for i in range(n)]}
     )
     pq.write_table(table, tmp_path / "rows.parquet")
-    imported, log = tmp_path / "imported", tmp_path / "log"
+    log = tmp_path / "log"
     path = f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"
     command = ["run", str(tmp_path / "rows.parquet"), "--bundle", str(bundle), "--device", "cuda"]
     done = subprocess.run(
         [sys.executable, "-m", "scorer", *command, "--precision", "fp16", "--out", str(tmp_path / "out")],
-        env=environment | {"PYTHONPATH": path, "STAND_IN_IMPORTED": str(imported), "FAKE_CUDA_LOG": str(log)},
+        env=environment | {"PYTHONPATH": path, "FAKE_CUDA_LOG": str(log)},
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert set(imported.read_text().split()) == {"False"}
     assert pq.read_table(tmp_path / "out" / "rows.parquet").num_rows == n
     run = json.loads((tmp_path / "out" / "_run.json").read_text())
     assert (run["device"]["kind"], run["device"]["name"]) == ("cuda", "NVIDIA H200")

@@ -31,6 +31,13 @@ def test_pairs_are_the_tokenizer_s_and_the_released_code_s(made: TextTokenizer, 
     assert made.join(premise, hypothesis, SPACED) == REFERENCE.encode(f"{premise} </s></s> {hypothesis}").ids
 
 
+@pytest.mark.parametrize("text", ["</s>", "a</s>b", "<mask>", " <mask> ", "<s>x", "<pad><unk>"])
+def test_special_tokens_in_a_text_are_characters(made: TextTokenizer, text: str) -> None:
+    ids = made.encode([text]).ids.tolist()
+    assert not set(ids) & {0, 1, 2, 3, 4}
+    assert "".join(made.spell(ids)).replace("Ġ", " ") == text
+
+
 def test_truncation_and_padding_stored_in_the_file_are_off(tmp_path: Path) -> None:
     path = make_bundle(tmp_path / "b")
     stored = Tokenizer.from_file(str(path / "tokenizer.json"))
