@@ -219,12 +219,3 @@ def assert_same(out: Path, whole: Path) -> None:
     for key in ("rows", "labels", "facts", "checks", "tokens", "signature"):
         assert summary(out)[key] == summary(whole)[key], key
     assert not list(out.rglob(".*"))
-
-
-def content(out: Path) -> dict[str, bytes]:
-    """All of a folder but what says when, for how long, and by whom."""
-    return {
-        path.relative_to(out).as_posix(): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and not path.name.startswith("_lock") and path.name != "_run.json"
-    }

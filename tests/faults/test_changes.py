@@ -16,6 +16,7 @@ from scorer.run.survey import Survey
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.harness import Trial, assert_nothing_half, bytes_of, run, summary
+from tests.storage.backends import files
 
 
 def replace(path: Path) -> None:
@@ -80,9 +81,9 @@ def test_options_changed_before_a_resume(trial: Trial, other_bundle: Path, chang
         "precision": (other_bundle, ["--precision", "int8"]),
         "overlong": (trial.bundle, ["--overlong", "truncate"]),
     }[change]
-    before = harness.content(out)
+    before = files(out)
     assert "pass --rescore to replace them" in trial.run(*more, code=2)
-    assert harness.content(out) == before
+    assert files(out) == before
     trial.undisturbed(*more)
     trial.resume(*more, "--rescore")
     assert trial.skipped == 0
@@ -206,8 +207,8 @@ def test_a_link_below_the_output_is_exit_2(trial: Trial, link: str) -> None:
     (out / "_SUCCESS").unlink()
     shutil.rmtree(out / link) if (out / link).is_dir() else (out / link).unlink()
     (out / link).symlink_to(elsewhere / link)
-    before = harness.content(elsewhere)
+    before = files(elsewhere)
     said = trial.run("--protocol", "nlgi_eval", code=2)
     assert f"out/{link} is a symbolic link, and a run writes nothing through links" in said
-    assert harness.content(elsewhere) == before and (out / link).is_symlink()
+    assert files(elsewhere) == before and (out / link).is_symlink()
     assert not [path for path in out.rglob(".*") if path.is_file()]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -22,7 +20,7 @@ from tests.faults import harness
 from tests.faults.harness import Trial
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless
 from tests.inference.wrapping import Wrapped, wrap_sessions
-from tests.processes import LIMIT_S, wait_until
+from tests.processes import LIMIT_S, finish, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -121,5 +119,4 @@ def test_an_interrupted_process_waits_for_no_thread() -> None:
         "import threading, sys; from scorer.system.signals import leave;"
         "threading.Thread(target=threading.Event().wait).start(); print('said'); leave(143)"
     )
-    found = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=LIMIT_S)
-    assert (found.returncode, found.stdout, found.stderr) == (143, "said\n", "")
+    assert finish(body) == (143, "said\n", "")

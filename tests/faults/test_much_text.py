@@ -1,21 +1,59 @@
-"""Shards with more text than an Arrow string column can hold: 2 GiB are where its offsets end."""
+"""Shards with more text than an Arrow string column can hold: 2 GiB are where its offsets end.
+
+Their texts are too long to be put through a model in a test. The run is a process of its own, which is this module, so
+that its memory can be measured.
+"""
 
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
+from scorer.commands.show.progress import make_reporter
+from scorer.run.driver import run
+from scorer.run.options import RunOptions
+from scorer.scoring.metric_rows import MetricScoring
+from scorer.scoring.settings import Settings
 from tests.faults.harness import LIMIT_S, assert_equation, assert_nothing_half
-from tests.faults.standin import SHOWN
 
+SHOWN = 4
 ENDS = ["pub.", "Mill", "Thai", "side"]
+
+
+class Ends:
+    """A model that is shown the last characters of each text."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def prepare(self, texts: list[str], *pairs: Any) -> Any:
+        return self._model.prepare([text[-SHOWN:] for text in texts], *pairs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
+    """A run whose model is shown ends; prints the peaks of memory in bytes, its own and that of its children."""
+    scorer = Scorer(bundle)
+    scoring = MetricScoring(Settings(bundle), lambda budgets: scorer.with_model(Ends(scorer.engine)))
+    options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
+    with make_reporter() as reporter:
+        outcome = run(options, scoring, reporter)
+    # Not ru_maxrss for the first: it includes that of the parent process.
+    own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    print(json.dumps({"rows": msgspec.to_builtins(outcome.summary.rows), "own": own, "children": children}))  # noqa: T201
 
 
 def text(i: int, length: int) -> str:
@@ -50,7 +88,7 @@ def assert_scored(path: Path, rows: int, length: int, bundle: Path) -> None:
 def much_text(tmp_path: Path, bundle: Path, rows: int, length: int, window_bytes: int) -> dict[str, int]:
     data, out = tmp_path / "a.parquet", tmp_path / "out"
     write_shard(data, rows, length)
-    command = [sys.executable, "-m", "tests.faults.standin", str(data), str(out), str(bundle), str(window_bytes)]
+    command = [sys.executable, "-m", __name__, str(data), str(out), str(bundle), str(window_bytes)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=10 * LIMIT_S)
     assert found.returncode == 0, found.stderr
     peaks: dict[str, int] = json.loads(found.stdout)
@@ -72,3 +110,7 @@ def test_more_text_than_offsets_of_32_bits_reach(tmp_path: Path, bundle: Path) -
     peaks = much_text(tmp_path, bundle, rows, length, window_bytes=32 << 20)
     # A few windows of 32 MiB each, in some layouts each, in addition to what the program itself takes.
     assert peaks["own"] < 1 << 30 and peaks["children"] < 1 << 30, peaks
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -13,6 +13,7 @@ from scorer.scoring.plan import Plan
 from scorer.storage import RunOutput
 from tests.faults import harness
 from tests.faults.harness import CRASHED, Trial, bytes_of, finish, summary
+from tests.storage.backends import files
 
 
 @pytest.mark.slow
@@ -83,9 +84,9 @@ def held(trial: Trial) -> Iterator[Trial]:
 
 
 def test_a_part_under_another_plan_than_a_running_one_is_refused(held: Trial) -> None:
-    before = harness.content(held.out)
+    before = files(held.out)
     assert "it differs in inputs, limit" in held.run("--part", "2/2", "--limit", "99", code=2)
-    assert harness.content(held.out) == before
+    assert files(held.out) == before
 
 
 def test_the_budgets_of_the_running_part_are_taken_over(held: Trial, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from scorer.commands.common import metric_scoring
 from scorer.run.driver import run as score
 from scorer.run.options import RunOptions
 from scorer.scoring.settings import Settings
+from tests.evaluation.rates.test_estimates import read, write
 from tests.run.calls import run, scorer
 from tests.run.test_row_scorer import Told
 from tests.scoring.reuse.nights import rows
@@ -74,15 +73,10 @@ def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Pa
     drawn = []
     for out in (whole, pieces):
         scorer("sample", out, "--rows", 20, "--file", tmp_path / f"{out.name}.csv", "--seed", 5)
-        drawn.append((tmp_path / f"{out.name}.csv").read_text("utf-8-sig"))
+        drawn.append(read(tmp_path / f"{out.name}.csv"))
     assert drawn[0] == drawn[1]
-    lines = list(csv.DictReader(io.StringIO(drawn[0])))
-    for number, line in enumerate(lines):
-        line["label"] = "OK" if number % 2 else "hallucination"
-    with (tmp_path / "whole.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, lines[0].keys())
-        writer.writeheader()
-        writer.writerows(lines)
+    labels = ({**line, "label": "OK" if number % 2 else "hallucination"} for number, line in enumerate(drawn[0]))
+    write(tmp_path / "whole.csv", list(labels))
     found = [asked("rate", out, "--labels", tmp_path / "whole.csv") for out in (whole, pieces)]
     assert found[0] == found[1]
 
