@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
 from scorer.audit.rules import METRICS
 from scorer.errors import UsageError
-from tests.audit.nights import Row, compared, gates_file, night, of_system, row
+from tests.audit.nights import compared, gates_file, night, of_system
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +108,6 @@ def test_groups_by_values_of_any_type_and_several_columns(nights: tuple[Path, Pa
     assert [one.group for one in by] == [{"n": "10", "system": "c"}, *({"n": "100", "system": s} for s in "ab")]
 
 
-def test_the_gravest_gate_decides_and_callouts_name_it(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "more").mkdir()
-    warns = gates_file(tmp_path, 'metric = "not_ok_rate"\nwarn = 0.1')
-    fails = gates_file(tmp_path / "more", 'metric = "error_rate"\nfail = 0.0')
-    assert audit(nights[1], AuditOptions(gates=(warns,))).status == "warn"
-    document = audit(nights[1], AuditOptions(gates=(warns, fails)))
-    assert document.status == "fail"
-    said = [(c.kind, c.severity) for c in document.callouts]
-    assert said == [("gate", "fail"), ("gate", "warn"), ("errors", "info")]
-
-
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
@@ -133,17 +121,11 @@ def test_a_gate_that_fits_no_row_is_refused(nights: tuple[Path, Path], tmp_path:
         judged(nights, tmp_path, gate, baseline=False)
 
 
-def spread(wrong: int, n: int, first: int = 0) -> list[Row]:
-    """Rows of five systems of which every ``n // wrong``-th is wrong."""
-    bad = set(np.linspace(0, n - 1, wrong).astype(int).tolist())
-    return [row(f"t{first + i}", [("food", 0.1 if i in bad else 0.9)], system=f"s{i % 5}") for i in range(n)]
-
-
 ADDED = 'metric = "added_not_ok_rate"\n'
 
 
 def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
-    same = spread(0, 400)
+    same = of_system(0, 400, "s")
     expected = [
         ("fail = 0.1", 0.3, None, "fail"),
         ('against = "baseline"\nfail = 0.1', 0.28, 0.02, "fail"),
@@ -154,14 +136,16 @@ def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
         ('against = "removed"\nfail = 0.1\nfail_p = 1e-9', 0.2, 0.1, "pass"),
     ]
     file = gates_file(tmp_path, *(ADDED + gate for gate, *_ in expected))
-    document = compared(tmp_path, same + spread(10, 100, 1000), same + spread(30, 100, 5000), gates=(file,))
+    document = compared(
+        tmp_path, same + of_system(10, 100, "s", 1000), same + of_system(30, 100, "s", 5000), gates=(file,)
+    )
     found = [(gate.value, gate.before, gate.status, gate.rows) for gate in document.gates]
     assert found == [(pytest.approx(value), before, status, 100) for _, value, before, status in expected]
 
 
 def test_where_almost_nothing_was_removed_the_baseline_is_compared(tmp_path: Path) -> None:
-    same = spread(40, 400)
+    same = of_system(40, 400, "s")
     file = gates_file(tmp_path, ADDED + 'against = "removed"\nfail_p = 0.001')
-    (found,) = compared(tmp_path, same, same + spread(30, 100, 5000), gates=(file,)).gates
+    (found,) = compared(tmp_path, same, same + of_system(30, 100, "s", 5000), gates=(file,)).gates
     assert (found.before, found.status) == (pytest.approx(0.1), "fail")
     assert "against the baseline" in found.message

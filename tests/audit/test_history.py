@@ -74,9 +74,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("changes", "message"),
     [
         ({"status": "fine"}, "row 1: status: Invalid enum value 'fine'"),
-        ({"group": "[]"}, "row 1: group: Expected `object`, got `array`"),
         ({"group": "[" * 100_000}, "is not a history"),
-        ({"rows": -1}, "row 1: rows: Expected `int` >= 0"),
         ({"empty_rate": NAN}, "row 1: rates.empty_rate: Expected `float` >= 0.0"),
     ],
 )

@@ -12,16 +12,8 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Checked, Document
 from scorer.audit.rules import METRICS
 from scorer.system.codec import decode
-from tests.audit.nights import Row, command, gates_file, night, row, table
+from tests.audit.nights import command, gates_file, night, of_system, table
 from tests.scored_outputs import finish
-
-
-def good(n: int, system: str = "a", name: str = "t") -> list[Row]:
-    return [row(f"{name} {i}", system=system) for i in range(n)]
-
-
-def failed(n: int, system: str = "a") -> list[Row]:
-    return [row(f"e {i}", system=system, error="out_of_memory:omission") for i in range(n)]
 
 
 def judged(out: Path, file: Path, **more: Any) -> Document:
@@ -32,10 +24,10 @@ def judged(out: Path, file: Path, **more: Any) -> Document:
 def outs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("outs")
     return {
-        "good": night(folder / "good", good(40)),
-        "errors": night(folder / "errors", failed(40)),
-        "empty": finish(folder / "empty", {"part-0.parquet": table(good(1)).slice(0, 0)}),
-        "two": night(folder / "two", good(40) + good(40, "b", "u")),
+        "good": night(folder / "good", of_system(0, 40, "a")),
+        "errors": night(folder / "errors", of_system(0, 40, "a", 100, error="out_of_memory:omission")),
+        "empty": finish(folder / "empty", {"part-0.parquet": table(of_system(0, 1, "a")).slice(0, 0)}),
+        "two": night(folder / "two", of_system(0, 40, "a") + of_system(0, 40, "b")),
     }
 
 

@@ -46,19 +46,6 @@ def document(outputs: tuple[Path, Path]) -> Document:
     return audit(outputs[1], AuditOptions(baseline=outputs[0]))
 
 
-def test_what_got_worse_is_counted_and_shown_with_what_was_there(document: Document) -> None:
-    worse = document.worse
-    assert (worse.flipped, worse.added_failing) == (1, 3)
-    found = {one.now.row: (one.why, one.before, one.text_before) for one in worse.rows}
-    assert found == {
-        3: ("flipped", "OK", "D text"),
-        5: ("rewritten", "OK", "F text"),
-        6: ("new", None, None),  # the same place has other facts
-        7: ("new", None, None),
-    }
-    assert all(one.now.kind == "omission" for one in worse.rows)
-
-
 def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Path, Path], tmp_path: Path) -> None:
     gates = gates_file(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1', *['metric = "error_rate"\nfail = 0.99'] * 40)
     files = [str(tmp_path / name) for name in ("s.md", "m.prom")]

@@ -21,6 +21,7 @@ from scorer.audit.document import Document
 from scorer.audit.facts import FactReader
 from scorer.audit.matching import match
 from scorer.audit.scan import scan_output
+from scorer.audit.significance import kolmogorov_smirnov, stability_index
 from scorer.audit.states import rate_states
 from scorer.errors import OutputError
 from scorer.metric.verdict import FINE
@@ -99,10 +100,6 @@ def compared(before: list[Line], after: list[Line], removed: list[Line], added: 
     return (removed, after) if 2 * len(added) < len(removed) else (removed, added)
 
 
-def distance(one: np.ndarray, other: np.ndarray) -> float:
-    return max(abs(float((one <= v).mean() - (other <= v).mean())) for v in (*one, *other))
-
-
 def check_change(before: list[Line], after: list[Line], change: Any) -> None:
     pairs, removed, added = paired(before, after)
     flips = [(was, now) for was, now in pairs if was["fine"] and now["fine"] and was["fine"] != now["fine"]]
@@ -125,14 +122,8 @@ def check_change(before: list[Line], after: list[Line], change: Any) -> None:
     assert [one.n_after for one in paired_tests] == [len(pairs)] * bool(lost + gained)
     if lost + gained:
         assert abs(paired_tests[0].statistic) == pytest.approx(abs(lost - gained) / (lost + gained) ** 0.5)
-    assert change.confidence.ks == pytest.approx(distance(*map(confidences, samples)))
-    cuts = np.unique(np.quantile(confidences(before), np.arange(1, 10) / 10, method="inverted_cdf"))
-    shares = []
-    for lines in (before, after):
-        bins = np.bincount(np.searchsorted(cuts, confidences(lines)), minlength=len(cuts) + 1) + 0.5
-        shares.append(bins / bins.sum())
-    psi = sum((a - b) * np.log(a / b) for b, a in zip(*shares, strict=True))
-    assert change.confidence.psi == pytest.approx(psi)
+    assert change.confidence.ks == pytest.approx(kolmogorov_smirnov(*map(confidences, samples))[0])
+    assert change.confidence.psi == pytest.approx(stability_index(*map(confidences, (before, after))))
 
 
 def check_lists(before: list[Line], after: list[Line], document: Document, most: int) -> None:
@@ -160,6 +151,9 @@ def check_lists(before: list[Line], after: list[Line], document: Document, most:
         order = sorted(lines, key=lambda line: (line["confidence"], line["place"]))[:share]
         rows = [one.now.row_key for one in worse.rows if one.why == why]
         assert rows == [line["row_key"].hex() for line in order]
+    there = {now["at"]: (was["fine"], was["text"]) for was, now in [*flips, *texts]}
+    for one in worse.rows:
+        assert (one.before, one.text_before) == there.get((one.now.file, one.now.row), (None, None))
 
     kinds: dict[str, dict[bytes, Line]] = {kind: {} for kind in KINDS}
     for line in after:

@@ -43,12 +43,14 @@ DESIGNS: list[Change] = [
     _each("strata", "label", "unknown"),
     _each("items", "row", 2**63 - 1),
     _each("items", "file", "../../../etc/passwd"),
+    lambda content: content.update(strata=[]),
     lambda content: content.update(items={}),
 ]
 RATES: list[Change] = [
     _each("rates", "classes", []),
     _each("rates", "classes", [{"predicted": True, "value": 2, "size": None, "labels": HUGE}]),
     _each("rates", "classes", [{"predicted": False, "value": 0.5, "size": 1e-320, "labels": 1}] * 3),
+    _each("rates", "rate", "other"),
     _each("rates", "low", float("inf")),
     lambda content: content.update(source="calibration"),
 ]
@@ -124,7 +126,9 @@ def spans(**columns: Any) -> pa.Table:
 
 SPANS: list[pa.Table | bytes] = [
     spans(char_start=[2**63 - 1], char_end=[2**63 - 1]),
+    spans(char_start=[float("nan")]),
     spans(text_id=[["t1"]]),
+    spans(text_id=None),
     spans(annotator=[None]),
     spans(is_gold_error=["x"], sentence=[7], span=[b"\xff"]),
     spans(char_start=None, char_end=None, sentence=[["x"]], span=[{"a": 1}]),
@@ -180,6 +184,8 @@ ANNOTATION = (
         ("Milford", "m\ud800", ANNOTATION, 2, "that cannot be read"),
         ("Milford", "m", ANNOTATION.replace(": 0,", ": 1e999,"), 2, "that cannot be read"),
         ("Milford", "m", "[" * 100_000, 2, "that cannot be read"),
+        ("Milford", "m", ANNOTATION[:40], 2, "that cannot be read"),
+        ("Milford", "m", "5", 2, "that cannot be read"),
     ],
 )
 def test_a_hostile_line_of_a_collection_costs_itself(

@@ -1,13 +1,40 @@
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from scorer.inference.engine import Answers
 from scorer.metric.triples import Triple
+from scorer.status import SCORED
 from scorer.templating.agreement import score_candidates
 from scorer.templating.choosing import best_score, candidates_file, template_file
 from scorer.templating.extract import Extraction, extract
 from scorer.templating.references import References
-from tests.templating.models import WordModel
+
+
+def overlap(premise: str, hypothesis: str) -> float:
+    """The share of the hypothesis' words that the premise has."""
+    words = hypothesis.rstrip(".").split()
+    return sum(word in premise.rstrip(".").split() for word in words) / len(words)
+
+
+class WordModel:
+    """Stands in for an engine: P(entailment) is :func:`overlap`. ``asked``: all pairs so far."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def prepare(self, texts: list[str], premise: Any, hypothesis: Any) -> Any:
+        assert len(set(texts)) == len(texts)
+        return [(texts[p], texts[h]) for p, h in zip(premise.tolist(), hypothesis.tolist(), strict=True)]
+
+    def run(self, work: Any, stop: Any = None) -> Answers:
+        self.asked += work
+        entailment = np.array([overlap(*pair) for pair in work], np.float32)
+        probabilities = np.stack([(1 - entailment) / 2] * 2 + [entailment], axis=1)
+        return Answers(probabilities, np.full(len(work), SCORED, np.int8), np.zeros(len(work), bool))
 
 
 def extraction(*references: tuple[str, str, str, str]) -> Extraction:

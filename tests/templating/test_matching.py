@@ -37,6 +37,7 @@ def cut(subject: str, value: str, text: str) -> str:
         ("Lake", "486.2 (square kilometres)", "Lake: 486.2 square kilometers.", "<subject>: <object>."),
         ("Lake", "486.2 (square kilometres)", "Lake: 486.2 km.", "<subject>: <object> km."),
         ("Bean", '"13017.0"(minutes)', "Bean: 13017,0 minutes.", "<subject>: <object>."),
+        ("Club", "Twenty_Ten", "Club: Twenty Ten.", "<subject>: <object>."),
         ("Inn", "Lambien", 'Inn is " Lambien ", they say...', "<subject> is <object>, they say..."),
         ("(66391)_1999", "Moon", "(66391) 1999 orbits Moon.", "<subject> orbits <object>."),
         ("Inn", "yes", "Inn  welcomes\tchildren.", "<subject> welcomes children."),
@@ -143,6 +144,7 @@ def test_spellings_of_a_date(text: str) -> None:
         ("one of two", ["one", "of", "#2"]),
         ("A.S. Roma's", ["a", "s", "roma", "s"]),
         ("4.8g", ["#4.8", "g"]),
+        ("1 0", ["#1", "#0"]),
         ("¿?!", []),
     ],
 )

@@ -67,23 +67,16 @@ def huge(text: str, many: int) -> Document:
     """Everything that the data decides the number of, ``many`` times, with long texts."""
     found = msgspec.to_builtins(infected(longer(text, 8000)))
     whole = found["groups"][0]
-    for holder, name in (
-        (found, "gates"),
-        (found, "callouts"),
-        (found, "template_figures"),
-        (found, "history"),
-        (whole, "predicates"),
-        (whole, "by_facts"),
-        (whole, "by_length"),
-        (found["baseline_changes"]["flips"], "rows"),
-        (found["baseline"], "differs"),
-        (found, "notes"),
-        (found["callouts"][0], "evidence"),
+    for holder, names in (
+        (found, ("gates", "callouts", "template_figures", "history", "notes")),
+        (whole, ("predicates", "by_facts", "by_length")),
+        (found["baseline_changes"]["flips"], ("rows",)),
+        (found["baseline"], ("differs",)),
+        (found["callouts"][0], ("evidence",)),
     ):
-        item = (holder[name] or [longer(text, 8000)])[0]
-        holder[name] = [item] * many
-    for i in range(len(found["history"])):
-        found["history"][i] = {**found["history"][i], "group": {}}
+        for name in names:
+            holder[name] = (holder[name] or [longer(text, 8000)])[:1] * many
+    found["history"][0]["group"] = {}  # one object, many times
     found["groups"] += [
         {
             **found["groups"][1],

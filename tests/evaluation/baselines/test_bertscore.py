@@ -18,6 +18,7 @@ from scorer.evaluation.baselines.bertscore import Embedded, match
 from scorer.inference.bundle import Bundle
 from scorer.inference.encoder import EncoderBundle
 from tests.bundles import WIDTH, digest, make_bundle, tokenizer, weights
+from tests.conftest import ROOT
 from tests.run.calls import scorer
 
 TEXTS = ["The Mill serves food.", "  Blue Spice Z  ", "", None, "The Mill"]
@@ -60,22 +61,9 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([2]), "two")],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path / "m.onnx")
-    layout = {"prefix": [0], "separator": [], "suffix": [2], "pad_id": 1}
-    manifest = {
-        "schema": 3,
-        "task": "embeddings",
-        "name": "tiny",
-        "source": {"checkpoint": "tiny"},
-        "architecture": {},
-        "versions": {},
-        "pair_layout": {**layout, "one_string": True},
-        "blank_first": False,
-        "layer": 1,
-        "width": WIDTH,
-        "max_length": 16,
-        "model": "m.onnx",
-        "files": {name: digest(path / name) for name in ("tokenizer.json", "m.onnx")},
-    }
+    manifest = json.loads((ROOT / "tests" / "inference" / "fixtures" / "encoder.json").read_text())
+    manifest |= {"name": "tiny", "blank_first": False, "layer": 1, "width": WIDTH, "max_length": 16, "model": "m.onnx"}
+    manifest["files"] = {name: digest(path / name) for name in ("tokenizer.json", "m.onnx")}
     (path / "bundle.json").write_text(json.dumps(manifest))
     return path
 
