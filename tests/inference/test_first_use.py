@@ -80,7 +80,6 @@ DAMAGED: list[Any] = [
     {**FACTS, "label_agreement": float("nan")},
     {**FACTS, "invariance_error": 1.0},
     {**FACTS, "schema": 2},
-    "facts",
 ]
 
 

@@ -15,8 +15,6 @@ from scorer.inference.texts import SPACED, TextTokenizer
 from tests.bundles import digest, edit_manifest, make_bundle, tokenizer
 
 TEXT = st.text(max_size=40).filter(lambda t: not any(s in t for s in ("<s>", "</s>", "<pad>", "<unk>", "<mask>")))
-
-
 REFERENCE = tokenizer()
 
 

@@ -83,8 +83,7 @@ def write_output(folder: RunOutput) -> None:
     ShardWriter(folder.path / "deep/a.parquet", rows_table(1).schema, holder=folder.holder).abandon()
 
 
-Attempt = Callable[[RunOutput], object]
-LINKED: dict[str, Attempt] = {
+LINKED: dict[str, Callable[[RunOutput], object]] = {
     "deep": write_output,
     "deep/a.parquet": write_output,
     "_receipts": lambda folder: folder.receipts.write(receipt("deep/a.parquet")),

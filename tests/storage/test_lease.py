@@ -17,10 +17,9 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.run.status import status_of
-from scorer.storage import RunOutput, lease
+from scorer.storage import RunOutput, SeenOutput, lease
 from scorer.storage.lock_files import Worker, boot
 from scorer.storage.objects.uri import Location
-from scorer.storage.output import open_store
 from scorer.system.process_marks import own_mark
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, wait_until
@@ -60,11 +59,6 @@ def say(out: Location, content: bytes, name: str = "_lock") -> None:
         put(out, name, content)
 
 
-def said(out: Location, name: str = "_lock") -> bytes | None:
-    found = open_store(out).read(name)
-    return found[0] if found is not None else None
-
-
 def foreign(out: Location, name: str = "_lock", age: int = 0, **changes: object) -> None:
     """The lock of another machine, in a folder beaten so many seconds ago on the file system's clock."""
     say(out, json.dumps({**LINE, **changes}).encode(), name)
@@ -86,7 +80,7 @@ def test_a_machine_that_lives_keeps_its_lease(target: Location, clock: Clock, na
     with pytest.raises(OutputError, match=r"(another run|part 1/2) \(pid 7 on elsewhere since"):
         RunOutput.open(target)
     assert lease.BEAT_S < clock.monotonic() < lease.EXPIRY_S
-    assert json.loads(said(target, name) or b"") == {**LINE, "beat": "b"}
+    assert json.loads(SeenOutput(target).read(name) or b"") == {**LINE, "beat": "b"}
 
 
 def test_a_lost_machine_is_waited_for_and_said(target: Location, clock: Clock) -> None:
@@ -103,7 +97,7 @@ def test_of_two_that_waited_the_last_line_counts(target: Location, clock: Clock)
     clock.meanwhile = lambda: foreign(target, pid=8, token="u") if clock.monotonic() > lease.EXPIRY_S else None
     with pytest.raises(OutputError, match=r"another run \(pid 8 on elsewhere since"):
         RunOutput.open(target)
-    assert json.loads(said(target) or b"")["token"] == "u"
+    assert json.loads(SeenOutput(target).read("_lock") or b"")["token"] == "u"
 
 
 @pytest.mark.parametrize(("age", "waits"), [(3600, 21), (-3600, 60)])
@@ -124,9 +118,9 @@ def test_a_run_of_this_machine_that_was_killed_is_not_waited_for(target: Locatio
 def test_the_heartbeat_moves_while_held_and_ends_with_it(target: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "BEAT_S", 0.01)
     with RunOutput.open(target, create=True) as held:
-        first = said(target)
-        wait_until(lambda: said(target) not in (None, first), "the heart does not beat")
-    assert not said(target)
+        first = SeenOutput(target).read("_lock")
+        wait_until(lambda: SeenOutput(target).read("_lock") not in (None, first), "the heart does not beat")
+    assert not SeenOutput(target).read("_lock")
     assert not [thread for thread in threading.enumerate() if thread.name == "lease"]
     with pytest.raises(OutputError):
         held.check()
@@ -140,7 +134,7 @@ def test_who_was_taken_over_writes_no_more(target: Location, monkeypatch: pytest
         held._lease._thread.join(LIMIT_S)
         with pytest.raises(OutputError, match="another run took over this output"):
             held.check()
-    assert json.loads(said(target) or b"") == LINE, "a heartbeat in the other's name"
+    assert json.loads(SeenOutput(target).read("_lock") or b"") == LINE, "a heartbeat in the other's name"
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"boot": "x"}'])

@@ -24,7 +24,6 @@ from scorer.storage.reading.source import Source
         ([50, 5, 5, 50], 20, [50, 10, 50]),
         ([0, 10, 0, 0, 10, 0], 10, [10, 10]),
         ([0, 0], 1, []),
-        ([], 1, []),
     ],
 )
 def test_row_groups_are_put_together_up_to_the_limit(groups: list[int], most: int, rows: list[int]) -> None:

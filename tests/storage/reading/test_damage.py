@@ -1,4 +1,4 @@
-"""Damaged files, files that take all memory, and files of enormous rows, next to a good one."""
+"""Files that take all memory, files of enormous rows, and files that are cut."""
 
 from __future__ import annotations
 

@@ -179,7 +179,6 @@ def offsets_out_of_bounds() -> list[pa.Array]:
     return [
         text,
         pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, bad], children=[texts]),
-        pa.StructArray.from_arrays([text], ["x"]),
         pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), pa.StructArray.from_arrays([text], ["x"])),
         pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), texts, safe=False),
         pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), text),
