@@ -82,7 +82,6 @@ def test_a_working_directory_that_was_deleted(command: str, folder: Path, tmp_pa
         "run in --bundle tiny --out ~nosuchuser/x",
         "run ~nosuchuser/x --bundle tiny --out out",
         "check --bundle ~nosuchuser/x --triples a|b|c --text t",
-        "check --bundle tiny --templates ~nosuchuser/x --triples a|b|c --text t",
         "sample out --file ~nosuchuser/x",
     ],
 )

@@ -2,15 +2,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scorer.storage.objects.copy import local_copy
+from scorer.storage.objects.store import BucketStore
+from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster
-from tests.faults.stores import StoreTrial
 from tests.storage.objects.proxy import Proxy, proxying
-from tests.storage.objects.weed import Server, serving
+from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, Server, serving
+
+_NUMBERS = iter(range(10_000))
+
+
+def new_prefix(name: str) -> StoreUri:
+    """A place in the bucket that no other test uses."""
+    return StoreUri("s3", BUCKET, f"{name}{next(_NUMBERS)}")
+
+
+class StoreTrial(harness.Trial):
+    """A run into a place of its own in the bucket."""
+
+    def __post_init__(self) -> None:
+        self.out: Any = new_prefix("out")
+
+    def run(self, *more: Any, code: int = 0) -> str:
+        """Its standard error, which never has a credential."""
+        said = super().run(*more, code=code)
+        assert ACCESS not in said and SECRET not in said
+        return said
+
+    def check(self) -> None:
+        """The oracle, on a copy whose outputs have the digests that their receipts name."""
+        with local_copy(self.out) as folder:
+            harness.assert_same(folder, self.whole)
+
+
+def objects(out: StoreUri) -> dict[str, str]:
+    """The versions of all objects of an output, by their path."""
+    return {name: entry.version for name, entry in BucketStore(out).list().items()}
+
+
+def upload(folder: Path, to: StoreUri) -> None:
+    store = BucketStore(to)
+    for path in folder.rglob("*.parquet"):
+        assert store.put(path.relative_to(folder).as_posix(), path.read_bytes()) is not None
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,7 @@ from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.harness import run, summary
 from tests.faults.hostile_graphs import bundle_with, vast
-from tests.faults.naive import Naive, Row
-from tests.faults.test_anything import assert_as_naive, struct_rows
+from tests.faults.test_anything import Naive, Row, assert_as_naive, struct_rows
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
 SHARE = 10

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.conftest import StoreTrial
 from tests.faults.harness import finish
 from tests.faults.ray_cluster import (
     LIMIT_S,
@@ -20,7 +21,6 @@ from tests.faults.ray_cluster import (
     read_until,
     workers,
 )
-from tests.faults.stores import StoreTrial
 from tests.processes import wait_until
 from tests.storage.objects.weed import ACCESS, SECRET, Server, weed
 

@@ -18,7 +18,7 @@ from scorer.storage.objects.reading import open_input
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
-from tests.faults.stores import StoreTrial, new_prefix, objects, upload
+from tests.faults.conftest import StoreTrial, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -140,12 +140,6 @@ def test_an_input_that_is_replaced_is_never_read_half() -> None:
             file.read(100)
 
 
-def test_wrong_credentials_are_one_line(stored: StoreTrial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-wrong-secret")
-    said = stored.run(code=2)
-    assert "canary-wrong-secret" not in said and "credentials" in said
-
-
 def test_credentials_that_expire_end_the_worker_and_the_next_continues(stored: StoreTrial, proxy: Proxy) -> None:
     receipts: list[str] = []
 
@@ -167,10 +161,6 @@ def test_a_store_that_is_not_there_is_exit_2_within_seconds(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     assert f"s3://{BUCKET}/" in stored.run(code=2)
-
-
-def test_devices_share_an_output_in_a_store(stored: StoreTrial) -> None:
-    stored.resume("--devices", "cpu:2")
 
 
 def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bundle: Path) -> None:

@@ -15,8 +15,6 @@ import pytest
 from tests.run.calls import command, rows, run, scorer
 from tests.storage.backends import files
 
-COLLIDING = Path(__file__).parents[3] / "shared" / "data" / "bad" / "templates"
-
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -108,9 +106,10 @@ def test_an_option_with_a_comma_is_not_two_options(data: Path, tmp_path: Path, b
     assert again["reuse"][0]["shards_refused"] == {"other signature": 3}
 
 
-@pytest.mark.skipif(not COLLIDING.is_dir(), reason="the colliding template files are not there")
-def test_template_files_that_share_twelve_digits_are_told_apart(data: Path, tmp_path: Path, bundle: Path) -> None:
-    one, two = (COLLIDING / f"prefix-collision-{name}.json" for name in "ab")
+def test_template_files_that_share_twelve_digits_are_told_apart(
+    bad_data: Path, data: Path, tmp_path: Path, bundle: Path
+) -> None:
+    one, two = (bad_data / "templates" / f"prefix-collision-{name}.json" for name in "ab")
     out = tmp_path / "out"
     first = run(data, out, bundle, "--templates", one)
     assert "--rescore" in scorer("run", data, "--out", out, "--bundle", bundle, "--templates", two, code=2).stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import sys
+import time
 
 import pytest
 
@@ -11,6 +13,7 @@ from scorer.errors import DeviceError, UsageError
 from scorer.run.ray.actor import RayWorker
 from scorer.run.ray.head import Head, answers
 from scorer.run.ray.slots import Demand, Node, demand_of, slots_of
+from scorer.system.signals import ends_with_parent
 
 HEAD = Node("aa" * 8, "head", 0, 0)
 CPU = Node("bb" * 8, "big", 16, 0)
@@ -48,12 +51,20 @@ def test_nodes_with_one_host_name_are_told_apart() -> None:
     assert [slot.name for slot in slots_of(nodes, Demand(0))] == ["same/12345678", "same/abcdefgh"]
 
 
-MODULE = "tests.run.ray.echo_worker"
+def echo() -> None:
+    """Write the request twice and end with it, as a worker process."""
+    ends_with_parent(int(sys.argv[1]))
+    code, wait_s = map(float, sys.stdin.buffer.readline().split())
+    for _ in range(2):
+        sys.stdout.write(f"{code:.0f}\n")
+        sys.stdout.flush()
+        time.sleep(wait_s)
+    sys.exit(int(code))
 
 
 def test_output_is_told_once_and_again_if_a_reply_was_lost() -> None:
     worker = RayWorker()
-    assert worker.begin(__version__, module=MODULE) == ""
+    assert worker.begin(__version__, module=__name__) == ""
     worker.send(b"3 0.3\n")
     heard = b""
     while True:
@@ -69,7 +80,7 @@ def test_output_is_told_once_and_again_if_a_reply_was_lost() -> None:
 def test_a_stopped_worker_has_ended() -> None:
     worker = RayWorker()
     worker.stop()
-    assert worker.begin(__version__, module=MODULE) == ""
+    assert worker.begin(__version__, module=__name__) == ""
     worker.send(b"0 600\n")
     assert worker.listen(60.0, 0) == (b"0\n", None)
     worker.stop()
@@ -104,3 +115,7 @@ def test_an_address_answers_or_says_why() -> None:
     assert "refused" in answers(address)
     assert answers("auto") == ""
     assert answers("127.0.0.1:99999999999") != ""
+
+
+if __name__ == "__main__":
+    echo()
