@@ -18,20 +18,6 @@ A, B = ("X", "p", "a"), ("X", "q", "b")
 FACT_A, FACT_B = "The p of X is a.", "The q of X is b."
 
 
-def test_the_released_code_asks_for_all_facts_at_once_as_well_and_one_side_can_be_left_out() -> None:
-    rows = from_pairs([([A, B], "text")])
-    alone = build_checks(rows, Templates(), Options(protocol="nlgi_eval", sides="hallucination"))
-    assert asked(alone) == [(0, "hallucination", f"{FACT_A} {FACT_B}", "text")]
-    checks = build_checks(rows, Templates(), Options(protocol="nlgi_eval"))
-    assert sorted(checks.texts) == sorted({FACT_A, FACT_B, f"{FACT_A} {FACT_B}", "text"}), "each text once"
-    assert asked(checks) == [
-        (0, "omission", "text", FACT_A),
-        (0, "omission", "text", FACT_B),
-        (0, "hallucination", f"{FACT_A} {FACT_B}", "text"),
-        (0, "all_facts", "text", f"{FACT_A} {FACT_B}"),
-    ]
-
-
 def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> None:
     optional = parse_optional(["p=a"])
     rows = from_pairs([([A, B], "text"), ([A], "text")])

@@ -88,17 +88,12 @@ def test_rows_are_what_the_pairs_say(
     assert found["error"].to_pylist()[5:8] == ["null_text", None, "no_document"]
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("documents") / "tiny", max_length=160)
-
-
-def test_a_scorer_checks_one_kind_of_input_which_its_signature_says(bundle: Path) -> None:
-    with Scorer(bundle, device="cpu") as facts, Scorer(bundle, device="cpu", documents=True) as documents:
+def test_a_scorer_checks_one_kind_of_input_which_its_signature_says(tiny: Path) -> None:
+    with Scorer(tiny, device="cpu") as facts, Scorer(tiny, device="cpu", documents=True) as documents:
         parts = parse(documents.signature)
         assert parts["input"] == "document" and "templates" not in parts
         assert "input" not in parse(facts.signature)
-        named = Scorer(bundle, device="cpu", columns=ColumnNames(document="source"), checks="hallucination")
+        named = Scorer(tiny, device="cpu", columns=ColumnNames(document="source"), checks="hallucination")
         assert named.full_signature == documents.full_signature
         with pytest.raises(UsageError, match="documents=True"):
             facts.score_document("A.", "B.")

@@ -75,9 +75,6 @@ def test_a_data_frame_is_scored_as_a_table(bundle: Path, library: str) -> None:
 def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     signed = Scorer(bundle, device="cpu").full_signature
     base = signed.line
-    assert list(parse(base)) == [
-        *("model", "prec", "ep", "exact", "templates", "protocol", "optional", "checks", "maxlen", "overlong", "metric")
-    ]
     assert parse(base)["model"].startswith("tiny@")
     assert parse(base) | {"model": "", "templates": ""} == {
         **dict.fromkeys(("model", "templates"), ""),
