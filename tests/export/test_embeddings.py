@@ -52,8 +52,6 @@ def test_what_cannot_be_exported_is_named(checkpoint: Path, copy: Path, tmp_path
     edit_json(copy / "config.json", model_type="gpt2")
     with pytest.raises(CheckpointError, match="model_type is 'gpt2'; embeddings are exported of"):
         export_embeddings(str(copy), tmp_path / "out", log=lambda _: None)
-    done = CliRunner().invoke(app, ["export", str(checkpoint), str(tmp_path / "o"), "--task", "embeddings", "--force"])
-    assert done.exit_code == 2 and "--force does not apply to --task embeddings" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -32,7 +32,6 @@ def texts_of(kind: str) -> list[tuple[str, str]]:
 
     return {
         "mixed": [(text(a), text(b)) for a, b in rng.integers(1, 14, (24, 2))],
-        "one": [(text(4), text(3))],
         "short": [(text(1), text(1)) for _ in range(1000)],
     }[kind]
 
@@ -95,7 +94,7 @@ def compare(
     assert not bundle.layout.segments or max(moved) > 0.01
 
 
-@pytest.mark.parametrize("kind", ["mixed", "one", "short", "longest"])
+@pytest.mark.parametrize("kind", ["mixed", "short", "longest"])
 def test_packed_equals_padded(
     kind: str, packed: onnx.ModelProto, padded: onnxruntime.InferenceSession, bundle: Path
 ) -> None:
@@ -113,7 +112,7 @@ def test_packed_equals_padded_with_segment_ids(tmp_path: Path) -> None:
     fuse(checkpoint, raw)
     export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
     padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
-    compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + texts_of("one") + longest(bundle, "a "))
+    compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + longest(bundle, "a "))
 
 
 def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:
@@ -126,16 +125,10 @@ def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:
     assert np.isfinite(found).all() and np.ptp(found, axis=0).max() < 1e-5
 
 
-def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(
-    fused: Path, tmp_path: Path, bundle: Path
-) -> None:
-    path = tmp_path / "half.onnx"
-    export_packed(fused, path, LAYERS, first_position=ROBERTA, segments=False)
-    model = onnx.load(str(path))
-    weights = [
-        tensor for tensor in model.graph.initializer if len(tensor.dims) == 2 and "classifier" not in tensor.name
-    ]
-    assert {tensor.data_type for tensor in weights} == {onnx.TensorProto.FLOAT16}
+def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(bundle: Path) -> None:
+    model = onnx.load(str(bundle / "model.fp16.packed.onnx"), load_external_data=False)
+    weights = [one for one in model.graph.initializer if len(one.dims) == 2 and "classifier" not in one.name]
+    assert {one.data_type for one in weights} == {onnx.TensorProto.FLOAT16}
     assert model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
     assert {value.name: value.type.tensor_type.elem_type for value in model.graph.input} == dict.fromkeys(
         ("input_ids", "position_ids", "token_offset", "cumulative_sequence_length"), onnx.TensorProto.INT32

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import transformers
@@ -18,12 +17,20 @@ from export.tokenization import PairTokenizer, read_tokenizer
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle, PairLayout
 from scorer.inference.texts import PLAIN, SPACED, TextTokenizer
-from tests.bundles import make_bundle
 from tests.export.checkpoints import edit_json
 
 
 def read(folder: Path, **form: bool) -> PairTokenizer:
     return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1}, **form)[0]
+
+
+def split_up(tokenizer: Path, folder: Path) -> None:
+    """Write the vocabulary and the merges of a tokenizer as files of their own, as RoBERTa's came."""
+    read = json.loads(tokenizer.read_text(encoding="utf-8"))
+    vocabulary = read["model"]["vocab"] | {token["content"]: token["id"] for token in read["added_tokens"]}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    merges = [" ".join(pair) for pair in read["model"]["merges"]]
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
 
 
 def test_special_tokens_in_a_text_are_characters(checkpoint: Path) -> None:
@@ -44,11 +51,7 @@ def test_truncation_and_padding_are_off(copy: Path) -> None:
 
 def test_vocab_and_merges_are_converted(copy: Path) -> None:
     expected = read(copy)
-    model = json.loads((copy / "tokenizer.json").read_text(encoding="utf-8"))
-    vocabulary = model["model"]["vocab"] | {token["content"]: token["id"] for token in model["added_tokens"]}
-    (copy / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    merges = [" ".join(pair) for pair in model["model"]["merges"]]
-    (copy / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
+    split_up(copy / "tokenizer.json", copy)
     (copy / "tokenizer.json").unlink()
     edit_json(copy / "tokenizer_config.json", tokenizer_class="RobertaTokenizer")
     converted = read(copy)
@@ -85,26 +88,12 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_bundle(tmp_path_factory.mktemp("forms") / "tiny")
-
-
-@pytest.fixture(scope="module", params=["RobertaTokenizer", "RobertaTokenizerFast"])
-def reference(request: pytest.FixtureRequest, bundle: Path) -> Any:
-    folder = bundle.parent / "files"
-    folder.mkdir(exist_ok=True)
-    model = json.loads((bundle / "tokenizer.json").read_text())["model"]
-    (folder / "vocab.json").write_text(json.dumps(model["vocab"]))
-    merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
-    files = {"vocab_file": str(folder / "vocab.json"), "merges_file": str(folder / "merges.txt")}
-    return getattr(transformers, request.param)(**files)
-
-
-def test_both_forms_of_a_pair_are_what_the_tokenizer_makes_of_them(bundle: Path, reference: Any) -> None:
+@pytest.mark.parametrize("name", ["RobertaTokenizer", "RobertaTokenizerFast"])
+def test_both_forms_of_a_pair_are_what_the_tokenizer_makes_of_them(tiny: Path, tmp_path: Path, name: str) -> None:
     """The paper's pair, and the string that the released script hands to its tokenizer: ``"%s </s></s> %s"``."""
-    made = TextTokenizer(Bundle.load(bundle))
+    split_up(tiny / "tokenizer.json", tmp_path)
+    files = {"vocab_file": str(tmp_path / "vocab.json"), "merges_file": str(tmp_path / "merges.txt")}
+    made, reference = TextTokenizer(Bundle.load(tiny)), getattr(transformers, name)(**files)
     for premise, hypothesis in PAIRS:
         assert made.join(premise, hypothesis, PLAIN) == reference(premise, hypothesis)["input_ids"]
         spaced = f"{premise} </s></s> {hypothesis}"
