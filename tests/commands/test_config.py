@@ -62,7 +62,6 @@ def test_a_run_with_nothing_but_the_file(tmp_path: Path, command_line: CommandLi
 BAD = {
     'bundel = "x"': "scorer.toml: unknown key 'bundel'; the keys are attributes_column, ",
     'protocol = "papr"': "--protocol",
-    "device_memory = 'much'": "--device-memory",
     'text_column = ["a"]': "text_column is ['a']",
     'bundle = "~nosuchuser/b"': "scorer.toml: bundle: '~nosuchuser/b': there is no user 'nosuchuser'",
     "bundle =": "scorer.toml is not TOML",

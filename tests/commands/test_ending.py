@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -73,10 +70,3 @@ def test_verbose_shows_the_trace(
     assert "Traceback (most recent call last)" in errors and "in fail" in errors
     assert "\x1b" not in errors and "run again" not in errors
     assert "Traceback" not in command_line(*ASKED)[2]
-
-
-def test_the_module_is_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "scorer", "audit", str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert len(ended.stderr.splitlines()) == 1

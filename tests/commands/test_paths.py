@@ -117,11 +117,3 @@ def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) ->
         said = scorer(*arguments, code=2).output
         assert "of `scorer run`, and its name is reserved for the run" in said, arguments
     assert before == files(out)
-
-
-def test_a_report_inside_the_output_folder_has_a_hidden_name(finished: Path, tmp_path: Path) -> None:
-    """As docs/nightly.md has it; nothing takes it for an output."""
-    out = Path(shutil.copytree(finished, tmp_path / "out"))
-    for _ in range(2):
-        scorer("audit", out, "--report", out / "_report.html", "--junit", out / "_junit.xml")
-    scorer("audit", out, "--baseline", finished, "--json")

@@ -60,7 +60,6 @@ DELETED = {
     "run {}/in --bundle {}/tiny --out {}/out": 0,
     "run {}/in --bundle {}/tiny --out out": 2,
     "doctor --bundle tiny": 2,
-    "convert e2e a.tsv --out b.parquet": 2,
 }
 
 
