@@ -19,20 +19,6 @@ FAR = 2**62
 D = decimal.Decimal
 
 
-class Tagged(pa.ExtensionType):
-    """An extension type that nobody registered."""
-
-    def __init__(self, storage: pa.DataType) -> None:
-        super().__init__(storage, "test.tagged")
-
-    def __arrow_ext_serialize__(self) -> bytes:
-        return b""
-
-    @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Tagged:
-        return cls(storage)
-
-
 def stored(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Integers as they are stored, in a type that may not be able to give them to Python."""
     width = {32: pa.int32(), 64: pa.int64()}[kind.bit_width]
@@ -88,7 +74,7 @@ SINGLE: dict[str, tuple[pa.Array, list[str | None]]] = {
     "uuid": (pa.array([b"\x01" * 16, None], pa.uuid()), ["01010101-0101-0101-0101-010101010101", None]),
     "json": (pa.array(["{}"], pa.json_()), ["{}"]),
     "extension of nanoseconds": (
-        pa.ExtensionArray.from_storage(Tagged(pa.timestamp("ns")), NANOSECOND),
+        pa.ExtensionArray.from_storage(pa.opaque(pa.timestamp("ns"), "test", "tagged"), NANOSECOND),
         ["1970-01-01 00:00:00.000000001", None],
     ),
 }
@@ -97,7 +83,9 @@ NESTED: dict[str, pa.Array] = {
     "struct": pa.array([{"a": 1}]),
     "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())),
     "union": pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
-    "extension of lists": pa.ExtensionArray.from_storage(Tagged(pa.list_(pa.int64())), pa.array([[1]])),
+    "extension of lists": pa.ExtensionArray.from_storage(
+        pa.opaque(pa.list_(pa.int64()), "test", "tagged"), pa.array([[1]])
+    ),
     "dictionary of structs": pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([{"a": 1}])),
 }
 

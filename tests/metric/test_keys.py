@@ -6,7 +6,7 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow, from_pairs
+from scorer.metric.rows import from_arrow
 from scorer.metric.triples import from_lists, from_python, from_sentences
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
@@ -23,16 +23,11 @@ def expected(triples: list[tuple[str, str, str]], text: str | None, selection: s
     return blake2b(message, digest_size=16).digest()
 
 
-def test_keys_are_as_documented() -> None:
-    rows = from_pairs([([TRIPLE, TRIPLE], "a text"), ([TRIPLE], None), ([], "é")])
-    assert row_keys(rows).to_pylist() == [expected([TRIPLE] * 2, "a text"), expected([TRIPLE], None), expected([], "é")]
-
-
-def test_a_selection_changes_the_key() -> None:
-    triples = from_python([[TRIPLE, TRIPLE]] * 3)
-    selected = pa.array([[0, 1], [0], None], pa.list_(pa.int32()))
-    keys = row_keys(from_arrow(triples, pa.array(["t"] * 3), selected)).to_pylist()
-    assert keys == [expected([TRIPLE] * 2, "t", "0,1"), expected([TRIPLE] * 2, "t", "0"), expected([TRIPLE] * 2, "t")]
+def test_keys_are_as_documented_with_a_selection_and_without() -> None:
+    triples, texts = [[TRIPLE] * 2, [TRIPLE], [], [TRIPLE] * 2, [TRIPLE] * 2], ["a text", None, "é", "t", "t"]
+    selected = pa.array([None, None, None, [0, 1], [0]], pa.list_(pa.int32()))
+    keys = row_keys(from_arrow(from_python(triples), pa.array(texts), selected)).to_pylist()
+    assert keys == list(map(expected, triples, texts, [None, None, None, "0,1", "0"]))
 
 
 def test_rows_that_do_not_parse_are_told_apart() -> None:

@@ -16,7 +16,6 @@ WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["
     ("data", "warning"),
     [
         (WHOLE, None),
-        ({}, None),
         ({"p": "<subject> is it."}, "the template of 'p' has no <object>, so its facts do not name the object: "),
         ({"p": ["It is <object>.", "<subject> <object>"]}, "the template of 'p' has no <subject>"),
         ({"p": "It is."}, "the template of 'p' has no <subject> and <object>"),

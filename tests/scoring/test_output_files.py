@@ -40,9 +40,8 @@ def test_where_there_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"no readable _plan\.json"):
         settings_of(tmp_path)
     (tmp_path / "_plan.json").write_text("null")
-    for read in (run_columns, settings_of):
-        with pytest.raises(OutputError, match=r"_plan\.json is damaged"):
-            read(tmp_path)
+    with pytest.raises(OutputError, match=r"_plan\.json is damaged"):
+        run_columns(tmp_path)
 
 
 def test_the_names_that_a_run_was_given(tmp_path: Path) -> None:

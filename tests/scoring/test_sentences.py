@@ -18,7 +18,6 @@ from scorer.metric.inputs import ColumnNames, find_columns
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
-from tests.run.calls import STRUCT
 from tests.run.calls import scorer as scorer_of
 
 pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
@@ -40,18 +39,15 @@ TRIPLES = [
 ]
 
 
+FORM = pa.list_(pa.list_(pa.string(), 3))
+
+
 def rows(n: int) -> pa.Table:
     """Texts of 0 to 8 sentences about 1 to 14 facts, some null, some blank, many twice."""
     texts = ["  ".join((SENTENCES * 2)[i % 5 :][: (i * 7) % 9]) or "é." for i in range(n)]
     said = [None if i % 13 == 4 else " " if i % 13 == 5 else text for i, text in enumerate(texts)]
     triples = [(TRIPLES * 3)[i % 6 :][: 1 + (i * 5) % 14] for i in range(n)]
-    return pa.table({"id": range(n), "text": pa.array(said, pa.string()), "triples": facts_of(triples)})
-
-
-def facts_of(triples: list[Any]) -> pa.Array:
-    return pa.array(
-        [[dict(zip(STRUCT.names, triple, strict=True)) for triple in row] for row in triples], pa.list_(STRUCT)
-    )
+    return pa.table({"id": range(n), "text": pa.array(said, pa.string()), "triples": pa.array(triples, FORM)})
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +81,7 @@ FACTS = st.lists(st.sampled_from([*TRIPLES, ("The Mill", "area", " ")]), max_siz
 @given(st.lists(st.tuples(FACTS, TEXTS), min_size=1, max_size=8), st.integers(1, 4))
 def test_any_rows_in_any_windows(scorer: Scorer, made: list[tuple[Any, str | None]], size: int) -> None:
     texts = pa.array([text for _, text in made], pa.string())
-    table = pa.table({"id": range(len(made)), "text": texts, "triples": facts_of([row for row, _ in made])})
+    table = pa.table({"id": range(len(made)), "text": texts, "triples": pa.array([row for row, _ in made], FORM)})
     columns = find_columns(table.schema, scorer.pipeline.names)
     items = [Window(i, table.slice(i, size), columns) for i in range(0, len(table), size)]
     out = pa.concat_tables([scored.table for scored in scorer.pipeline.stream(items)])

@@ -25,7 +25,6 @@ def splitter() -> Splitter:
             "He paid $3.50 to Acme Inc. yesterday.",
         ],
         ["The U.S. won 3-0.", "See e.g. fig. 2 of Smith et al. for more."],
-        ["Blue Spice is a pub.", "It is cheap!", "Is it near the river?", "Yes"],
         ["Ünïted wön 😀 3.5 : 2.", "Zoë scored \N{COMBINING ACUTE ACCENT}twice.", "𝒜 third one."],
     ],
 )

@@ -57,10 +57,7 @@ def test_another_signature_is_named_part_by_part(yesterday: Before, tmp_path: Pa
     # And with the same one, all columns of that protocol are taken over.
     again = run(data, tmp_path / "again", bundle, *more, "--reuse", tmp_path / "out")
     assert again["rows"]["scored"] == 0
-    assert bytes_of(tmp_path / "again").keys() == bytes_of(tmp_path / "out").keys()
-    one, other = (pq.read_table(tmp_path / name / "deep" / "c.parquet") for name in ("again", "out"))
-    for column in ("all_facts_entailment", "fine"):
-        assert one[column].equals(other[column])
+    assert_labels_of(tmp_path / "out", tmp_path / "again")
 
 
 def test_details_and_prefix(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
