@@ -127,6 +127,30 @@ def test_two_exports_give_the_same_bytes(bundle: Path, checkpoint: Path, tmp_pat
     assert [path.name for path in out.parent.iterdir()] == ["where else"]
 
 
+@pytest.mark.slow
+def test_a_full_size_bundle_stays_within_memory(tmp_path: Path) -> None:
+    """All variants of roberta-large's size under 12 GB."""
+    code = (
+        "import resource, sys; from pathlib import Path; from export import export_bundle\n"
+        "export_bundle('roberta-large', Path(sys.argv[1]), random_init=True)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)"
+    )
+    out = tmp_path / "large"
+    done = subprocess.run([sys.executable, "-c", code, str(out)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 12e9 / 2**30
+    manifest = json.loads((out / "bundle.json").read_text())
+    sizes = {
+        name: sum((out / file).stat().st_size for file in [variant["file"], *variant.get("external", {})]) / 1e9
+        for name, variant in manifest["variants"].items()
+    }
+    assert 1.41 < sizes["fp32"] < 1.44 and 0.70 < sizes["fp16"] < 0.73 and 0.50 < sizes["int8"] < 0.53
+    assert manifest["variants"]["fp32"]["fused"] == {
+        "Attention": 23, "MultiHeadAttention": 1, "LayerNormalization": 49, "BiasGelu": 24
+    }  # fmt: skip
+    assert all(v["parity"] is None or v["parity"]["label_agreement"] >= 0.99 for v in manifest["variants"].values())
+
+
 def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path, few_probes: int) -> None:
     says = rf"int8 variant .* on only \d\d\.\d\d% of {few_probes} probe pairs .*--force"
     with pytest.raises(BundleError, match=says):
