@@ -7,7 +7,6 @@ from scorer.storage import Counts, Fingerprint, InputRecord, Maker, Receipt, Run
 from scorer.storage.counts import RowCounts
 
 NOTHING = WrittenFile("", 0, 0)
-MAKER = Maker(run="r", worker="cpu", origin={}, seconds={}, computed=0)
 
 
 def fingerprint(signature: str = "s") -> Fingerprint:
@@ -20,7 +19,6 @@ def receipt(
     wanted: Fingerprint | None = None,
     output: WrittenFile = NOTHING,
     source: InputRecord | None = None,
-    created: str = "2026-01-01T00:00:00+00:00",
 ) -> Receipt:
     """A receipt of an output, whose counts agree with it."""
     return Receipt(
@@ -30,8 +28,8 @@ def receipt(
         output=output,
         counts=Counts(RowCounts(all=output.rows)),
         plan="p",
-        created=created,
-        maker=MAKER,
+        created="2026-01-01T00:00:00+00:00",
+        maker=Maker(run="r", worker="cpu", origin={}, seconds={}, computed=0),
     )
 
 

@@ -27,7 +27,6 @@ TREE = (
     "in/2026/02/c.parquet",
     "in/2026/02/d.parq",
     "other/a.parquet",
-    "other/year=1/x.parquet",
     "odd/a[1].parquet",
     "odd/with blank/ü.parquet",
     "one/n.parquet",
@@ -50,13 +49,9 @@ def touch(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def below(tree: Path, given: str) -> str:
-    return given.format(tree=tree) if "://" in given else f"{tree}/{given}"
-
-
 def found(tree: Path, *inputs: str) -> list[str]:
     """The outputs of inputs, which are sorted, and whose names are the last parts of their inputs' paths."""
-    files = resolve_inputs([below(tree, given) for given in inputs])
+    files = resolve_inputs([given.format(tree=tree) if "://" in given else f"{tree}/{given}" for given in inputs])
     assert all(file.uri.startswith("/") and file.uri.endswith(f"/{file.relative}") for file in files)
     assert files == sorted(files, key=lambda file: file.relative)
     return [file.relative for file in files]
@@ -171,16 +166,14 @@ def test_an_output_among_the_inputs_is_refused(tree: Path) -> None:
         ("in/2026/**", "in"),
         ("other/link.parquet", "in"),
         ("other/*.parquet", "in"),
-        ("file://{tree}/in", "in/scored"),
     ):
         with pytest.raises(OutputError, match="is inside"):
-            check_apart([f"{tree}/odd", below(tree, given)], tree / out)
+            check_apart([f"{tree}/odd", f"{tree}/{given}"], tree / out)
     for given, out in (
         ("in", "in2"),
         ("in/a.parquet", "in/scored"),
         ("in/*.parquet", "in/scored"),
         ("in/2026/*/c.parquet", "in/scored/deep"),
-        ("in/2026/01/*", "in/2026/02"),
     ):
         check_apart([f"{tree}/{given}"], tree / out)
 
@@ -192,7 +185,6 @@ def test_a_store_behind_uris(memory: Any) -> None:
     def uris(given: str) -> dict[str, str]:
         return {file.relative: file.uri for file in resolve_inputs([given])}
 
-    assert uris("s3://bucket/other/year%3D1") == {"x.parquet": "s3://bucket/other/year%3D1/x.parquet"}
     assert uris("s3://bucket/odd/with%20blank") == {"ü.parquet": "s3://bucket/odd/with%20blank/%C3%BC.parquet"}
     assert uris("s3://bucket/in/2026/*/d.parq") == {"02/d.parq": "s3://bucket/in/2026/02/d.parq"}
     assert uris("s3://bucket/in/a.parquet") == {"a.parquet": "s3://bucket/in/a.parquet"}
