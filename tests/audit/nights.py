@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from scorer.audit import AuditOptions, Document, audit
-from scorer.metric.inputs import ColumnNames
-from tests.run.calls import scorer
+from tests.run.calls import STRUCT, scorer
 from tests.scored_outputs import SIGNATURE as SIGNATURE
 from tests.scored_outputs import finish, scored
 
@@ -38,9 +37,8 @@ def of_system(bad: int, count: int, system: str, start: int = 0, **more: Any) ->
     ]
 
 
-def table(rows: Sequence[Row], triples: str = "struct", prefix: str = "") -> pa.Table:
+def table(rows: Sequence[Row], triples: str = "struct") -> pa.Table:
     """Rows with the output columns. ``triples``: ``struct``, ``strings`` or ``mr``, how the facts are spelled."""
-    struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
     own = {"text", "facts", "said", "subject", "error"}
     columns: dict[str, Any] = {name: [r[name] for r in rows] for name in (rows[0] if rows else {}) if name not in own}
     columns["text"] = pa.array([r["text"] for r in rows], pa.string())
@@ -54,17 +52,15 @@ def table(rows: Sequence[Row], triples: str = "struct", prefix: str = "") -> pa.
         columns["triples"] = pa.array([[" | ".join(f) for f in facts] for facts in objects], pa.list_(pa.string()))
     else:
         named = [[dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in facts] for facts in objects]
-        columns["triples"] = pa.array(named, pa.list_(struct))
+        columns["triples"] = pa.array(named, pa.list_(STRUCT))
     probabilities = [score for r in rows for _, score in r["facts"]]
     errors = {i: r["error"] for i, r in enumerate(rows) if r["error"]}
-    return scored(
-        pa.table(columns), probabilities, [r["said"] for r in rows], names=ColumnNames(prefix=prefix), errors=errors
-    )
+    return scored(pa.table(columns), probabilities, [r["said"] for r in rows], errors=errors)
 
 
 def night(out: Path, rows: Sequence[Row], *, shards: int = 1, triples: str = "struct", **more: Any) -> Path:
     """A finished output of rows in so many shards."""
-    whole = table(rows, triples, more.get("prefix", ""))
+    whole = table(rows, triples)
     size = -(-len(whole) // shards) or 1
     parts = {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}
     return finish(out, parts, **more)

@@ -19,6 +19,7 @@ from scorer.metric.triples import from_lists
 from scorer.metric.verdict import FINE
 from scorer.scoring.counts import OTHER_PREDICATES
 from tests.audit.nights import Row, night, row, table
+from tests.run.calls import STRUCT
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
@@ -183,7 +184,6 @@ def test_types_that_no_run_takes(tmp_path: Path, name: str, values: list[Any]) -
         audit(replaced(tmp_path / "out", name, pa.array(values)))
 
 
-STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 ROWS = [[("s", " p ", "x"), ("s", "q", " y ")], [("t", "p", "z")], None, [], [("s", "r", "x"), ("s", "p", "x")]]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from scorer.audit.document import RATES
 from scorer.audit.history import append, rows_of
 from tests.audit.nights import command, night, row
 from tests.conftest import ROOT
+from tests.docs.test_examples import blocks
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
@@ -32,8 +32,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_the_python_of_the_page(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    (code,) = blocks(ROOT / "docs" / "audit.md", "python")
     names: dict[str, object] = {}
     exec(compile(code, "audit.md", "exec"), names)
     nights = [night(tmp_path / name, [row(system="a")]) for name in ("before", "after")]

@@ -76,7 +76,6 @@ def test_what_gates_can_find_is_shown_without_a_baseline(nights: tuple[Path, Pat
 
 USELESS = {
     'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.95': "10.3% can rise by at most +89.7 points",
-    'metric = "not_ok_rate"\nby = ["system"]\nfail = 0.5\nmin_rows = 201': "it needs 201 rows",
     'metric = "backoff_rate"\nfail = 0.1\nmissing = "pass"': "which passes",
 }
 

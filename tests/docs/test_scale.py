@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scorer.storage import SeenOutput
+from tests.audit.test_nightly import program
 from tests.bundles import make_bundle
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
@@ -34,9 +35,7 @@ def test_the_options_of_the_job_are_those_of_the_script() -> None:
 def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
     home = tmp_path / "d2t"
     (home / "venv" / "bin").mkdir(parents=True)
-    scorer = home / "venv" / "bin" / "scorer"
-    scorer.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m scorer "$@" --max-error-rate 1\n')
-    scorer.chmod(0o755)
+    program(home / "venv" / "bin" / "scorer", f'exec "{sys.executable}" -m scorer "$@" --max-error-rate 1')
     harness.make_data(home / "data")
     make_bundle(home / "bundle")
     (home / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')

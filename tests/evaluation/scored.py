@@ -16,7 +16,7 @@ from scorer.scoring.signature import FOOTER_KEY
 SIGNATURE = "model:hand@0|prec:fp32|optional:none|metric:1"
 
 
-def scored(predicted: Sequence[str | None], prefix: str = "", **columns: Any) -> pa.Table:
+def scored(predicted: Sequence[str | None], **columns: Any) -> pa.Table:
     """A table with the output columns that an evaluation reads; ``None`` predicts nothing.
 
     Each row is an input of its own unless ``triples`` says otherwise. Other columns as given.
@@ -24,9 +24,9 @@ def scored(predicted: Sequence[str | None], prefix: str = "", **columns: Any) ->
     n = len(predicted)
     codes = [None if label is None else FINE.index(label) for label in predicted]
     made: dict[str, Any] = {
-        prefix + "fine": pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), list(FINE)),
-        prefix + "confidence": pa.array([None if label is None else float(label == "OK") for label in predicted]),
-        prefix + "error": pa.array([None if label else "null_text" for label in predicted], pa.string()),
+        "fine": pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), list(FINE)),
+        "confidence": pa.array([None if label is None else float(label == "OK") for label in predicted]),
+        "error": pa.array([None if label else "null_text" for label in predicted], pa.string()),
         "triples": [[f"s{row} | p | o"] for row in range(n)],
     }
     return pa.table(made | columns)

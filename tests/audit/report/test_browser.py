@@ -16,7 +16,6 @@ SCREENS = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "phone": {"color_scheme": "light", "width": 360},
-    "dark phone": {"color_scheme": "dark", "width": 360},
 }
 
 

@@ -189,34 +189,6 @@ def test_labels_of_whole_inputs_hold_the_truth(draws: int, least: float) -> None
     assert inside / draws >= least
 
 
-@pytest.mark.parametrize(("draws", "most"), sampled([(150, 0.95), (1500, 0.9)], 2))
-def test_labels_are_drawn_where_the_first_ones_say_that_the_metric_errs(draws: int, most: float) -> None:
-    """Variance with 30 pilot labels and 70 drawn after them, over that of 100 labels drawn in proportion."""
-    rng = np.random.default_rng(3)
-    rows = np.arange(4000)
-    confidence = np.where(rows < 2800, rng.uniform(0.5, 1, 4000), rng.uniform(0, 0.5, 4000))
-    wrong = rng.random(4000) < np.where((confidence > 0.5) & (confidence < 0.62), 0.4, 0.01)
-    truth = (rows >= 2800) ^ wrong
-    made: Any = np.rec.fromarrays([confidence, (rows >= 2800).astype(np.int8)], names="confidence,fine")
-    at_once, in_two = [], []
-
-    def estimate(drawn: np.ndarray, strata: np.ndarray, design: list[Drawn]) -> float:
-        weights = np.array([entry.rows / entry.drawn for entry in design])[strata]
-        return float((weights * truth[drawn]).sum()) / 4000
-
-    for seed in range(draws):
-        one = draw_sample(made, 100, seed)
-        first = draw_sample(made, 30, seed)
-        codes = truth[first.rows].astype(np.int8)
-        given = Labelled(first.rows, first.strata, codes, codes, first.design, True)
-        more = draw_sample(made, 70, seed + 1, None, given)
-        both = [Drawn.of(a, a.rows, a.drawn + b.drawn) for a, b in zip(first.design, more.design, strict=True)]
-        at_once.append(estimate(one.rows, one.strata, one.design))
-        strata = np.concatenate([first.strata, more.strata])
-        in_two.append(estimate(np.concatenate([first.rows, more.rows]), strata, both))
-    assert np.var(in_two) / np.var(at_once) < most
-
-
 def test_groups_have_their_own_rates_compared_with_holms_correction(population: Population, tmp_path: Path) -> None:
     found = true_rates(population, from_files(population, [labels(population, tmp_path / "l.csv")]), "system")
     groups = [one for one in found if one.group is not None and one.rate == "not_ok_rate"]

@@ -56,6 +56,17 @@ def test_a_second_sample_may_need_no_row_of_a_stratum(population: Population) ->
     assert not set(more.rows.tolist()) & set(first.rows.tolist())
 
 
+def test_more_is_drawn_where_the_first_labels_say_that_the_metric_errs(population: Population) -> None:
+    first = draw_sample(population, 100, 0)
+    unsure = min(range(len(first.design)), key=lambda n: (first.design[n].label != "OK", first.design[n].high or 1.0))
+    wrong = (population.fine[first.rows] > 0) | ((first.strata == unsure) & (np.arange(100) % 2 == 0))
+    truth = wrong.astype(np.int8)
+    pilot = Labelled(first.rows, first.strata, truth, truth, first.design, True)
+    more = draw_sample(population, 60, 1, None, pilot).design
+    shares = [(one.drawn + other.drawn) / one.rows for one, other in zip(first.design, more, strict=True)]
+    assert np.argmax(shares) == unsure and max(shares) > 2 * np.median(shares)
+
+
 def test_the_file_has_what_people_need_and_not_what_the_metric_says(population: Population) -> None:
     sample = draw_sample(population, 20, 0, "system")
     found = templates_of(population)
