@@ -19,7 +19,6 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("triple", "predicate", "subject", "value"),
     [
-        (("Alan_Bean", "birthPlace", "Wheeler,_Texas"), "birth place", "alan bean", "wheeler, texas"),
         (("A.C. Cesena", "season", "2014–15 Serie B"), "season", "a.c. cesena", "2014-15 serie b"),
         (("Tomás Rivera", "almaMater", '"Straße"'), "alma mater", "tomas rivera", '"strasse"'),
         (("X", "is_part_of", "Łódź?"), "is part of", "x", "lodz?"),
@@ -36,7 +35,6 @@ def test_triples_in_the_words_of_the_classifier(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Alan Bean was born in Wheeler, Texas.", "alan bean was born in wheeler, texas"),
         ("Is Łódź  in\nPoland?! ", "is lodz in poland"),
         ("...No. 5 is “Ümit”.", 'no. 5 is "umit"'),
         ("?!", ""),

@@ -18,7 +18,6 @@ WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["
         (WHOLE, None),
         ({"p": "<subject> is it."}, "the template of 'p' has no <object>, so its facts do not name the object: "),
         ({"p": ["It is <object>.", "<subject> <object>"]}, "the template of 'p' has no <subject>"),
-        ({"p": "It is."}, "the template of 'p' has no <subject> and <object>"),
         ({"p": "<Subject> is <object >."}, "has no <subject> and <object>"),
         (
             {"q": {"yes": "It does.", "no": "<subject> does not."}},

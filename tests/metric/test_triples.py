@@ -27,7 +27,6 @@ def test_a_triple_has_three_parts_that_are_not_blank(text: str, expected: Triple
             "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
             [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
         ),
-        ("name[The Mill], near[Café Sicilia], near[Café Sicilia]", [Triple("The Mill", "near", "Café Sicilia")] * 2),
         ("name[X], food[Fish, Chips]", [Triple("X", "food", "Fish, Chips")]),
         ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
         ("name[The Mill]", []),

@@ -27,6 +27,13 @@ def test_the_worked_example_of_the_paper() -> None:
     assert row["text_entailment"] == pytest.approx(0.11)
 
 
+def test_the_third_check_alone_makes_an_omission_and_counts_in_the_confidence() -> None:
+    (row,) = verdicts(from_pairs([([A, B], "t")]), [PASS, PASS, PASS, (0.3, 0.65, 0.05)], Options(protocol="nlgi_eval"))
+    assert row["fine"] == "omission"
+    assert row["omitted"] == []
+    assert row["confidence"] == row["all_facts_entailment"] == pytest.approx(0.05)
+
+
 def test_without_an_omission_check_that_side_passes() -> None:
     (row,) = verdicts(from_pairs([([A], "t")]), [PASS], Options(optional=parse_optional(["p=a"])))
     assert (row["fine"], row["omitted"]) == ("OK", [])

@@ -10,20 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scorer.scoring.reuse.key_index import KeyIndex, KeyIndexBuilder, key_words
+from scorer.scoring.reuse.key_index import KeyIndexBuilder, key_words
 from tests.conftest import ROOT
 
 
 def keys_of(raw: bytes) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw) // 16, [None, pa.py_buffer(raw)])
-
-
-def build(words: np.ndarray, step: int) -> KeyIndex:
-    builder = KeyIndexBuilder()
-    for start in range(0, len(words), step):
-        part = words[start : start + step]
-        builder.add(part, np.arange(start, start + len(part)))
-    return builder.finish()
 
 
 @pytest.mark.parametrize("batch", [1 << 20, 1000])
@@ -35,7 +27,10 @@ def test_it_finds_what_a_dictionary_finds(monkeypatch: pytest.MonkeyPatch, batch
     known: dict[int, int] = {}
     for number, word in enumerate(words.tolist()):
         known.setdefault(word, number)
-    index = build(words, 777)
+    builder = KeyIndexBuilder()
+    for part in np.split(np.arange(len(words)), range(777, len(words), 777)):
+        builder.add(words[part], part)
+    index = builder.finish()
     asked = np.concatenate([rng.permutation(words), rng.integers(0, 2**64, 5_000, np.uint64)])
     assert index.find(asked).tolist() == [known.get(word, -1) for word in asked.tolist()]
     assert index.keys == len(known)
