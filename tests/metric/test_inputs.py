@@ -23,6 +23,7 @@ def test_a_selection_is_found_by_name_and_type() -> None:
         ([TEXT, ("x", pa.string())], ColumnNames(), "--mr-column or --document-column"),
         ([("text", pa.int64()), ("mr", pa.string())], ColumnNames(), "int64"),
         ([TEXT, ("triples", pa.list_(pa.int64()))], ColumnNames(), "subject, predicate, object"),
+        ([TEXT, ("triples", pa.map_(pa.string(), pa.string()))], ColumnNames(), "map<"),
         ([TEXT, ("o", pa.struct([("triples", pa.int8())]))], ColumnNames(triples="o.triples"), "'o.triples' is int8"),
         ([TEXT, ("triples", pa.list_(pa.struct([("subject", pa.string())])))], ColumnNames(), "subject"),
         ([TEXT, ("mr", pa.string()), ("x_note", pa.string())], ColumnNames(prefix="x_"), "x_note"),
