@@ -172,6 +172,11 @@ def test_texts(tmp_path: Path, texts: pa.Array) -> None:
     assert [one.text for one in document.worst] == ["caf\ufffd", "", None]
 
 
+def test_reused_rows_are_counted_apart(tmp_path: Path) -> None:
+    rows = audit(replaced(tmp_path / "out", "reused", pa.array([True, False, True, True]))).rows
+    assert (rows.all, rows.scored, rows.reused) == (4, 1, 2)  # the last one is an error
+
+
 @pytest.mark.parametrize("kind", [pa.list_(pa.large_string()), pa.large_list(pa.string()), pa.list_(pa.string(), 1)])
 def test_facts(tmp_path: Path, kind: pa.DataType) -> None:
     document = audit(replaced(tmp_path / "out", "triples", pa.array([["a | food | b"]] * 4).cast(kind)))
