@@ -184,10 +184,6 @@ class TextTokenizer:
         """The two texts of a pair as the layout has them."""
         return (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
 
-    def spell(self, ids: Sequence[int]) -> list[str]:
-        """The tokens behind ids, as the vocabulary spells them."""
-        return [self._tokenizer.id_to_token(i) or "?" for i in ids]
-
     def _read(self) -> tuple[str, dict[str, Any]]:
         """The file's text and what it says."""
         try:
