@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from export.training.general import field, nli, rows
 from export.training.general.base import vocabulary, weights
 from export.training.general.batches import Mix, Pools
+from export.training.general.bindings import Bindings
 from export.training.general.objective import recipe
 from export.training.general.vocabulary import cut, make_tokenizer
 from export.training.network import from_base, load_checkpoint
@@ -57,6 +58,7 @@ def main() -> None:
     parser.add_argument("--recast", type=int, default=Mix.field, help="pairs of field.py of a pool")
     parser.add_argument("--d2t", type=int, default=Mix.d2t, help="pairs from facts and texts of a pool")
     parser.add_argument("--made", type=int, default=Mix.made, help="pairs of edits.py of a pool")
+    parser.add_argument("--bound", type=int, default=Mix.bound, help="pairs of bindings.py of a pool")
     parser.add_argument("--limit", type=int, default=None, help="use about N rows of each file (for tests)")
     parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
     parser.add_argument("--seed", type=int, default=0, help="with --start take another one than the earlier run's")
@@ -85,9 +87,11 @@ def prepared(options: argparse.Namespace) -> Run:
         tokenizer = Tokenizer.from_file(str(options.start / "tokenizer.json"))
         network = load_checkpoint(options.start)
     tokenizer.encode_special_tokens = True
-    mix = Mix(options.nli, options.recast, options.d2t, options.made)
+    mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound)
     read = [(nli.pairs(columns, tokenizer, options.out), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
-    pools = Pools(read, rows.corpus(facts), tokenizer, mix, options.seed)
+    corpus = rows.corpus(facts)
+    bindings = Bindings(corpus, recast["premise"])
+    pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed)
     made = recipe(pools, tokenizer, options.tokens, options.rate)
     return Run(network, made, options.out, device=options.device, workers=options.workers)
 

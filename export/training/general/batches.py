@@ -12,6 +12,7 @@ from torch import Tensor
 
 from export.training.batches import Batch, Row, batched
 from export.training.general import edits
+from export.training.general.bindings import Bindings
 from export.training.general.nli import NOT_ENTAILMENT, NliPairs
 from export.training.general.pairs import ENTAILMENT, pairs
 from export.training.general.rows import Corpus
@@ -27,12 +28,13 @@ LONGEST_PAIR = 160
 @dataclass(frozen=True)
 class Mix:
     """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
-    and texts; ``made``, of :mod:`.edits`."""
+    and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
 
     nli: int = 1500
-    field: int = 1000
-    d2t: int = 700
-    made: int = 800
+    field: int = 900
+    d2t: int = 1000
+    made: int = 600
+    bound: int = 800
 
 
 Example = tuple[list[int], list[int], int]
@@ -69,15 +71,24 @@ class Pools:
     """All training data of a run, dealt out in numbered pools. ``read``: tokenised pairs, and how many a pool has."""
 
     def __init__(
-        self, read: list[tuple[NliPairs, int]], corpus: Corpus, tokenizer: Tokenizer, mix: Mix, seed: int
+        self,
+        read: list[tuple[NliPairs, int]],
+        corpus: Corpus,
+        bindings: Bindings,
+        tokenizer: Tokenizer,
+        mix: Mix,
+        seed: int,
     ) -> None:
         self._passes = [Passes(pairs, size, seed) for pairs, size in read if size]
-        self._corpus, self._tokenizer, self._mix, self._seed = corpus, tokenizer, mix, seed
+        self._corpus, self._bindings = corpus, bindings
+        self._tokenizer, self._mix, self._seed = tokenizer, mix, seed
 
     def _made_examples(self, rng: random.Random) -> list[Example]:
-        """Pairs from facts and texts, and pairs of :mod:`.edits`."""
+        """Pairs from facts and texts, and pairs of :mod:`.edits` and :mod:`.bindings`."""
         made = [(p.premise, p.hypothesis, p.label) for p in pairs(self._corpus, self._mix.d2t, rng)]
-        for premise, hypothesis, entailed in edits.pairs(self._mix.made, rng):
+        for premise, hypothesis, entailed in edits.pairs(self._mix.made, rng) + self._bindings.pairs(
+            self._mix.bound, rng
+        ):
             made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
         ids = _tokens(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
         return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]

@@ -2,9 +2,9 @@
 
     python -m export.training.general.choose RUN/checkpoint RUN2/checkpoint MEAN --data DATA/nli --field DATA/field
 
-Of each set of :mod:`.field` the quarter that is not trained on; made pairs of :mod:`.edits` from another seed; pairs of
-televisions, the domain of facts and texts that is left out. A pair counts as right when *entailment* has the highest
-probability exactly if it is the pair's label.
+Of each set of :mod:`.field` the quarter that is not trained on; made pairs of :mod:`.edits` and :mod:`.bindings` from
+another seed; pairs of televisions, the domain of facts and texts that is left out. A pair counts as right when
+*entailment* has the highest probability exactly if it is the pair's label.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from export.training.general import edits, field
+from export.training.general import edits, field, rows
 from export.training.general.batches import pair_logits
+from export.training.general.bindings import Bindings
 from export.training.general.calibrate import held_out_pairs
 from export.training.general.pairs import ENTAILMENT
 from export.training.network import NLI_LABELS, load_checkpoint
@@ -39,6 +40,10 @@ def asked(data: Path, folder: Path, count: int) -> Asked:
         found[name] = [(p.premise, p.hypothesis, p.label == "entailment") for p in pairs[:count]]
     for kind in edits.KINDS:
         found[kind.__name__] = [(*kind(agree, rng), agree) for _ in range(count // 4) for agree in (True, False)]
+    facts, _ = rows.parts(rows.read(data / "d2t_train.parquet"))
+    bindings = Bindings(rows.corpus(facts), [pair[0] for name in field.SETS for pair in found[name]])
+    for maker in bindings.kinds:
+        found[maker.__name__] = bindings.pairs(count // 2, rng, maker)
     made = held_out_pairs(data, count, SEED)
     found["televisions"] = [(p.premise, p.hypothesis, p.label == ENTAILMENT) for p in made]
     return found

@@ -1,0 +1,263 @@
+"""Pairs that differ in who has what, or in who did what to whom: the same names and values stand on both sides.
+
+A small model finds no such difference by itself: it learns that a false hypothesis has a word that the premise lacks.
+Names are real ones of the corpus and invented ones, so that none can be learned by heart. Every kind draws one true
+and one false pair in the same way, and neither side on its own tells which it is.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from export.training.general.rows import Corpus, find_once
+from export.training.general.wording import sentence_case
+
+ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
+Sides = tuple[str, str]
+Kind = Callable[[bool, random.Random], Sides | None]
+Wording = str
+"""A sentence with ``{s}`` and ``{o}``, or ``{a}`` and ``{b}``."""
+_ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
+           "t", "tr", "v", "w", "y", "z")  # fmt: skip
+_VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
+_ENDS = ("", "", "n", "r", "l", "s", "th", "nd", "rt", "ck", "m")
+LONGEST_NAME = 30
+LONGEST_SENTENCE = 200
+"""Characters of a name that may take part, and of a sentence."""
+_NAME = re.compile(r"[A-Z][\w'’-]*(?: (?:of |the |de |von |van )*[A-Z][\w'’-]*)*|\b\d{2,4}\b")
+_WORD = re.compile(r"\b[a-z]{3,}?(al|ic|ous|ive|ion|er|ed|ing|ly|est|ist|an)\b")
+_LIST = re.compile(r"(?:\s|,|and\b|or\b|&|/|the\b)*")
+_FRONTED = re.compile(r"(?P<front>(?:In|On|At|After|During|Before|Since) [^,.;]{3,40}), (?P<rest>[^.;]+)\.?")
+_CONJUNCTS = re.compile(r"(?P<one>[A-Z][\w'’-]+) and (?P<two>[A-Z][\w'’-]+)(?=[ .,;])")
+
+
+def fill(wording: Wording, subject: str, *objects: str) -> str:
+    """The sentence with its names in place, in one pass: the subject, and an object for each of their marks."""
+    left = iter(objects)
+    return sentence_case(
+        re.sub(r"\{[saob]\}", lambda mark: subject if mark[0] in ("{s}", "{a}") else next(left), wording)
+    )
+
+
+def invented(rng: random.Random) -> str:
+    """A name of one or two words that no text has."""
+
+    def word() -> str:
+        count = rng.choice((1, 2, 2, 3))
+        made = (rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_ENDS) for _ in range(count))
+        return "".join(made).capitalize()
+
+    return " ".join(word() for _ in range(rng.choice((1, 1, 2))))
+
+
+def apart(one: str, others: Sequence[str]) -> bool:
+    """Whether a name is in none of the others, and none of them in it."""
+    low = one.lower()
+    return all(low not in other.lower() and other.lower() not in low for other in others)
+
+
+class Bindings:
+    """Makes the pairs. ``sentences``: natural ones, in which names are exchanged."""
+
+    def __init__(self, corpus: Corpus, sentences: Sequence[str]) -> None:
+        facts = [t for row in corpus.rows.get("rel2text", []) for t in row.triples]
+        named = {t.subject for t in facts} | {t.object for t in facts if t.object[:1].isupper()}
+        self._names = sorted(name for name in named if len(name) < LONGEST_NAME and name.isprintable())
+        self._templates = dict(sorted(corpus.templates.items()))
+        self._predicates = list(self._templates)
+        self._objects = {p: corpus.objects["rel2text", p] for p in self._predicates}
+        self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(_spans(s)) >= 2]
+        self.kinds: dict[Kind, float] = {
+            self.crossed: 0.6, self.exchanged: 0.12, self.reference: 0.12, self.rearranged: 0.16,
+        }  # fmt: skip
+
+    def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
+        """Premise, hypothesis and whether it is entailed; of every kind, or of one, as many true ones as false ones."""
+        found: list[tuple[str, str, bool]] = []
+        kinds, weights = list(self.kinds), list(self.kinds.values())
+        while len(found) < count:
+            kind = only or rng.choices(kinds, weights)[0]
+            true, false = kind(True, rng), kind(False, rng)
+            if true is not None and false is not None:
+                found += [(*true, True), (*false, False)]
+        return found[:count]
+
+    def _name(self, rng: random.Random) -> str:
+        return rng.choice(self._names) if self._names and rng.random() < 0.6 else invented(rng)
+
+    def _apart(self, count: int, taken: Sequence[str], draw: Callable[[], str]) -> list[str]:
+        """So many names of `draw`, apart from each other and from those taken; invented ones where it has too few."""
+        found: list[str] = []
+        tries = 0
+        while len(found) < count:
+            tries += 1
+            name = draw() if tries < 20 else str(tries * 7)
+            if apart(name, [*taken, *found]):
+                found.append(name)
+        return found
+
+    def _values(self, predicate: str, count: int, taken: Sequence[str], rng: random.Random) -> list[str]:
+        """Different objects of one kind: those of the predicate, names, or numbers."""
+        chance, pool = rng.random(), self._objects[predicate]
+        if chance < 0.5 and len(set(pool)) > count:
+            return self._apart(count, taken, lambda: rng.choice(pool))
+        if chance < 0.8:
+            return self._apart(count, taken, lambda: self._name(rng))
+        unit = rng.choice(("", "", "", " km", " %", " people", " kg"))
+        return self._apart(count, taken, lambda: f"{rng.randint(2, rng.choice((30, 200, 2020)))}{unit}")
+
+    def _wording(self, predicate: str, rng: random.Random) -> Wording:
+        if rng.random() < 0.3:
+            return f"The {predicate} of {{s}} is {{o}}."
+        return rng.choice(self._templates[predicate])
+
+    def crossed(self, agree: bool, rng: random.Random) -> Sides:
+        """Two or three things with values of the same predicates; on the other side two values are exchanged."""
+        predicates = rng.sample(self._predicates, min(rng.choice((1, 1, 1, 2, 2)), len(self._predicates)))
+        count = 3 if rng.random() < 0.2 else 2
+        subjects = self._apart(count, (), lambda: self._name(rng))
+        taken, table = list(subjects), {}
+        for predicate in predicates:
+            values = self._values(predicate, count, taken, rng)
+            taken += values
+            table[predicate] = values
+        first = {p: self._wording(p, rng) for p in predicates}
+        second = first if rng.random() < 0.4 else {p: self._wording(p, rng) for p in predicates}
+        asked = rng.choice(predicates)
+        one, two = rng.sample(range(count), 2)
+        said = {p: list(values) for p, values in table.items()}
+        if not agree:
+            said[asked][one], said[asked][two] = said[asked][two], said[asked][one]
+        premise = _described(subjects, table, first, rng)
+        if rng.random() < 0.6:
+            return premise, fill(second[asked], subjects[one], said[asked][one])
+        hypothesis = _described(subjects, said, second, rng)
+        return (premise, hypothesis) if rng.random() < 0.7 else (hypothesis, premise)
+
+    def exchanged(self, agree: bool, rng: random.Random) -> Sides:
+        """A relation between two of one type, in other words; arguments in their places, or exchanged.
+
+        Some relations hold both ways: there an exchange is true, and a third name is false.
+        """
+        mutual = rng.random() < 0.15
+        kind, predicate, *wordings = rng.choice(ROLES["mutual" if mutual else "directed"])
+        one, two, third = self._apart(3, (), lambda: rng.choice(ROLES[kind]) if rng.random() < 0.3 else self._name(rng))
+        if " " not in predicate:
+            wordings = [*wordings, f"The {predicate} of {{b}} is {{a}}."]
+        first, second = (wordings if rng.random() < 0.3 else rng.sample(wordings, 2))[:2]
+        ends = (one, two)
+        if mutual:
+            ends = rng.choice(((one, two), (two, one))) if agree else rng.choice(((one, third), (third, two)))
+        elif not agree:
+            ends = (two, one)
+        premise, hypothesis = fill(first, one, two), fill(second, *ends)
+        if rng.random() < 0.4:
+            _, _, *others = rng.choice(ROLES["directed"])
+            more = fill(rng.choice(others), *self._apart(2, (one, two, third), lambda: self._name(rng)))
+            premise = f"{premise} {more}" if rng.random() < 0.5 else f"{more} {premise}"
+        return premise, hypothesis
+
+    def reference(self, agree: bool, rng: random.Random) -> Sides:
+        """*The former* and *the latter*, *respectively*, *the first* and *the second*: right, or exchanged."""
+        predicate = rng.choice(self._predicates)
+        one, two = self._apart(2, (), lambda: self._name(rng))
+        values = self._values(predicate, 2, (one, two), rng)
+        facts = [
+            fill(self._wording(predicate, rng), name, value) for name, value in zip((one, two), values, strict=True)
+        ]
+        first, second = values if agree else values[::-1]
+        if rng.random() < 0.25:
+            said = [f"The {predicate} of {one} and {two} is {first} and {second}, respectively."]
+        else:
+            names = rng.choice(
+                (("the former", "the latter"), ("the first", "the second"), ("the former", "the latter"))
+            )
+            opening = rng.choice((
+                f"There are {one} and {two}.", f"{one} and {two} were compared.", f"Here we look at {one} and {two}.",
+                f"{one} is listed together with {two}.",
+            ))  # fmt: skip
+            wording = self._wording(predicate, rng)
+            parts = [fill(wording, name, value) for name, value in zip(names, (first, second), strict=True)]
+            said = [opening, *(parts if rng.random() < 0.6 else [rng.choice(parts)])]
+            if rng.random() < 0.5:
+                return " ".join([opening, *parts]), rng.choice(facts)
+        rng.shuffle(facts)
+        return " ".join(facts), " ".join(said)
+
+    def rearranged(self, agree: bool, rng: random.Random) -> Sides | None:
+        """A natural sentence, or one with two of its names exchanged, against the same or the other of the two.
+
+        Both sides may have what changes nothing: the parts of a list exchanged, a beginning put last.
+        """
+        sentence = rng.choice(self._sentences)
+        spans = _spans(sentence) if rng.random() < 0.7 else _alike(sentence)
+        places = [(a, b) for i, a in enumerate(spans) for b in spans[i + 1 :] if _exchangeable(sentence, a, b)]
+        if not places:
+            return None
+        (start, end), (begin, stop) = rng.choice(places)
+        other = sentence[:start] + sentence[begin:stop] + sentence[end:begin] + sentence[start:end] + sentence[stop:]
+        both = (sentence_case(sentence), sentence_case(other))
+        one = rng.randrange(2)
+        return _recast(both[one], rng), _recast(both[one if agree else 1 - one], rng)
+
+
+def _described(
+    subjects: Sequence[str], table: dict[str, list[str]], wordings: dict[str, Wording], rng: random.Random
+) -> str:
+    """The sentences of all facts, by thing or by predicate; those of a thing are one sentence where they can be."""
+    order = rng.sample(range(len(subjects)), len(subjects))
+    whole = all(w.startswith("{s} ") and w.endswith(".") for w in wordings.values())
+    if len(table) > 1 and whole and rng.random() < 0.6:
+        joined = "{s} " + " and ".join(w[len("{s} ") : -1] for w in wordings.values()) + "."
+        return " ".join(fill(joined, subjects[i], *(table[p][i] for p in wordings)) for i in order)
+    cells = [(i, p) for i in order for p in table] if rng.random() < 0.6 else [(i, p) for p in table for i in order]
+    return " ".join(fill(wordings[p], subjects[i], table[p][i]) for i, p in cells)
+
+
+Span = tuple[int, int]
+
+
+def _spans(sentence: str) -> list[Span]:
+    """Names and numbers that stand once in a sentence; not the capital letter of its first word alone."""
+    found = []
+    for match in _NAME.finditer(sentence):
+        text = match.group()
+        if (match.start() > 0 or " " in text) and len(text) > 1 and find_once(sentence, text) >= 0:
+            found.append(match.span())
+    return found
+
+
+def _alike(sentence: str) -> list[Span]:
+    """Words that stand once and share their ending, hence mostly their part of speech, with another."""
+    by_ending: dict[str, list[Span]] = {}
+    for match in _WORD.finditer(sentence):
+        if find_once(sentence, match.group()) >= 0:
+            by_ending.setdefault(match.group(1), []).append(match.span())
+    return [span for spans in by_ending.values() if len(spans) > 1 for span in spans[:2]]
+
+
+def _exchangeable(sentence: str, one: Span, other: Span) -> bool:
+    """Whether two spans, of one kind and the first before the second, are no neighbours in a list."""
+    a, b, between = sentence[slice(*one)], sentence[slice(*other)], sentence[one[1] : other[0]]
+    if one[1] > other[0] or a[0].isdigit() != b[0].isdigit() or a[0].islower() != b[0].islower():
+        return False
+    if a[0].islower() and a[-2:] != b[-2:]:
+        return False
+    return len(between) > 3 and _LIST.fullmatch(_NAME.sub("", between)) is None
+
+
+def _recast(sentence: str, rng: random.Random) -> str:
+    """The sentence with changes that leave its meaning."""
+    found = _FRONTED.fullmatch(sentence)
+    if found and rng.random() < 0.5:
+        front = found["front"][0].lower() + found["front"][1:]
+        sentence = f"{sentence_case(found['rest'])} {front}."
+    listed = _CONJUNCTS.search(sentence)
+    if listed and rng.random() < 0.5:
+        sentence = sentence[: listed.start()] + f"{listed['two']} and {listed['one']}" + sentence[listed.end() :]
+    return sentence if rng.random() < 0.8 else sentence.rstrip(".")

@@ -1,0 +1,68 @@
+"""Pairs about who has what: labels by a second reading of the texts, and neither side alone tells the label."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+
+from export.training.general.bindings import Bindings
+from tests.export.training.examples import guessed, made
+
+SENTENCES = (
+    "Anna Moss moved from Turku to Narvik after the war.",
+    "In 1987, Karl Lund sold the mill to Vera Holt for 900 crowns.",
+    "The national museum lent the musical clock to the Royal Society of Aarhus.",
+)
+Named = Callable[[bool, random.Random], tuple[str, str] | None]
+
+
+@pytest.fixture(scope="module")
+def bindings() -> Bindings:
+    return Bindings(made(), SENTENCES)
+
+
+@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "rearranged"])
+def test_neither_side_tells_the_label(bindings: Bindings, name: str) -> None:
+    (kind,) = [one for one in bindings.kinds if one.__name__ == name]
+    found = bindings.pairs(3000, random.Random(1), kind)
+    for side in (0, 1):
+        assert guessed([(pair[side], pair[2]) for pair in found]) < 0.58
+
+
+def test_every_kind_is_true_as_often_as_false(bindings: Bindings) -> None:
+    found = bindings.pairs(600, random.Random(0))
+    assert len(found) == 600 and sum(entailed for *_, entailed in found) == 300
+
+
+_TOWN = re.compile(r"(?:(?:The p|P)opulation of (.+?) is (.+?)|(.+?) has (.+?) inhabitants)\.(?: |$)", re.IGNORECASE)
+
+
+def _inhabitants(text: str) -> set[tuple[str, ...]]:
+    return {tuple(part.lower() for part in found if part) for found in _TOWN.findall(text)}
+
+
+def test_crossed_sides_agree_when_their_facts_do(bindings: Bindings) -> None:
+    rng = random.Random(2)
+    for agree in (True, False) * 200:
+        one, other = (_inhabitants(side) for side in bindings.crossed(agree, rng))
+        assert one and other
+        assert (one <= other or other <= one) == agree
+
+
+def test_a_rearranged_sentence_has_its_names_in_their_places_exactly_when_they_agree(bindings: Bindings) -> None:
+    rng = random.Random(3)
+    for agree in (True, False) * 200:
+        found = bindings.rearranged(agree, rng)
+        if found is not None:
+            one, other = (_words(side) for side in found)
+            assert sorted(one) == sorted(other)
+            assert (one == other) == agree
+
+
+def _words(sentence: str) -> list[str]:
+    """In lower case; a year at the end comes first."""
+    found = re.fullmatch(r"(.*) (in \d+)\.?", sentence)
+    return re.findall(r"\w+", (f"{found[2]} {found[1]}" if found else sentence).lower())
