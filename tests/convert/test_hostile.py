@@ -112,6 +112,7 @@ def test_outputs_are_not_overwritten(write: Write, convert: Convert) -> None:
         ('<!DOCTYPE b SYSTEM "x.dtd"><b>&gone;</b>', "external part ('x.dtd')"),
         ("<benchmark>\n<entries>\n<entry>", ":3: not well-formed XML"),
         ("<?xml version='1.0' encoding='martian'?><benchmark/>", "unknown encoding"),
+        ("<?xml version='1.0' encoding='shift_jis'?><benchmark/>", "unknown encoding"),
         ("<html><p>404</p></html>", "no <entry> elements"),
         ("<a>" * 5000, "nested over 100 deep"),
         ("<benchmark><entry><entry/></entry></benchmark>", "an <entry> inside"),

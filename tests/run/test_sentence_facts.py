@@ -107,3 +107,11 @@ def test_a_run_under_factspotter_and_what_comes_after_it(spotter: Path, tmp_path
     assert "predicate: food, subject: the mill, object: french" in explained
     audited = json.loads(scorer("audit", tmp_path / "again", "--baseline", tmp_path / "once", "--json").stdout)
     assert audited["baseline"]["same_signature"] and audited["baseline_changes"]["flips"]["count"] == 0
+
+
+def test_facts_as_sentences_are_refused_with_the_reason(spotter: Path, tmp_path: Path) -> None:
+    fact = "The Mill is French."
+    pq.write_table(pa.table({"facts": [[fact]], "text": [fact]}), tmp_path / "in.parquet")
+    asked = ["--bundle", spotter, "--protocol", "factspotter"]
+    refused = scorer("run", tmp_path / "in.parquet", "--out", tmp_path / "out", *asked, code=2).stderr
+    assert "the protocol factspotter asks about triples" in refused
