@@ -69,6 +69,15 @@ def test_the_head_dies_and_another_cluster_resumes(long_trial: Trial) -> None:
     long_trial.check()
 
 
+def test_a_gpu_that_cannot_start_is_named_with_its_node(nodes: Nodes, trial: Trial) -> None:
+    """Two logical GPUs: none of the workers falls back to the CPU."""
+    nodes.add(2, 2)
+    said = finish(nodes.launch(trial), 2)
+    for number in (0, 1):
+        assert f"#{number}: device cuda:0 was asked for" in said
+    assert "no worker is left" in said
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 @pytest.mark.parametrize("sees", ["nothing", "others"])
 def test_a_node_without_the_inputs_or_with_others_is_named_and_the_others_go_on(
