@@ -52,7 +52,7 @@ def test_what_is_lost_during_a_run_is_exit_3(
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_a_plan_that_was_removed_is_written_again_and_one_that_was_replaced_ends_the_run(
+def test_a_removed_plan_is_written_again_and_a_replaced_one_ends_the_run(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     out = tmp_path / "out"
