@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,34 @@ def test_inputs_and_output_in_a_store(stored: StoreTrial, capfd: pytest.CaptureF
     assert SECRET.encode() not in everything and ACCESS.encode() not in everything
     captured = capfd.readouterr()
     assert SECRET not in captured.out + captured.err
+
+
+def test_six_requests_a_shard(tmp_path: Path, bundle: Path, proxy: Proxy) -> None:
+    """Of runs of 5 and 25 shards, the difference in requests is at most six for each shard; each output and receipt is
+    written by one request."""
+    requests: list[tuple[str, str]] = []
+
+    def counting(method: str, path: str) -> Action:
+        requests.append((method, path.partition("?")[0]))
+        return "pass"
+
+    proxy.rule = counting
+    counted = []
+    for shards in (5, 25):
+        data = harness.make_data(tmp_path / f"in{shards}", shards=shards, n=10)
+        out = StoreUri("s3", BUCKET, f"count{shards}")
+        requests.clear()
+        harness.run(data, out, bundle)
+        written = Counter(path for method, path in requests if method == "PUT")
+        for name in (path.relative_to(data).as_posix() for path in data.rglob("*.parquet")):
+            assert written[f"/{BUCKET}/{out.path}/{name}"] == 1
+            assert written[f"/{BUCKET}/{out.path}/_receipts/{name}.json"] == 1
+        counted.append(sum(not path.endswith("/_lock") for _, path in requests))
+    assert counted[1] - counted[0] <= 6 * 20
+
+
+def test_devices_share_an_output_in_a_store(stored: StoreTrial) -> None:
+    stored.resume("--devices", "cpu:2")
 
 
 @pytest.mark.parametrize("what", ["/00.parquet", "/_receipts/01.parquet.json", "/_plan.json", "/_SUCCESS", "/_lock"])
