@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from scorer.storage.finished import planned_inputs
 from scorer.storage.objects.uri import Location
 from scorer.storage.store import ABSENT, ANY
 from tests.plans import made_plan
-from tests.processes import start, wait_gone
+from tests.processes import LIMIT_S, start, wait_gone
 from tests.storage.backends import files, put
 from tests.storage.receipts import fingerprint, finish_output, receipt
 from tests.storage.tables import rows_table, write
@@ -209,3 +211,17 @@ def test_a_receipt_or_plan_that_is_no_regular_file_is_none(tmp_path: Path) -> No
     os.mkfifo(tmp_path / "_receipts/a.parquet.json")
     (tmp_path / "_plan.json").mkdir()
     assert Receipts(tmp_path).read("a.parquet") is None and peek(tmp_path) is None
+
+
+def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
+    together = threading.Barrier(4, timeout=LIMIT_S)
+
+    def attempt(_: int) -> RunOutput | None:
+        together.wait()
+        with suppress(OutputError):
+            return RunOutput.open(tmp_path / "out", create=True)
+        return None
+
+    with ThreadPoolExecutor(4) as racers:
+        (held,) = filter(None, racers.map(attempt, range(4)))
+    held.close()

@@ -1,7 +1,8 @@
-"""Files that take all memory, files of enormous rows, and files that are cut."""
+"""Files that take all memory, files of enormous rows, and files with flipped bits."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,3 +53,25 @@ def test_a_file_cut_at_any_byte_is_refused(reader: ShardReader, tmp_path: Path) 
         with pytest.raises(ShardError) as caught:
             reader.probe(str(path))
         assert caught.value.kind == "unreadable"
+
+
+@pytest.mark.parametrize(("count", "seed"), [(16, 1), pytest.param(600, 2, marks=pytest.mark.slow)])
+def test_a_flipped_bit_is_refused_or_costs_no_row(tmp_path: Path, count: int, seed: int) -> None:
+    table, path = rows_table(300), tmp_path / "a.parquet"
+    write(path, table, write_page_checksum=True, row_group_size=100, use_dictionary=["id"])
+    content = path.read_bytes()
+    pages = int.from_bytes(content[-8:-4], "little") + 8
+    rng = random.Random(seed)
+    with ShardReader(timeout_s=LIMIT_S) as reader:
+        for _ in range(count):
+            changed = bytearray(content)
+            changed[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+            path.write_bytes(changed)
+            try:
+                rows = reader.probe(str(path)).rows
+                found = pa.concat_tables(reader.windows(str(path), max_rows=70, max_bytes=1 << 20))
+            except ShardError:
+                continue
+            assert len(found) == rows
+            if changed[-pages:] == content[-pages:]:
+                assert found.equals(table), "a flip before the footer went unnoticed"
