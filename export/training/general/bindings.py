@@ -86,7 +86,7 @@ class Bindings:
         return rng.choice(self._names) if self._names and rng.random() < 0.6 else invented(rng)
 
     def _apart(self, count: int, taken: Sequence[str], draw: Callable[[], str]) -> list[str]:
-        """So many names of `draw`, apart from each other and from those taken; invented ones where it has too few."""
+        """So many names of `draw`, apart from each other and from those taken; numbers where `draw` has too few."""
         found: list[str] = []
         tries = 0
         while len(found) < count:
