@@ -68,7 +68,8 @@ class Bindings:
         self._objects = {p: corpus.objects["rel2text", p] for p in self._predicates}
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.55, self.exchanged: 0.13, self.reference: 0.14, self.rearranged: 0.18,
+            self.crossed: 0.55, self.exchanged: 0.13, self.reference: 0.14,
+            self.rearranged: 0.18 if self._sentences else 0.0,
         }  # fmt: skip
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:

@@ -37,6 +37,10 @@ def test_every_kind_is_true_as_often_as_false(bindings: Bindings) -> None:
     assert len(found) == 600 and sum(entailed for *_, entailed in found) == 300
 
 
+def test_without_natural_sentences_the_other_kinds_are_made() -> None:
+    assert len(Bindings(made(), ()).pairs(100, random.Random(0))) == 100
+
+
 _TOWN = re.compile(r"(?:(?:The p|P)opulation of (.+?) is (.+?)|(.+?) has (.+?) inhabitants)\.(?: |$)", re.IGNORECASE)
 
 
