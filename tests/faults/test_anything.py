@@ -187,7 +187,7 @@ def assert_as_naive(found: pa.Table, given_rows: list[Row], naive: Naive) -> Non
         assert (got["fine"] is None) == (got["error"] is not None) == (got["rough"] is None)
         assert len(got["row_key"]) == 16
         if expected.confidence is not None:
-            assert got["confidence"] == pytest.approx(expected.confidence, rel=1e-3, abs=1e-36)
+            assert got["confidence"] == pytest.approx(expected.confidence, rel=1e-4, abs=1e-36)
         if margin > 1e-4:
             assert got["fine"] == expected.fine, row
             if expected.error is None:
