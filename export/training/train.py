@@ -41,13 +41,13 @@ class Place:
 class Recipe:
     """What differs between the recipes.
 
-    ``batches``: pool N, a pure function of N. ``loss``: of logits (n, labels) and labels (n,), their mean. ``rate``:
+    ``batches``: pool N, a pure function of N. ``loss``: of logits (n, labels) and their batch, a mean. ``rate``:
     the learning rate at a place. ``ended``: whether the run ends there. ``save_tokenizer``: writes the tokenizer's
     files to a checkpoint. ``concluded``: called after a pool, with its number; what it returns goes to the log.
     """
 
     batches: Callable[[int], list[Batch]]
-    loss: Callable[[Tensor, Tensor], Tensor]
+    loss: Callable[[Tensor, Batch], Tensor]
     rate: Callable[[Place], float]
     ended: Callable[[Place], bool]
     save_tokenizer: Callable[[Path], None]
@@ -131,7 +131,7 @@ class Run:
     def _gradients(self, batch: Batch) -> tuple[list[Tensor], float]:
         """One thread's share of a step."""
         here = batch.to(self.device)
-        loss = self.recipe.loss(self.network(here.ids, here.segments), here.label)
+        loss = self.recipe.loss(self.network(here.ids, here.segments), here)
         return list(torch.autograd.grad(loss, self.optimiser.working)), float(loss.detach())
 
     def resume(self) -> bool:

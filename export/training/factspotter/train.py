@@ -83,7 +83,7 @@ def run_of(
     epochs = _Epochs(Tokenizer.from_file(str(base / "tokenizer.json")), network.size.pad, rows, known, held_out, plan)
     recipe = Recipe(
         batches=epochs.batches,
-        loss=cross_entropy,
+        loss=lambda logits, batch: cross_entropy(logits, batch.label),
         rate=lambda place: plan.rate * rate_of(place.pool),
         ended=epochs.ended,
         save_tokenizer=lambda folder: save_tokenizer(base, folder),

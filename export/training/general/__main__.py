@@ -16,7 +16,7 @@ from export.training.general import field, nli, rows
 from export.training.general.base import vocabulary, weights
 from export.training.general.batches import Mix, Pools
 from export.training.general.bindings import Bindings
-from export.training.general.objective import recipe
+from export.training.general.objective import Loss, recipe
 from export.training.general.vocabulary import cut, make_tokenizer
 from export.training.network import from_base, load_checkpoint
 from export.training.train import Run, begin
@@ -32,12 +32,12 @@ def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], te
 
 
 def settings(options: argparse.Namespace) -> dict[str, object]:
-    """What the weights of a run depend on; the checkpoint it starts from by the hash of its weights."""
-    unbound = {"base", "data", "field", "out", "device", "start"}
+    """What the weights of a run depend on; checkpoints by the hash of their weights."""
+    unbound = {"base", "data", "field", "out", "device", "start", "keep"}
     found = {name: value for name, value in vars(options).items() if name not in unbound}
-    if options.start is not None:
-        content = (options.start / "model.safetensors").read_bytes()
-        found["start"] = hashlib.sha256(content).hexdigest()
+    for name, checkpoint in (("start", options.start), ("keep", options.keep)):
+        if checkpoint is not None:
+            found[name] = hashlib.sha256((checkpoint / "model.safetensors").read_bytes()).hexdigest()
     return found
 
 
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with nli_train and d2t_train")
     parser.add_argument("--field", type=Path, required=True, help="folder with the sets of field.py")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint/, state.pt, training.jsonl")
+    parser.add_argument("--keep", type=Path, help="earlier checkpoint whose right answers are targets, too")
     parser.add_argument("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--workers", type=int, default=2, help="threads, each with a batch of its own per step")
@@ -92,7 +93,8 @@ def prepared(options: argparse.Namespace) -> Run:
     corpus = rows.corpus(facts)
     bindings = Bindings(corpus, recast["premise"])
     pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed)
-    made = recipe(pools, tokenizer, options.tokens, options.rate)
+    loss = Loss(load_checkpoint(options.keep) if options.keep is not None else None, options.device)
+    made = recipe(pools, tokenizer, options.tokens, options.rate, loss)
     return Run(network, made, options.out, device=options.device, workers=options.workers)
 
 

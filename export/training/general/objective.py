@@ -9,27 +9,54 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
+from export.training.batches import Batch
 from export.training.general.batches import Pools
 from export.training.general.nli import NOT_ENTAILMENT
 from export.training.general.vocabulary import save
-from export.training.network import NLI_LABELS
+from export.training.network import NLI_LABELS, Network
 from export.training.train import Recipe
 
 SMOOTHING = 0.02
 WARM_UP = 0.05
+KEPT = 0.6
+"""Weight of an earlier network's probabilities in the target, where it is right."""
 
 
-def loss_of(logits: Tensor, label: Tensor) -> Tensor:
-    """Mean over pairs of -log P(label), smoothed; of -log(1 - P(entailment)) where the label is *not entailment*.
+def losses_of(logits: Tensor, label: Tensor) -> Tensor:
+    """-log P(label), smoothed; -log(1 - P(entailment)) where the label is *not entailment*.
 
-    *Shape:* logits (n, 3), label (n,).
+    *Shape:* logits (n, 3), label (n,) → (n,).
     """
     log_p = F.log_softmax(logits, -1)
     two_way = label == NOT_ENTAILMENT
     own = log_p.gather(1, torch.where(two_way, 0, label)[:, None])[:, 0]
     neither = torch.logsumexp(log_p[:, : NLI_LABELS.index("entailment")], -1)
     hit = torch.where(two_way, neither, own)
-    return -((1 - SMOOTHING) * hit + SMOOTHING * log_p.mean(-1)).mean()
+    return -((1 - SMOOTHING) * hit + SMOOTHING * log_p.mean(-1))
+
+
+class Loss:
+    """The mean of :func:`losses_of`. Where an earlier network is given and is right, its probabilities are a part of
+    the target, so that what it knew is kept while pairs that it got wrong are learned (Li & Hoiem, ECCV 2016,
+    "Learning without Forgetting", section 3)."""
+
+    def __init__(self, earlier: Network | None, device: str) -> None:
+        self._earlier = earlier.to(device) if earlier is not None else None
+        if self._earlier is not None:
+            self._earlier.layers.to(torch.bfloat16)
+
+    def __call__(self, logits: Tensor, batch: Batch) -> Tensor:
+        """*Shape:* logits (n, 3) → ()."""
+        losses = losses_of(logits, batch.label)
+        if self._earlier is not None:
+            with torch.no_grad():
+                known = self._earlier(batch.ids, batch.segments).softmax(-1)
+            entailed = NLI_LABELS.index("entailment")
+            chosen = known.argmax(-1)
+            right = torch.where(batch.label == NOT_ENTAILMENT, chosen != entailed, chosen == batch.label)
+            kept = -(known * F.log_softmax(logits, -1)).sum(-1)
+            losses = torch.where(right, (1 - KEPT) * losses + KEPT * kept, losses)
+        return losses.mean()
 
 
 def rate_at(done: float) -> float:
@@ -37,11 +64,11 @@ def rate_at(done: float) -> float:
     return min(1.0, done / WARM_UP + 0.02) * max(0.0, 1 - max(0.0, done - WARM_UP) / (1 - WARM_UP))
 
 
-def recipe(pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float) -> Recipe:
+def recipe(pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float, loss: Loss) -> Recipe:
     """A run over so many tokens, padding included. ``rate``: the top learning rate."""
     return Recipe(
         batches=pools.batches,
-        loss=loss_of,
+        loss=loss,
         rate=lambda place: rate * rate_at(place.tokens / tokens),
         ended=lambda place: place.tokens >= tokens,
         save_tokenizer=partial(save, tokenizer),

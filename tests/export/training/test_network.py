@@ -10,7 +10,8 @@ import torch
 import transformers
 
 from export.training import network
-from export.training.general.objective import SMOOTHING, loss_of
+from export.training.batches import Batch
+from export.training.general.objective import KEPT, SMOOTHING, Loss, losses_of
 from export.training.network import Network, Size, load_checkpoint, save_checkpoint
 
 SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
@@ -36,7 +37,9 @@ def test_gradients_of_the_fast_linear_are_autograd_s(monkeypatch: pytest.MonkeyP
     model, ids, label = Network(SIZE), torch.randint(5, 50, (2, 9)), torch.tensor([2, 3])
 
     def gradients() -> list[torch.Tensor]:
-        return list(torch.autograd.grad(loss_of(model(ids, torch.zeros_like(ids)), label), list(model.parameters())))
+        return list(
+            torch.autograd.grad(losses_of(model(ids, torch.zeros_like(ids)), label).mean(), list(model.parameters()))
+        )
 
     found = gradients()
     monkeypatch.setattr(network, "_linear", lambda x, part: part(x))
@@ -49,4 +52,22 @@ def test_not_entailment_is_one_minus_entailment() -> None:
     smooth = [SMOOTHING * sum(math.log(x) for x in row) / 3 for row in p.tolist()]
     for labels, hits in (((2, 0), (0.5, 0.6)), ((3, 3), (0.5, 0.9))):
         expected = -sum((1 - SMOOTHING) * math.log(h) + s for h, s in zip(hits, smooth, strict=True)) / 2
-        assert float(loss_of(logits, torch.tensor(labels))) == pytest.approx(expected, rel=1e-5)
+        assert float(losses_of(logits, torch.tensor(labels)).mean()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_earlier_network_is_a_target_where_it_is_right() -> None:
+    """Of four pairs it finds every one entailed: right for the first, for no other."""
+
+    class Earlier(Network):
+        def forward(self, ids: torch.Tensor, segments: torch.Tensor) -> torch.Tensor:
+            return torch.tensor([0.1, 0.2, 0.7]).log().expand(len(ids), 3)
+
+    torch.manual_seed(0)
+    ids, label = torch.ones(4, 3, dtype=torch.int64), torch.tensor([2, 0, 1, 3])
+    logits = torch.randn(4, 3)
+    plain = losses_of(logits, label)
+    kept = -(torch.tensor([0.1, 0.2, 0.7]) * logits.log_softmax(-1)[0]).sum()
+    expected = ((1 - KEPT) * plain[0] + KEPT * kept + plain[1:].sum()) / 4
+    batch = Batch(ids, torch.zeros_like(ids), label)
+    assert torch.allclose(Loss(Earlier(SIZE), "cpu")(logits, batch), expected, atol=1e-6)
+    assert torch.equal(Loss(None, "cpu")(logits, batch), plain.mean())

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from export.training.batches import Batch
-from export.training.general.objective import recipe
+from export.training.general.objective import Loss, recipe
 from export.training.general.vocabulary import SPECIAL, make_tokenizer
 from export.training.network import Network, Size, load_checkpoint
 from export.training.train import Run, interrupts_call
@@ -37,7 +37,7 @@ def run(out: Path, workers: int = 2) -> Run:
     out.mkdir(exist_ok=True)
     torch.manual_seed(3)
     tokenizer = make_tokenizer({piece: i for i, piece in enumerate([*SPECIAL, *"abcdefghijklmnopqrstuvwxyz"])})
-    made = recipe(Pools(), tokenizer, TOKENS, 1e-3)  # type: ignore[arg-type]
+    made = recipe(Pools(), tokenizer, TOKENS, 1e-3, Loss(None, "cpu"))  # type: ignore[arg-type]
     return Run(Network(SIZE), made, out, device="cpu", workers=workers)
 
 
