@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from export.training.general.rearranged import Sides, names, rearranged
-from export.training.general.rows import Corpus
-from export.training.general.wording import sentence_case
+from export.training.general.rows import Corpus, shape
+from export.training.general.wording import sentence_case, spoken
 
 ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
 Kind = Callable[[bool, random.Random], Sides | None]
@@ -65,11 +65,15 @@ class Bindings:
         self._names = sorted(name for name in named if len(name) < LONGEST_NAME and name.isprintable())
         self._templates = dict(sorted(corpus.templates.items()))
         self._predicates = list(self._templates)
+        self._alike: dict[str, list[str]] = {}
         self._objects = {p: corpus.objects["rel2text", p] for p in self._predicates}
+        for predicate, objects in self._objects.items():
+            self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.55, self.exchanged: 0.13, self.reference: 0.14,
-            self.rearranged: 0.18 if self._sentences else 0.0,
+            self.crossed: 0.3, self.exchanged: 0.1, self.reference: 0.1,
+            self.related: 0.38 if any(len(alike) > 1 for alike in self._alike.values()) else 0.0,
+            self.rearranged: 0.12 if self._sentences else 0.0,
         }  # fmt: skip
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
@@ -137,6 +141,38 @@ class Bindings:
         hypothesis = _described(subjects, said, second, order, rng)
         return (premise, hypothesis) if rng.random() < 0.7 else (hypothesis, premise)
 
+    def related(self, agree: bool, rng: random.Random) -> Sides | None:
+        """Two names in a relation, and the same or another relation of such names on the other side, among more facts.
+
+        The object is one of either relation, so that no side tells by itself which of the two holds.
+        """
+        said = rng.choice(self._predicates)
+        asked = rng.choice(self._alike[shape(self._objects[said][0])])
+        if _words(said) & _words(asked):
+            return None
+        around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
+        value = rng.choice(self._objects[rng.choice((said, asked))])
+        name = self._apart(1, (value,), lambda: self._name(rng))[0]
+        first = [fill(self._wording(said, rng), name, value)]
+        second = [fill(self._wording(said if agree else asked, rng), name, value)]
+        taken, whole = [name, value], rng.random() < 0.5
+        for predicate in around:
+            if predicate in (said, asked):
+                continue
+            subject, other = name, rng.choice(self._objects[predicate])
+            if rng.random() < 0.4:
+                subject = self._apart(1, taken, lambda: self._name(rng))[0]
+            if not apart(other, [*taken, subject]):
+                continue
+            taken += [subject, other]
+            first.append(fill(self._wording(predicate, rng), subject, other))
+            if whole:
+                second.append(fill(self._wording(predicate, rng), subject, other))
+        for sentences in (first, second):
+            if rng.random() < 0.7:
+                rng.shuffle(sentences)
+        return " ".join(first), " ".join(second)
+
     def exchanged(self, agree: bool, rng: random.Random) -> Sides:
         """A relation between two of one type, in other words; arguments in their places, or exchanged.
 
@@ -193,6 +229,11 @@ class Bindings:
         Both sides may have what changes nothing: the parts of a list exchanged, a beginning put last.
         """
         return rearranged(rng.choice(self._sentences), agree, rng)
+
+
+def _words(predicate: str) -> set[str]:
+    """The longer words of a predicate, without their endings."""
+    return {word[:5] for word in spoken(predicate).lower().split() if len(word) > 3}
 
 
 def _described(

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from export.training.general.bindings import Bindings
+from export.training.general.rows import Row, corpus
+from scorer.metric.triples import Triple
 from tests.export.training.examples import guessed, made
 
 SENTENCES = (
@@ -30,6 +32,33 @@ def test_neither_side_tells_the_label(bindings: Bindings, name: str) -> None:
     found = bindings.pairs(3000, random.Random(1), kind)
     for side in (0, 1):
         assert guessed([(pair[side], pair[2]) for pair in found]) < 0.58
+
+
+MILL = {"founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court."}
+
+
+def _mills(text: str) -> set[tuple[str, ...]]:
+    """The facts of a text: relation, mill, person."""
+    found = set()
+    for sentence in text.removesuffix(".").split(". "):
+        for relation, wording in MILL.items():
+            for known in (wording.removesuffix("."), f"The {relation} of {{s}} is {{o}}"):
+                match = re.fullmatch(known.replace("{s}", "(.+)").replace("{o}", "(.+)"), sentence)
+                found |= {(relation, *match.groups())} if match else set()
+    return found
+
+
+def test_a_relation_is_the_same_or_another_and_neither_side_tells() -> None:
+    rng = random.Random(4)
+    found = [(f"Mill-{n}", rng.choice(list(MILL)), rng.choice(("Ada Lind", "Bo Ek", "Eva Moe"))) for n in range(200)]
+    mills = [Row((Triple(*f),), MILL[f[1]].format(s=f[0], o=f[2]), "rel2text", "mills") for f in found]
+    bindings = Bindings(corpus(mills), ())
+    pairs = bindings.pairs(2000, rng, bindings.related)
+    for side in (0, 1):
+        assert guessed([(pair[side], pair[2]) for pair in pairs]) < 0.58
+    for premise, hypothesis, entailed in pairs:
+        assert _mills(hypothesis)
+        assert (_mills(hypothesis) <= _mills(premise)) == entailed
 
 
 def test_every_kind_is_true_as_often_as_false(bindings: Bindings) -> None:
