@@ -31,10 +31,10 @@ class Mix:
     and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
 
     nli: int = 1500
-    field: int = 900
-    d2t: int = 1000
-    made: int = 600
-    bound: int = 800
+    field: int = 400
+    d2t: int = 1600
+    made: int = 250
+    bound: int = 900
 
 
 Example = tuple[list[int], list[int], int]
