@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,19 @@ def wait_for_workers(out: Path, count: int) -> list[int]:
     wait_for_receipt(out)
     wait_until(lambda: len(workers()) >= count, "the workers have not come", LIMIT_S)
     return workers()
+
+
+@contextmanager
+def stopped(workers: list[int]) -> Iterator[None]:
+    """These workers do nothing while this context lasts, so that the run cannot end."""
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for worker in workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGCONT)
 
 
 def wait_for_fewer(count: int) -> None:

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +27,7 @@ from tests.faults.ray_cluster import (
     elsewhere,
     environment,
     read_until,
+    stopped,
     wait_for_fewer,
     wait_for_workers,
 )
@@ -53,13 +53,9 @@ def test_the_head_dies_and_another_cluster_resumes(long_trial: Trial) -> None:
         nodes.add(1)
         process = nodes.launch(long_trial, *ON_CPU)
         (worker,) = wait_for_workers(long_trial.out, 1)
-        os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the driver has noticed
-        nodes.ask("behead")
-        try:
+        with stopped([worker]):
+            nodes.ask("behead")
             said = finish(process, 2)
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGCONT)
         assert "the head of the cluster" in said and "is gone" in said
         wait_for_fewer(0)
         assert_nothing_half(long_trial.out)
@@ -95,11 +91,8 @@ def test_a_node_without_the_inputs_or_with_others_is_named_and_the_others_go_on(
         process = nodes.launch(long_trial, *ON_CPU)
         here = Path("/proc/self/ns/mnt").readlink()
         good = [w for w in wait_for_workers(long_trial.out, 1) if Path(f"/proc/{w}/ns/mnt").readlink() == here]
-        for worker in good:  # so that the run cannot end before the other node has looked at its inputs
-            os.kill(worker, signal.SIGSTOP)
-        said = read_until(process, "the run continues without it")
-        for worker in good:
-            os.kill(worker, signal.SIGCONT)
+        with stopped(good):  # until the other node has looked at its inputs
+            said = read_until(process, "the run continues without it")
         said += finish(process)
     named = "the inputs cannot be read by this worker" if sees == "nothing" else "does not see the inputs as the driver"
     assert said.count(named) == 1

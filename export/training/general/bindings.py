@@ -70,11 +70,11 @@ class Bindings:
         for predicate, objects in self._objects.items():
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
-        self.kinds: dict[Kind, float] = {
-            self.crossed: 0.3, self.exchanged: 0.1, self.reference: 0.1,
-            self.related: 0.38 if any(len(alike) > 1 for alike in self._alike.values()) else 0.0,
-            self.rearranged: 0.12 if self._sentences else 0.0,
-        }  # fmt: skip
+        self.kinds: dict[Kind, float] = {self.crossed: 0.3, self.exchanged: 0.1, self.reference: 0.1}
+        if any(len(predicates) > 1 for predicates in self._alike.values()):
+            self.kinds[self.related] = 0.38
+        if self._sentences:
+            self.kinds[self.rearranged] = 0.12
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
         """Premise, hypothesis and whether it is entailed; of every kind, or of one, as many true ones as false ones."""
@@ -148,7 +148,7 @@ class Bindings:
         """
         said = rng.choice(self._predicates)
         asked = rng.choice(self._alike[shape(self._objects[said][0])])
-        if _words(said) & _words(asked):
+        if said == asked or _words(said) & _words(asked):
             return None
         around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
         value = rng.choice(self._objects[rng.choice((said, asked))])
