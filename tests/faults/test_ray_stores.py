@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from tests.faults.ray_cluster import (
     elsewhere,
     environment,
     read_until,
+    stopped,
     workers,
 )
 from tests.processes import wait_until
@@ -58,11 +57,8 @@ def test_an_output_in_a_store_and_a_node_with_another_one(
             said = ""
             if process.poll() is None:
                 (worker,) = right()
-                os.kill(worker, signal.SIGSTOP)  # so that the run cannot end before the other one has tried
-                try:
+                with stopped([worker]):  # until the other one has tried
                     said = read_until(process, "the run continues without it")
-                finally:
-                    os.kill(worker, signal.SIGCONT)
             said += finish(process)
     assert said.count("the run continues without it") == 1
     assert ACCESS not in said and SECRET not in said
