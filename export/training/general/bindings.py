@@ -22,6 +22,12 @@ ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_t
 Kind = Callable[[bool, random.Random], Sides | None]
 Wording = str
 """A sentence with ``{s}`` and ``{o}``, or ``{a}`` and ``{b}``."""
+Said = tuple[str, Wording, str]
+"""Subject, wording and object of a fact."""
+PRONOUNS = (("It", "Its"), ("He", "His"), ("She", "Her"))
+NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
+            "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military")  # fmt: skip
+"""Words that make a description say more."""
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
@@ -37,6 +43,27 @@ def fill(wording: Wording, subject: str, *objects: str) -> str:
     return sentence_case(
         re.sub(r"\{[saob]\}", lambda mark: subject if mark[0] in ("{s}", "{a}") else next(left), wording)
     )
+
+
+def told(facts: Sequence[Said], rng: random.Random) -> str:
+    """The sentences of the facts; in most texts a name that begins two of them in a row becomes a pronoun."""
+    pronouns = {name: rng.choice(PRONOUNS) for name, *_ in facts} if rng.random() < 0.7 else {}
+    sentences: list[str] = []
+    topic = None
+    for name, wording, value in facts:
+        begins = wording.startswith("{s}")
+        if name == topic and name in pronouns:
+            wording = _referring(wording, *pronouns[name])
+        sentences.append(fill(wording, name, value))
+        topic = name if begins or name == topic else None
+    return " ".join(sentences)
+
+
+def _referring(wording: Wording, it: str, its: str) -> Wording:
+    """The wording with a pronoun for a subject that begins it, or that has what begins it."""
+    wording = re.sub(r"^The ([^{}]+) of \{s\} ", rf"{its} \1 ", wording)
+    wording = re.sub(r"^\{s\}'s ", f"{its} ", wording)
+    return re.sub(r"^\{s\} ", f"{it} ", wording)
 
 
 def invented(rng: random.Random) -> str:
@@ -72,7 +99,10 @@ class Bindings:
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {self.crossed: 0.3, self.exchanged: 0.1, self.reference: 0.1}
         if any(len(predicates) > 1 for predicates in self._alike.values()):
-            self.kinds[self.related] = 0.38
+            self.kinds[self.related] = 0.3
+        self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
+        if self._plain:
+            self.kinds[self.narrowed] = 0.1
         if self._sentences:
             self.kinds[self.rearranged] = 0.12
 
@@ -118,7 +148,7 @@ class Bindings:
 
     def crossed(self, agree: bool, rng: random.Random) -> Sides:
         """Two or three things with values of the same predicates; on the other side two values are exchanged."""
-        predicates = rng.sample(self._predicates, min(rng.choice((1, 1, 1, 2)), len(self._predicates)))
+        predicates = rng.sample(self._predicates, min(rng.choice((1, 1, 2, 3)), len(self._predicates)))
         count = 3 if rng.random() < 0.2 else 2
         subjects = self._apart(count, (), lambda: self._name(rng))
         taken, table = list(subjects), {}
@@ -150,28 +180,58 @@ class Bindings:
         asked = rng.choice(self._alike[shape(self._objects[said][0])])
         if said == asked or _words(said) & _words(asked):
             return None
-        around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
         value = rng.choice(self._objects[rng.choice((said, asked))])
         name = self._apart(1, (value,), lambda: self._name(rng))[0]
-        first = [fill(self._wording(said, rng), name, value)]
-        second = [fill(self._wording(said if agree else asked, rng), name, value)]
-        taken, whole = [name, value], rng.random() < 0.5
+        one, other = (
+            (name, self._wording(said, rng), value),
+            (name, self._wording(said if agree else asked, rng), value),
+        )
+        return self._among(one, other, (said, asked), rng)
+
+    def narrowed(self, agree: bool, rng: random.Random) -> Sides | None:
+        """A description with a word that says more: on both sides, on the first, on neither, or where it has no ground.
+
+        As many of the false pairs have no such word in the second text, but another description.
+        """
+        predicate, value = rng.choice(self._plain)
+        name = self._apart(1, (value,), lambda: self._name(rng))[0]
+        word, another = rng.sample(NARROWER, 2)
+        if agree:
+            words = rng.choices(((word, word), ("", ""), (word, "")), (5, 3, 2))[0]
+        else:
+            words = rng.choices((("", word), (another, word), (word, "")), (3, 2, 5))[0]
+        asked = value
+        if not agree and not words[1]:
+            asked = rng.choice([o for p, o in self._plain if p == predicate])
+            if not apart(asked, (value,)):
+                return None
+        sides = zip(words, (value, asked), strict=True)
+        one, other = ((name, self._wording(predicate, rng), f"{word} {said}".strip()) for word, said in sides)
+        return self._among(one, other, (predicate,), rng)
+
+    def _among(self, one: Said, other: Said, but: Sequence[str], rng: random.Random) -> Sides:
+        """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""
+        name = one[0]
+        around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
+        first, second, taken, whole = [one], [other], [name, one[2], other[2]], rng.random() < 0.5
         for predicate in around:
-            if predicate in (said, asked):
+            if predicate in but:
                 continue
-            subject, other = name, rng.choice(self._objects[predicate])
+            subject, found = name, rng.choice(self._objects[predicate])
             if rng.random() < 0.4:
                 subject = self._apart(1, taken, lambda: self._name(rng))[0]
-            if not apart(other, [*taken, subject]):
+            if not apart(found, [*taken, subject]):
                 continue
-            taken += [subject, other]
-            first.append(fill(self._wording(predicate, rng), subject, other))
+            taken += [subject, found]
+            first.append((subject, self._wording(predicate, rng), found))
             if whole:
-                second.append(fill(self._wording(predicate, rng), subject, other))
-        for sentences in (first, second):
+                second.append((subject, self._wording(predicate, rng), found))
+        for facts in (first, second):
             if rng.random() < 0.7:
-                rng.shuffle(sentences)
-        return " ".join(first), " ".join(second)
+                rng.shuffle(facts)
+            if rng.random() < 0.5:
+                facts.sort(key=lambda fact: fact[0] == name)
+        return told(first, rng), told(second, rng)
 
     def exchanged(self, agree: bool, rng: random.Random) -> Sides:
         """A relation between two of one type, in other words; arguments in their places, or exchanged.
@@ -231,6 +291,11 @@ class Bindings:
         return rearranged(rng.choice(self._sentences), agree, rng)
 
 
+def _is_plain(value: str) -> bool:
+    """Whether a value is a description in a few words, and no name."""
+    return value.islower() and value.replace(" ", "").isalpha() and len(value.split()) <= 3
+
+
 def _words(predicate: str) -> set[str]:
     """The longer words of a predicate, without their endings."""
     return {word[:5] for word in spoken(predicate).lower().split() if len(word) > 3}
@@ -245,8 +310,8 @@ def _described(
 ) -> str:
     """The sentences of all facts, by thing or by predicate; those of a thing are one sentence where they can be."""
     whole = all(w.startswith("{s} ") and w.endswith(".") for w in wordings.values())
-    if len(table) > 1 and whole and rng.random() < 0.6:
+    if len(table) > 1 and whole and rng.random() < 0.4:
         joined = "{s} " + " and ".join(w[len("{s} ") : -1] for w in wordings.values()) + "."
         return " ".join(fill(joined, subjects[i], *(table[p][i] for p in wordings)) for i in order)
-    cells = [(i, p) for i in order for p in table] if rng.random() < 0.6 else [(i, p) for p in table for i in order]
-    return " ".join(fill(wordings[p], subjects[i], table[p][i]) for i, p in cells)
+    cells = [(i, p) for i in order for p in table] if rng.random() < 0.7 else [(i, p) for p in table for i in order]
+    return told([(subjects[i], wordings[p], table[p][i]) for i, p in cells], rng)

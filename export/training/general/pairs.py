@@ -53,7 +53,8 @@ def draw_row(corpus: Corpus, rng: random.Random) -> Row:
     source = _choose({name: share for name, share in SOURCES.items() if name in corpus.rows}, rng)
     rows = corpus.rows[source]
     if source == "rel2text":
-        return joined([rng.choice(rows) for _ in range(rng.choice((1, 2, 2, 3, 3, 4, 5)))], rng.random() < 0.4)
+        drawn = [rng.choice(rows) for _ in range(rng.choice((1, 2, 2, 3, 3, 4, 5)))]
+        return joined(drawn, rng.random() < 0.4, rng.choice(("", "It", "He", "She")))
     first = rng.choice(rows)
     if rng.random() < 0.75 or not first.named(first.triples[0].subject):
         return first
@@ -63,8 +64,11 @@ def draw_row(corpus: Corpus, rng: random.Random) -> Row:
     return joined([first, second], False)
 
 
-def joined(rows: list[Row], one_subject: bool) -> Row:
-    """Several rows as one; those about a subject that came before are left out, as is a value that came before."""
+def joined(rows: list[Row], one_subject: bool, pronoun: str = "") -> Row:
+    """Several rows as one; those about a subject that came before are left out, as is a value that came before.
+
+    A subject that begins two texts in a row becomes the pronoun, if one is given.
+    """
     kept = rows[:1]
     for row in rows[1:]:
         said = " ".join(other.text for other in kept).lower()
@@ -80,6 +84,10 @@ def joined(rows: list[Row], one_subject: bool) -> Row:
             continue
         kept.append(row)
     texts = [row.text if row.text.rstrip().endswith((".", "!", "?")) else row.text.rstrip() + "." for row in kept]
+    for i, row in enumerate(kept[1:], 1):
+        name = row.triples[0].subject
+        if pronoun and kept[i - 1].text.startswith(f"{name} ") and row.text.startswith(f"{name} "):
+            texts[i] = pronoun + texts[i][len(name) :]
     return replace(kept[0], triples=tuple(t for row in kept for t in row.triples), text=" ".join(texts))
 
 
