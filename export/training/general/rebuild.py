@@ -1,6 +1,6 @@
 """The checkpoint of a shipped bundle, rebuilt from its weights, which are stored only there.
 
-    python -m export.training.general.rebuild scorer/embedded/general CHECKPOINT [--weights unfinished.safetensors]
+    python -m export.training.general.rebuild scorer/embedded/general CHECKPOINT
 
 The fp32 graph of a bundle of this recipe names the weights of embeddings, norms and head as the checkpoint does. Of
 the layers' matrices, queries, keys and values stand in one (the last layer's on their own), and the others have numbers
@@ -21,7 +21,6 @@ import onnx
 import pyarrow.parquet as pq
 import torch
 from onnx import numpy_helper
-from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -64,11 +63,8 @@ def named_weights(path: Path) -> dict[str, Tensor]:
     return {name: torch.from_numpy(np.array(array, np.float32)) for name, array in found.items()}
 
 
-def rebuild(bundle: Path, out: Path, weights: Path | None = None) -> float:
+def rebuild(bundle: Path, out: Path) -> float:
     """Writes the checkpoint of a bundle to `out`; returns the largest difference from a probe's logits.
-
-    Args:
-        weights: those of a later run on the same word table, without it; they take the place of the bundle's.
 
     Raises:
         RebuildError: the graph is another one, or a logit differs by more than :data:`TOLERANCE`.
@@ -90,8 +86,6 @@ def rebuild(bundle: Path, out: Path, weights: Path | None = None) -> float:
     gap = float(np.abs(pair_logits(network, tokenizer, pairs).numpy() - np.array(probes["logits"])).max())
     if not gap <= TOLERANCE:
         raise RebuildError(f"{bundle}: the rebuilt checkpoint differs from the probes' logits by {gap:.3g}")
-    if weights is not None:
-        state |= from_transformers(load_file(weights))
     save_checkpoint(state, network.size, out)
     save(tokenizer, out)
     shutil.copyfile(bundle / "tokenizer.json", out / "tokenizer.json")
@@ -102,9 +96,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m export.training.general.rebuild", description=__doc__)
     parser.add_argument("bundle", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--weights", type=Path, default=None, help="weights of a later run, without its word table")
     options = parser.parse_args()
-    print(f"largest difference from a probe's logits: {rebuild(options.bundle, options.out, options.weights):.2e}")
+    print(f"largest difference from a probe's logits: {rebuild(options.bundle, options.out):.2e}")
 
 
 if __name__ == "__main__":

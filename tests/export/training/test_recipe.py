@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from export.training.general import __main__ as recipe
 from export.training.general import base, calibrate, evaluate
@@ -67,12 +67,6 @@ def test_from_the_base_to_the_figures(
     assert rebuild(bundle, tmp_path / "rebuilt") < 1e-4
     files = [(folder / "model.safetensors").read_bytes() for folder in (final, tmp_path / "rebuilt")]
     assert files[0] == files[1]
-    own = load_file(final / "model.safetensors").items()
-    later = {name: tensor + 1 for name, tensor in own if "word_embeddings" not in name}
-    save_file(later, tmp_path / "later.safetensors")
-    rebuild(bundle, tmp_path / "later", tmp_path / "later.safetensors")
-    found = load_file(tmp_path / "later" / "model.safetensors")
-    assert all(found[name].equal(tensor) for name, tensor in later.items()) and len(found) == len(own)
     capsys.readouterr()
     call(evaluate, "--bundle", bundle, "--data", data / "nli", "--step", 300)
     assert json.loads(capsys.readouterr().out)["snli_test"]["pairs"] > 5
