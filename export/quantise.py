@@ -43,10 +43,10 @@ class _Rows(NamedTuple):
 def quantise(model: Any) -> int:
     """Quantise every MatMul of an ONNX model that has constant weights, in place; return how many.
 
-    A fused Attention becomes such a MatMul and a MultiHeadAttention. Embeddings stay fp32: they are looked up, not
-    multiplied. So does the head, whose products are Gemm.
+    The product inside a fused Attention stays fp32: its errors decide what attends to what. Of 512 probes of the
+    embedded model 11 lose their label with it in 8 bits, and 5 without. The head stays fp32, too, as its products are
+    Gemm, and so do embeddings, which are looked up.
     """
-    split_attention(model)
     return _Quantised(model.graph).products
 
 
@@ -61,30 +61,6 @@ def column_scales(weight: Floats) -> Floats:
         sizes = np.pad(sizes, ((0, 1), (0, 0)))
     scales: Floats = np.maximum((sizes[0::2] + sizes[1::2]).max(axis=0), 1e-12) / 127
     return scales
-
-
-def split_attention(model: Any) -> None:
-    """Write each fused Attention as its product with the weights of Q, K and V, and the attention of these."""
-    from onnx import helper
-
-    nodes = []
-    for node in model.graph.node:
-        if node.op_type != "Attention":
-            nodes.append(node)
-            continue
-        hidden, weight, bias, mask = node.input[:4]
-        product, biased = f"{node.name}_qkv_product", f"{node.name}_qkv"
-        parts = [f"{node.name}_{role}" for role in ("query", "key", "value")]
-        nodes.append(helper.make_node("MatMul", [hidden, weight], [product], product))
-        nodes.append(helper.make_node("Add", [product, bias], [biased], biased))
-        nodes.append(helper.make_node("Split", [biased], parts, f"{node.name}_split", axis=-1))
-        attention = helper.make_node(
-            "MultiHeadAttention", [*parts, "", mask], list(node.output), node.name, domain=node.domain
-        )
-        attention.attribute.extend(a for a in node.attribute if a.name in ("num_heads", "mask_filter_value", "scale"))
-        nodes.append(attention)
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
 
 
 class _Quantised:

@@ -33,8 +33,8 @@ class Mix:
     nli: int = 1500
     field: int = 400
     d2t: int = 1600
-    made: int = 250
-    bound: int = 900
+    made: int = 300
+    bound: int = 1100
 
 
 Example = tuple[list[int], list[int], int]
