@@ -12,7 +12,7 @@ import pytest
 
 from export.training.general import contests
 from export.training.general.contests import Contest
-from export.training.general.pairs import ENTAILMENT, Maker, pairs
+from export.training.general.pairs import ENTAILMENT, Maker, joined, pairs
 from export.training.general.quantities import in_words, quantity
 from export.training.general.rows import Corpus, Row, corpus, parts, read
 from scorer.metric.triples import Triple
@@ -28,6 +28,16 @@ def test_every_kind_is_half_true_and_the_seed_decides() -> None:
     assert all(true[kind] * 2 == count for kind, count in kinds.items())
     assert found == pairs(made(), 1200, random.Random(1))
     assert found != pairs(made(), 1200, random.Random(2))
+
+
+def test_a_subject_that_begins_two_texts_in_a_row_becomes_a_pronoun() -> None:
+    facts = (Triple("Oslo", "river", "Alna"), Triple("Bergen", "coast", "long"))
+    texts = ("Oslo lies on the Alna.", "Bergen has a long coast.")
+    rows = [Row((fact,), text, "rel2text", "towns") for fact, text in zip(facts, texts, strict=True)]
+    assert joined(rows, True, "It").text == "Oslo lies on the Alna. It has a long coast."
+    assert joined(rows, True).text == "Oslo lies on the Alna. Oslo has a long coast."
+    assert joined(rows, True, "It").triples == (facts[0], facts[1]._replace(subject="Oslo"))
+    assert joined(rows, False, "It").text == " ".join(texts)
 
 
 @pytest.mark.slow
