@@ -182,10 +182,7 @@ class Bindings:
             return None
         value = rng.choice(self._objects[rng.choice((said, asked))])
         name = self._apart(1, (value,), lambda: self._name(rng))[0]
-        one, other = (
-            (name, self._wording(said, rng), value),
-            (name, self._wording(said if agree else asked, rng), value),
-        )
+        one, other = ((name, self._wording(p, rng), value) for p in (said, said if agree else asked))
         return self._among(one, other, (said, asked), rng)
 
     def narrowed(self, agree: bool, rng: random.Random) -> Sides | None:
@@ -202,7 +199,7 @@ class Bindings:
             words = rng.choices((("", word), (another, word), (word, "")), (3, 2, 5))[0]
         asked = value
         if not agree and not words[1]:
-            asked = rng.choice([o for p, o in self._plain if p == predicate])
+            asked = rng.choice([o for o in self._objects[predicate] if _is_plain(o)])
             if not apart(asked, (value,)):
                 return None
         sides = zip(words, (value, asked), strict=True)
