@@ -1,4 +1,4 @@
-"""AdamW on float32 masters of bfloat16 weights, all in one flat tensor, and a running mean of them.
+"""AdamW on float32 masters of weights that may be bfloat16, all in one flat tensor, and a running mean of them.
 
 Frozen weights (the word table) have no master. One flat tensor makes an update one kernel call, and the state of a
 run five tensors.

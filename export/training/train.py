@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from export.training.batches import Batch
-from export.training.network import Network, save_checkpoint
+from export.training.network import Network, layers_type, save_checkpoint
 from export.training.optim import Optimiser
 
 MEAN_DECAY = 0.995
@@ -98,7 +98,7 @@ class Run:
         self.network, self.recipe = network.to(device), recipe
         self.out, self.device = out, device
         self.optimiser = Optimiser(network)
-        network.layers.to(torch.bfloat16)
+        network.layers.to(layers_type(device))
         self.place = Place()
         self._workers = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
         self._ahead = ThreadPoolExecutor(1)

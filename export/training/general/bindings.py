@@ -26,8 +26,14 @@ Said = tuple[str, Wording, str]
 """Subject, wording and object of a fact."""
 PRONOUNS = (("It", "Its"), ("He", "His"), ("She", "Her"))
 NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
-            "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military")  # fmt: skip
+            "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
+            "night", "village", "stone", "pale", "deep", "thick", "Tuscan", "coastal", "organic", "comic", "folk",
+            "opera", "charity", "student", "winter", "mountain", "desert", "amateur", "electric", "paper")  # fmt: skip
 """Words that make a description say more."""
+_TO_BE = re.compile(r"((?:The [^{}]+ of \{s\}|\{s\}'s [^{}]+|\{s\}) (?:is|was|are|were|can|could|will|would)) (?=.)")
+_HAS = re.compile(r"\{s\} (?:(has)|had) (?!be|\w+(?:ed|en|wn|on|ng) )(?=.)")
+_PRESENT = re.compile(r"\{s\} (?!ha|wa)([a-z]+[^sieo\W])s (?=.)")
+_IN_PRESENT = re.compile(r"\{s\} ([a-z]+(?:ak|at|iv|iz|ar|as|id|uc|ud|in|ag)e)s (?=.)")
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
@@ -46,17 +52,34 @@ def fill(wording: Wording, subject: str, *objects: str) -> str:
 
 
 def told(facts: Sequence[Said], rng: random.Random) -> str:
-    """The sentences of the facts; in most texts a name that begins two of them in a row becomes a pronoun."""
+    """The sentences of the facts. Of two in a row that begin with one name, in most texts the second has a pronoun,
+    and in some the two are one sentence."""
     pronouns = {name: rng.choice(PRONOUNS) for name, *_ in facts} if rng.random() < 0.7 else {}
+    joins = rng.random() < 0.4
     sentences: list[str] = []
-    topic = None
+    topic, open_clause = None, False
     for name, wording, value in facts:
-        begins = wording.startswith("{s}")
+        begins, clause = wording.startswith("{s}"), wording.startswith("{s} ") and wording.endswith(".")
+        if joins and open_clause and clause and name == topic:
+            sentences[-1] = f"{sentences[-1][:-1]} and {fill(wording, '', value).lstrip()}"
+            open_clause = False
+            continue
         if name == topic and name in pronouns:
             wording = _referring(wording, *pronouns[name])
         sentences.append(fill(wording, name, value))
-        topic = name if begins or name == topic else None
+        topic, open_clause = name if begins or name == topic else None, clause
     return " ".join(sentences)
+
+
+def denial(wording: Wording) -> Wording | None:
+    """The wording that says the opposite, or None where none is known."""
+    for pattern, opposite in (
+        (_TO_BE, r"\1 not "), (_HAS, lambda m: f"{{s}} {'does' if m[1] else 'did'} not have "),
+        (_PRESENT, r"{s} does not \1 "), (_IN_PRESENT, r"{s} does not \1 "),
+    ):  # fmt: skip
+        if pattern.match(wording) and not re.search(r"\b(?:not|never|no|and|but|only|also)\b", wording):
+            return pattern.sub(opposite, wording, count=1)
+    return None
 
 
 def _referring(wording: Wording, it: str, its: str) -> Wording:
@@ -97,12 +120,14 @@ class Bindings:
         for predicate, objects in self._objects.items():
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
-        self.kinds: dict[Kind, float] = {self.crossed: 0.3, self.exchanged: 0.1, self.reference: 0.1}
+        self.kinds: dict[Kind, float] = {
+            self.crossed: 0.3, self.exchanged: 0.22, self.reference: 0.1, self.denied: 0.14,
+        }  # fmt: skip
         if any(len(predicates) > 1 for predicates in self._alike.values()):
             self.kinds[self.related] = 0.3
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
         if self._plain:
-            self.kinds[self.narrowed] = 0.1
+            self.kinds[self.narrowed] = 0.14
         if self._sentences:
             self.kinds[self.rearranged] = 0.12
 
@@ -206,6 +231,22 @@ class Bindings:
         one, other = ((name, self._wording(predicate, rng), f"{word} {said}".strip()) for word, said in sides)
         return self._among(one, other, (predicate,), rng)
 
+    def denied(self, agree: bool, rng: random.Random) -> Sides | None:
+        """A fact, said or denied, and the same on the other side, or its opposite there."""
+        predicate = rng.choice(self._predicates)
+        value = rng.choice(self._objects[predicate])
+        name = self._apart(1, (value,), lambda: self._name(rng))[0]
+        wordings: list[Wording] = []
+        first = rng.random() < 0.5
+        for deny in (first, first if agree else not first):
+            wording = self._wording(predicate, rng)
+            opposite = denial(wording)
+            if opposite is None:
+                return None
+            wordings.append(opposite if deny else wording)
+        one, other = ((name, wording, value) for wording in wordings)
+        return self._among(one, other, (predicate,), rng)
+
     def _among(self, one: Said, other: Said, but: Sequence[str], rng: random.Random) -> Sides:
         """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""
         name = one[0]
@@ -305,10 +346,6 @@ def _described(
     order: Sequence[int],
     rng: random.Random,
 ) -> str:
-    """The sentences of all facts, by thing or by predicate; those of a thing are one sentence where they can be."""
-    whole = all(w.startswith("{s} ") and w.endswith(".") for w in wordings.values())
-    if len(table) > 1 and whole and rng.random() < 0.4:
-        joined = "{s} " + " and ".join(w[len("{s} ") : -1] for w in wordings.values()) + "."
-        return " ".join(fill(joined, subjects[i], *(table[p][i] for p in wordings)) for i in order)
+    """The sentences of all facts, by thing or by predicate."""
     cells = [(i, p) for i in order for p in table] if rng.random() < 0.7 else [(i, p) for p in table for i in order]
     return told([(subjects[i], wordings[p], table[p][i]) for i, p in cells], rng)

@@ -13,7 +13,7 @@ from export.training.batches import Batch
 from export.training.general.batches import Pools
 from export.training.general.nli import NOT_ENTAILMENT
 from export.training.general.vocabulary import save
-from export.training.network import NLI_LABELS, Network
+from export.training.network import NLI_LABELS, Network, layers_type
 from export.training.train import Recipe
 
 SMOOTHING = 0.02
@@ -43,7 +43,7 @@ class Loss:
     def __init__(self, earlier: Network | None, device: str) -> None:
         self._earlier = earlier.to(device) if earlier is not None else None
         if self._earlier is not None:
-            self._earlier.layers.to(torch.bfloat16)
+            self._earlier.layers.to(layers_type(device))
 
     def __call__(self, logits: Tensor, batch: Batch) -> Tensor:
         """*Shape:* logits (n, 3) → ()."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ import transformers
 from export.training import network
 from export.training.batches import Batch
 from export.training.general.objective import KEPT, SMOOTHING, Loss, losses_of
-from export.training.network import Network, Size, load_checkpoint, save_checkpoint
+from export.training.network import Network, Size, layers_type, load_checkpoint, save_checkpoint
+from scorer.inference.devices import Hardware
 
 SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
 
@@ -30,6 +32,21 @@ def test_it_computes_what_transformers_computes(tmp_path: Path) -> None:
         expected = theirs(input_ids=ids, token_type_ids=segments, attention_mask=(ids != 0).long()).logits
         found = load_checkpoint(tmp_path)(ids, segments)
     assert torch.allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("device", "processor", "type_"),
+    [
+        ("cpu", "EPYC avx2", torch.float32),
+        ("cpu", "EPYC avx2 avx512f avx512_bf16", torch.bfloat16),
+        ("cuda", "EPYC avx2", torch.bfloat16),
+    ],
+)
+def test_layers_are_bfloat16_where_the_processor_has_it(
+    device: str, processor: str, type_: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "KINDS", {"cpu": SimpleNamespace(hardware=lambda index: Hardware(processor))})
+    assert layers_type(device) == type_
 
 
 def test_gradients_of_the_fast_linear_are_autograd_s(monkeypatch: pytest.MonkeyPatch) -> None:
