@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from export.training.general.rearranged import Sides, names, rearranged
 from export.training.general.rows import Corpus, shape
-from export.training.general.wording import sentence_case, spoken
+from export.training.general.telling import Said, Wording, denial, fill, told
+from export.training.general.wording import spoken
 
 ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
 Kind = Callable[[bool, random.Random], Sides | None]
-Wording = str
-"""A sentence with ``{s}`` and ``{o}``, or ``{a}`` and ``{b}``."""
-Said = tuple[str, Wording, str]
-"""Subject, wording and object of a fact."""
-PRONOUNS = (("It", "Its"), ("He", "His"), ("She", "Her"))
 NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
             "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
             "night", "village", "stone", "pale", "deep", "thick", "Tuscan", "coastal", "organic", "comic", "folk",
             "opera", "charity", "student", "winter", "mountain", "desert", "amateur", "electric", "paper")  # fmt: skip
 """Words that make a description say more."""
-_TO_BE = re.compile(r"((?:The [^{}]+ of \{s\}|\{s\}'s [^{}]+|\{s\}) (?:is|was|are|were|can|could|will|would)) (?=.)")
-_HAS = re.compile(r"\{s\} (?:(has)|had) (?!be|\w+(?:ed|en|wn|on|ng) )(?=.)")
-_PRESENT = re.compile(r"\{s\} (?!ha|wa)([a-z]+[^sieo\W])s (?=.)")
-_IN_PRESENT = re.compile(r"\{s\} ([a-z]+(?:ak|at|iv|iz|ar|as|id|uc|ud|in|ag)e)s (?=.)")
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
@@ -41,52 +32,6 @@ _ENDS = ("", "", "n", "r", "l", "s", "th", "nd", "rt", "ck", "m")
 LONGEST_NAME = 30
 LONGEST_SENTENCE = 200
 """Characters of a name that may take part, and of a sentence."""
-
-
-def fill(wording: Wording, subject: str, *objects: str) -> str:
-    """The sentence with its names in place, in one pass: the subject, and an object for each of their marks."""
-    left = iter(objects)
-    return sentence_case(
-        re.sub(r"\{[saob]\}", lambda mark: subject if mark[0] in ("{s}", "{a}") else next(left), wording)
-    )
-
-
-def told(facts: Sequence[Said], rng: random.Random) -> str:
-    """The sentences of the facts. Of two in a row that begin with one name, in most texts the second has a pronoun,
-    and in some the two are one sentence."""
-    pronouns = {name: rng.choice(PRONOUNS) for name, *_ in facts} if rng.random() < 0.7 else {}
-    joins = rng.random() < 0.4
-    sentences: list[str] = []
-    topic, open_clause = None, False
-    for name, wording, value in facts:
-        begins, clause = wording.startswith("{s}"), wording.startswith("{s} ") and wording.endswith(".")
-        if joins and open_clause and clause and name == topic:
-            sentences[-1] = f"{sentences[-1][:-1]} and {fill(wording, '', value).lstrip()}"
-            open_clause = False
-            continue
-        if name == topic and name in pronouns:
-            wording = _referring(wording, *pronouns[name])
-        sentences.append(fill(wording, name, value))
-        topic, open_clause = name if begins or name == topic else None, clause
-    return " ".join(sentences)
-
-
-def denial(wording: Wording) -> Wording | None:
-    """The wording that says the opposite, or None where none is known."""
-    for pattern, opposite in (
-        (_TO_BE, r"\1 not "), (_HAS, lambda m: f"{{s}} {'does' if m[1] else 'did'} not have "),
-        (_PRESENT, r"{s} does not \1 "), (_IN_PRESENT, r"{s} does not \1 "),
-    ):  # fmt: skip
-        if pattern.match(wording) and not re.search(r"\b(?:not|never|no|and|but|only|also)\b", wording):
-            return pattern.sub(opposite, wording, count=1)
-    return None
-
-
-def _referring(wording: Wording, it: str, its: str) -> Wording:
-    """The wording with a pronoun for a subject that begins it, or that has what begins it."""
-    wording = re.sub(r"^The ([^{}]+) of \{s\} ", rf"{its} \1 ", wording)
-    wording = re.sub(r"^\{s\}'s ", f"{its} ", wording)
-    return re.sub(r"^\{s\} ", f"{it} ", wording)
 
 
 def invented(rng: random.Random) -> str:
