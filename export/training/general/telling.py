@@ -17,16 +17,12 @@ PRONOUNS = (("It", "Its"), ("He", "His"), ("She", "Her"))
 # infinitive is known from the ending (*contains*, *makes*; not *goes* or *carries*).
 _TO_BE = re.compile(r"((?:The [^{}]+ of \{s\}|\{s\}'s [^{}]+|\{s\}) (?:is|was|are|were|can|could|will|would)) (?=.)")
 _HAS = re.compile(r"\{s\} (?:(has)|had) (?!be|\w+(?:ed|en|wn|on|ng) )(?=.)")
-_PRESENT = re.compile(r"\{s\} (?!ha|wa)([a-z]+[^sieo\W])s (?=.)")
-_IN_PRESENT = re.compile(r"\{s\} ([a-z]+(?:ak|at|iv|iz|ar|as|id|uc|ud|in|ag)e)s (?=.)")
+_PRESENT = re.compile(r"\{s\} ((?!ha|wa)[a-z]+[^sieo\W]|[a-z]+(?:ak|at|iv|iz|ar|as|id|uc|ud|in|ag)e)s (?=.)")
 
 
-def fill(wording: Wording, subject: str, *objects: str) -> str:
-    """The sentence with its names in place, in one pass: the subject, and an object for each of their marks."""
-    left = iter(objects)
-    return sentence_case(
-        re.sub(r"\{[saob]\}", lambda mark: subject if mark[0] in ("{s}", "{a}") else next(left), wording)
-    )
+def fill(wording: Wording, subject: str, value: str) -> str:
+    """The sentence with its names in place, in one pass, so that braces in a name stay characters."""
+    return sentence_case(re.sub(r"\{[saob]\}", lambda mark: subject if mark[0] in ("{s}", "{a}") else value, wording))
 
 
 def told(facts: Sequence[Said], rng: random.Random) -> str:
@@ -53,7 +49,7 @@ def denial(wording: Wording) -> Wording | None:
     """The wording that says the opposite, or None where none is known."""
     for pattern, opposite in (
         (_TO_BE, r"\1 not "), (_HAS, lambda m: f"{{s}} {'does' if m[1] else 'did'} not have "),
-        (_PRESENT, r"{s} does not \1 "), (_IN_PRESENT, r"{s} does not \1 "),
+        (_PRESENT, r"{s} does not \1 "),
     ):  # fmt: skip
         if pattern.match(wording) and not re.search(r"\b(?:not|never|no|and|but|only|also)\b", wording):
             return pattern.sub(opposite, wording, count=1)
