@@ -30,11 +30,11 @@ class Mix:
     """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
     and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
 
-    nli: int = 1500
-    field: int = 400
-    d2t: int = 1600
-    made: int = 300
-    bound: int = 1100
+    nli: int = 1000
+    field: int = 250
+    d2t: int = 1500
+    made: int = 200
+    bound: int = 1700
 
 
 Example = tuple[list[int], list[int], int]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former
             "night", "village", "stone", "pale", "deep", "thick", "Tuscan", "coastal", "organic", "comic", "folk",
             "opera", "charity", "student", "winter", "mountain", "desert", "amateur", "electric", "paper")  # fmt: skip
 """Words that make a description say more."""
+BODIES = ("Society", "Museum", "House", "Club", "Park", "Press", "School", "Works", "Union", "Fair", "Line", "Hall")
+"""What names end in that have plain words in them."""
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
@@ -42,7 +45,8 @@ def invented(rng: random.Random) -> str:
         made = (rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_ENDS) for _ in range(count))
         return "".join(made).capitalize()
 
-    return " ".join(word() for _ in range(rng.choice((1, 1, 2))))
+    name = " ".join(word() for _ in range(rng.choice((1, 1, 2))))
+    return name if name not in ("He", "She") else invented(rng)
 
 
 def apart(one: str, others: Sequence[str]) -> bool:
@@ -68,6 +72,8 @@ class Bindings:
         self.kinds: dict[Kind, float] = {
             self.crossed: 0.3, self.exchanged: 0.22, self.reference: 0.1, self.denied: 0.14,
         }  # fmt: skip
+        if len(self._predicates) > 2:
+            self.kinds[self.listed] = 0.45
         if any(len(predicates) > 1 for predicates in self._alike.values()):
             self.kinds[self.related] = 0.3
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
@@ -191,6 +197,36 @@ class Bindings:
             wordings.append(opposite if deny else wording)
         one, other = ((name, wording, value) for wording in wordings)
         return self._among(one, other, (predicate,), rng)
+
+    def listed(self, agree: bool, rng: random.Random) -> Sides:
+        """Facts about one thing, and most of them in other words: all right, or one with another value, or unsaid."""
+        count = min(rng.choice((3, 4, 5, 6)), len(self._predicates) - 1)
+        *said, unsaid = rng.sample(self._predicates, count + 1)
+        name = self._apart(1, (), lambda: self._name(rng))[0]
+        values: dict[str, str] = {}
+        for predicate in (*said, unsaid):
+            own, objects = rng.random() < 0.8, self._objects[predicate]
+            draw = partial(rng.choice, objects) if own else partial(self._plain_worded, rng)
+            values[predicate] = self._apart(1, [name, *values.values()], draw)[0]
+        asked = rng.sample(said, rng.randint(max(2, count - 2), count))
+        first, second, contested = dict(values), dict(values), rng.choice(asked)
+        if rng.random() < 0.5:
+            objects = self._objects[contested]
+            another = self._apart(1, [name, *values.values()], partial(rng.choice, objects))[0]
+            first[contested], second[contested] = rng.sample((values[contested], another), 2)
+            if agree:
+                second[contested] = first[contested]
+        elif not agree:
+            said[said.index(contested)] = unsaid
+        if rng.random() < 0.7:
+            rng.shuffle(said)
+        sides = ((said, first), (asked, second))
+        one, other = (told([(name, self._wording(p, rng), facts[p]) for p in ps], rng) for ps, facts in sides)
+        return one, other
+
+    def _plain_worded(self, rng: random.Random) -> str:
+        """A name with a plain word in it, which may be a value elsewhere."""
+        return f"{self._name(rng)} {rng.choice(NARROWER).capitalize()} {rng.choice(BODIES)}"
 
     def _among(self, one: Said, other: Said, but: Sequence[str], rng: random.Random) -> Sides:
         """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""

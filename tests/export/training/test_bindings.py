@@ -50,7 +50,10 @@ def _named(sentence: str, topic: str) -> str:
     return re.sub(r"^(?:It|He|She) ", f"{topic} ", sentence)
 
 
-MILL = {"founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court."}
+MILL = {
+    "founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court.",
+    "guard": "{s} is watched by {o}.", "tenant": "{s} has {o} for a tenant.",
+}  # fmt: skip
 
 
 def _mills(text: str) -> set[tuple[str, ...]]:
@@ -65,12 +68,15 @@ def _mills(text: str) -> set[tuple[str, ...]]:
     return set(found)
 
 
-def test_a_relation_is_the_same_or_another_and_neither_side_tells() -> None:
+@pytest.mark.parametrize("name", ["related", "listed"])
+def test_of_relations_the_second_side_says_what_the_first_does_and_neither_side_tells(name: str) -> None:
     rng = random.Random(4)
-    found = [(f"Mill-{n}", rng.choice(list(MILL)), rng.choice(("Ada Lind", "Bo Ek", "Eva Moe"))) for n in range(200)]
+    people = ("Ada Lind", "Bo Ek", "Eva Moe", "Ida Dahl", "Per Holm", "Kari Lie", "Tor Vik", "Siv Berg", "Jon Aas")
+    found = [(f"Mill-{n}", rng.choice(list(MILL)), rng.choice(people)) for n in range(200)]
     mills = [Row((Triple(*f),), MILL[f[1]].format(s=f[0], o=f[2]), "rel2text", "mills") for f in found]
     bindings = Bindings(corpus(mills), ())
-    pairs = bindings.pairs(2000, rng, bindings.related)
+    (kind,) = [one for one in bindings.kinds if one.__name__ == name]
+    pairs = bindings.pairs(2000, rng, kind)
     for side in (0, 1):
         assert guessed([(pair[side], pair[2]) for pair in pairs]) < 0.58
     for premise, hypothesis, entailed in pairs:
