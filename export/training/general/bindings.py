@@ -16,7 +16,7 @@ from typing import Any
 
 from export.training.general.rearranged import Sides, names, rearranged
 from export.training.general.rows import Corpus, shape
-from export.training.general.telling import Said, Wording, denial, fill, told
+from export.training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
 from export.training.general.wording import spoken
 
 ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def invented(rng: random.Random) -> str:
         return "".join(made).capitalize()
 
     name = " ".join(word() for _ in range(rng.choice((1, 1, 2))))
-    return name if name not in ("He", "She") else invented(rng)
+    return name if not any(name in pair for pair in PRONOUNS) else invented(rng)
 
 
 def apart(one: str, others: Sequence[str]) -> bool:
@@ -205,14 +205,14 @@ class Bindings:
         name = self._apart(1, (), lambda: self._name(rng))[0]
         values: dict[str, str] = {}
         for predicate in (*said, unsaid):
-            own, objects = rng.random() < 0.8, self._objects[predicate]
-            draw = partial(rng.choice, objects) if own else partial(self._plain_worded, rng)
+            own = rng.random() < 0.8
+            draw = partial(rng.choice, self._objects[predicate]) if own else partial(self._plain_worded, rng)
             values[predicate] = self._apart(1, [name, *values.values()], draw)[0]
         asked = rng.sample(said, rng.randint(max(2, count - 2), count))
         first, second, contested = dict(values), dict(values), rng.choice(asked)
         if rng.random() < 0.5:
-            objects = self._objects[contested]
-            another = self._apart(1, [name, *values.values()], partial(rng.choice, objects))[0]
+            draw = partial(rng.choice, self._objects[contested])
+            another = self._apart(1, [name, *values.values()], draw)[0]
             first[contested], second[contested] = rng.sample((values[contested], another), 2)
             if agree:
                 second[contested] = first[contested]
