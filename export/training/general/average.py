@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 WEIGHTS = "model.safetensors"
+_LAYER = re.compile(r"\.layer\.(\d+)\.")
 
 
 def read(checkpoints: list[Path]) -> list[dict[str, torch.Tensor]]:
@@ -51,7 +52,7 @@ def spliced(lower: dict[str, torch.Tensor], upper: dict[str, torch.Tensor], laye
     """The layers below `layer`, and the embeddings, of one network, with the others and the head of another."""
 
     def is_lower(name: str) -> bool:
-        number = re.search(r"\.layer\.(\d+)\.", name)
+        number = _LAYER.search(name)
         return int(number[1]) < layer if number else ".embeddings." in name
 
     return {name: tensor if is_lower(name) else upper[name] for name, tensor in lower.items()}
@@ -80,6 +81,9 @@ def main() -> None:
     found = read([*options.checkpoints, *upper])
     weights = average(found[: len(options.checkpoints)])
     if upper:
+        count = 1 + max(int(number[1]) for name in weights if (number := _LAYER.search(name)))
+        if not 0 <= options.layer < count:
+            sys.exit(f"--layer {options.layer}: the network has layers 0 to {count - 1}")
         weights = spliced(weights, found[-1], options.layer)
     options.out.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):

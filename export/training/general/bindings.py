@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from export.training.general.details import counted, measured, misspelt
 from export.training.general.rearranged import Sides, names, rearranged
 from export.training.general.rows import Corpus, shape
+from export.training.general.sequences import sequenced
 from export.training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
 from export.training.general.wording import spoken
 
@@ -70,15 +72,16 @@ class Bindings:
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.3, self.exchanged: 0.22, self.reference: 0.1, self.denied: 0.14,
+            self.crossed: 0.25, self.exchanged: 0.3, self.reference: 0.1, self.denied: 0.1, self.detailed: 0.5,
+            self.sequenced: 0.12,
         }  # fmt: skip
         if len(self._predicates) > 2:
-            self.kinds[self.listed] = 0.45
+            self.kinds[self.listed] = 0.4
         if any(len(predicates) > 1 for predicates in self._alike.values()):
             self.kinds[self.related] = 0.3
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
         if self._plain:
-            self.kinds[self.narrowed] = 0.14
+            self.kinds[self.narrowed] = 0.25
         if self._sentences:
             self.kinds[self.rearranged] = 0.12
 
@@ -224,6 +227,39 @@ class Bindings:
         one, other = (told([(name, self._wording(p, rng), facts[p]) for p in ps], rng) for ps, facts in sides)
         return one, other
 
+    def detailed(self, agree: bool, rng: random.Random) -> Sides | None:
+        """A value in one notation or two, or a near miss of it; or a name, of the thing or of a value, a letter off."""
+        name = self._apart(1, (), lambda: self._name(rng))[0]
+        chance = rng.random()
+        if chance >= 0.65:
+            return self._spelt(name, chance > 0.85, agree, rng)
+        detail = measured(rng) if chance < 0.35 else counted(rng)
+        data = f"The {detail.predicate} of {{s}} is {{o}}."
+        values = rng.sample((detail.value, detail.same if agree else detail.other), 2)
+        wordings = rng.choice(((data, detail.said), (detail.said, data), (detail.said, detail.said)))
+        one, other = ((name, wording, value) for wording, value in zip(wordings, values, strict=True))
+        return self._among(one, other, (), rng)
+
+    def _spelt(self, name: str, of_subject: bool, agree: bool, rng: random.Random) -> Sides | None:
+        """A fact whose subject or value has one spelling, or two. Either side may have the wrong one, or both."""
+        predicate = rng.choice(self._predicates)
+        value = rng.choice(self._objects[predicate]) if of_subject else self._name(rng)
+        right = name if of_subject else value
+        wrong = misspelt(right, rng)
+        if wrong is None or not apart(name, (value,)):
+            return None
+        first, second = rng.sample((wrong, right), 2)
+        one, other = (
+            (spelt if of_subject else name, self._wording(predicate, rng), value if of_subject else spelt)
+            for spelt in (first, first if agree else second)
+        )
+        return self._among(one, other, (predicate,), rng)
+
+    def sequenced(self, agree: bool, rng: random.Random) -> Sides:
+        """Two of a numbered list, and which of them comes first, right or exchanged."""
+        one, two, place = self._apart(3, (), lambda: self._name(rng))
+        return sequenced(one, two, place, agree=agree, rng=rng)
+
     def _plain_worded(self, rng: random.Random) -> str:
         """A name with a plain word in it, which may be a value elsewhere."""
         return f"{self._name(rng)} {rng.choice(NARROWER).capitalize()} {rng.choice(BODIES)}"
@@ -232,7 +268,7 @@ class Bindings:
         """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""
         name = one[0]
         around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
-        first, second, taken, whole = [one], [other], [name, one[2], other[2]], rng.random() < 0.5
+        first, second, taken, whole = [one], [other], [name, other[0], one[2], other[2]], rng.random() < 0.5
         for predicate in around:
             if predicate in but:
                 continue
@@ -244,12 +280,13 @@ class Bindings:
             taken += [subject, found]
             first.append((subject, self._wording(predicate, rng), found))
             if whole:
-                second.append((subject, self._wording(predicate, rng), found))
+                second.append((other[0] if subject == name else subject, self._wording(predicate, rng), found))
         for facts in (first, second):
+            topic = facts[0][0]
             if rng.random() < 0.7:
                 rng.shuffle(facts)
             if rng.random() < 0.5:
-                facts.sort(key=lambda fact: fact[0] == name)
+                facts.sort(key=lambda fact, topic=topic: fact[0] == topic)
         return told(first, rng), told(second, rng)
 
     def exchanged(self, agree: bool, rng: random.Random) -> Sides:

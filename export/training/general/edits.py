@@ -75,10 +75,9 @@ def beside(agree: bool, rng: random.Random) -> Sides:
         left = rng.choice(said)
         spare = [f for f in facts if f not in said]
         given = [rng.choice(spare) if f == left else f for f in given]
-    other, other_word = _record(rng, 3)
+    other, _ = _record(rng, 3)
     if other[0].subject != facts[0].subject and rng.random() < 0.4:
         given += other[: rng.randint(1, 2)]
-    del other_word
     return " ".join(map(word, dict.fromkeys(given))), " ".join(f.text(rng) for f in said)
 
 

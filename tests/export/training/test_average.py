@@ -57,3 +57,11 @@ def test_checkpoints_of_one_tokenizer_alone_can_be_averaged(
         _averaged(monkeypatch, *folders[:2])
     with pytest.raises(SystemExit, match=r"tokenizer\.json: another one"):
         _averaged(monkeypatch, folders[0], folders[2], "--upper", folders[1], "--layer", 1)
+
+
+@pytest.mark.parametrize("layer", [-1, 3])
+def test_a_layer_that_the_network_lacks_is_named(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch, layer: int
+) -> None:
+    with pytest.raises(SystemExit, match=f"--layer {layer}: the network has layers 0 to 2"):
+        _averaged(monkeypatch, *folders[:2], "--upper", folders[2], f"--layer={layer}")

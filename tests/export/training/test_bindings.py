@@ -26,7 +26,7 @@ def bindings() -> Bindings:
     return Bindings(made(), SENTENCES)
 
 
-@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "rearranged"])
+@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "rearranged", "detailed", "sequenced"])
 def test_neither_side_tells_the_label(bindings: Bindings, name: str) -> None:
     (kind,) = [one for one in bindings.kinds if one.__name__ == name]
     found = bindings.pairs(3000, random.Random(1), kind)
