@@ -282,11 +282,10 @@ class Bindings:
             if whole:
                 second.append((other[0] if subject == name else subject, self._wording(predicate, rng), found))
         for facts in (first, second):
-            topic = facts[0][0]
             if rng.random() < 0.7:
                 rng.shuffle(facts)
             if rng.random() < 0.5:
-                facts.sort(key=lambda fact, topic=topic: fact[0] == topic)
+                facts.sort(key=lambda fact: fact[0] in (name, other[0]))
         return told(first, rng), told(second, rng)
 
     def exchanged(self, agree: bool, rng: random.Random) -> Sides:
