@@ -32,9 +32,9 @@ class Mix:
 
     nli: int = 1000
     field: int = 250
-    d2t: int = 1500
+    d2t: int = 1400
     made: int = 200
-    bound: int = 1700
+    bound: int = 1900
 
 
 Example = tuple[list[int], list[int], int]

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from export.training.general.details import counted, measured, misspelt
+from export.training.general.details import counted, measured, misspelt, quantified
 from export.training.general.rearranged import Sides, names, rearranged
 from export.training.general.rows import Corpus, shape
 from export.training.general.sequences import sequenced
@@ -72,11 +72,11 @@ class Bindings:
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.25, self.exchanged: 0.3, self.reference: 0.1, self.denied: 0.1, self.detailed: 0.5,
-            self.sequenced: 0.12,
+            self.crossed: 0.2, self.exchanged: 0.3, self.reference: 0.1, self.denied: 0.1, self.detailed: 0.5,
+            self.sequenced: 0.25,
         }  # fmt: skip
         if len(self._predicates) > 2:
-            self.kinds[self.listed] = 0.4
+            self.kinds[self.listed] = 0.55
         if any(len(predicates) > 1 for predicates in self._alike.values()):
             self.kinds[self.related] = 0.3
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
@@ -203,7 +203,7 @@ class Bindings:
 
     def listed(self, agree: bool, rng: random.Random) -> Sides:
         """Facts about one thing, and most of them in other words: all right, or one with another value, or unsaid."""
-        count = min(rng.choice((3, 4, 5, 6)), len(self._predicates) - 1)
+        count = min(rng.choice((3, 4, 5, 6, 8, 10)), len(self._predicates) - 1)
         *said, unsaid = rng.sample(self._predicates, count + 1)
         name = self._apart(1, (), lambda: self._name(rng))[0]
         values: dict[str, str] = {}
@@ -211,7 +211,7 @@ class Bindings:
             own = rng.random() < 0.8
             draw = partial(rng.choice, self._objects[predicate]) if own else partial(self._plain_worded, rng)
             values[predicate] = self._apart(1, [name, *values.values()], draw)[0]
-        asked = rng.sample(said, rng.randint(max(2, count - 2), count))
+        asked = rng.sample(said, 1 if rng.random() < 0.4 else rng.randint(max(2, count - 2), count))
         first, second, contested = dict(values), dict(values), rng.choice(asked)
         if rng.random() < 0.5:
             draw = partial(rng.choice, self._objects[contested])
@@ -231,11 +231,12 @@ class Bindings:
         """A value in one notation or two, or a near miss of it; or a name, of the thing or of a value, a letter off."""
         name = self._apart(1, (), lambda: self._name(rng))[0]
         chance = rng.random()
-        if chance >= 0.65:
-            return self._spelt(name, chance > 0.85, agree, rng)
-        detail = measured(rng) if chance < 0.35 else counted(rng)
+        if chance >= 0.75:
+            return self._spelt(name, chance > 0.9, agree, rng)
+        make = measured if chance < 0.35 else counted if chance < 0.55 else quantified
+        detail = make(rng)
         data = f"The {detail.predicate} of {{s}} is {{o}}."
-        values = rng.sample((detail.value, detail.same if agree else detail.other), 2)
+        values = (detail.value, detail.same if agree else detail.other)
         wordings = rng.choice(((data, detail.said), (detail.said, data), (detail.said, detail.said)))
         one, other = ((name, wording, value) for wording, value in zip(wordings, values, strict=True))
         return self._among(one, other, (), rng)
@@ -267,7 +268,7 @@ class Bindings:
     def _among(self, one: Said, other: Said, but: Sequence[str], rng: random.Random) -> Sides:
         """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""
         name = one[0]
-        around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3)), len(self._predicates)))
+        around = rng.sample(self._predicates, min(rng.choice((0, 1, 2, 3, 3, 6)), len(self._predicates)))
         first, second, taken, whole = [one], [other], [name, other[0], one[2], other[2]], rng.random() < 0.5
         for predicate in around:
             if predicate in but:

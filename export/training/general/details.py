@@ -28,6 +28,14 @@ _SAID = MEASURED | {
     "money": (("price", "{s} costs {o}."), ("budget", "{s} has a budget of {o}."), ("debt", "{s} owes {o}.")),
     "area": (("area", "{s} covers {o}."), ("farmland", "{s} has {o} of farmland.")),
 }
+SHARES = {
+    "all": ("half", "few", "none"), "most": ("half", "few", "none", "all"), "some": ("most", "all", "none"),
+    "half": ("all", "few", "none"), "few": ("most", "all", "half", "none"), "none": ("some", "all", "most", "few"),
+}  # fmt: skip
+"""A share → others that do not follow from it."""
+PARTS = (("windows", "broken"), ("seats", "taken"), ("pages", "blank"), ("walls", "white"), ("letters", "in Latin"),
+         ("houses", "empty"), ("members", "retired"), ("trees", "oaks"), ("ships", "at sea"), ("rooms", "heated"),
+         ("songs", "in Welsh"), ("trains", "late"), ("patients", "children"), ("bridges", "closed"))  # fmt: skip
 _VOWELS = "aeiou"
 
 
@@ -59,6 +67,14 @@ def counted(rng: random.Random) -> Detail:
     value, same, other = (in_words(n) if rng.random() < 0.5 else str(n) for n in (number, number, near))
     noun, said = rng.choice(COUNTED)
     return Detail(f"number of {noun}", said, value, same, other)
+
+
+def quantified(rng: random.Random) -> Detail:
+    """How many of its parts are so, and another share that does not follow."""
+    share = rng.choice(sorted(SHARES))
+    noun, state = rng.choice(PARTS)
+    said = rng.choice((f"{{o}} of the {noun} of {{s}} are {state}.", f"In {{s}}, {{o}} of the {noun} are {state}."))
+    return Detail(f"share of {noun} {state}", said, share, share, rng.choice(SHARES[share]))
 
 
 def misspelt(name: str, rng: random.Random) -> str | None:

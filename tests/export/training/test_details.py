@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from export.training.general.details import UNITS, counted, measured, misspelt
+from export.training.general.details import SHARES, UNITS, counted, measured, misspelt, quantified
 from export.training.general.measures import in_words
 from export.training.general.sequences import RANKS, sequenced
 
@@ -41,6 +41,13 @@ def test_a_near_miss_of_a_count_is_another_number_in_words_or_digits() -> None:
         _, _, *values = counted(rng)
         own, same, other = (int(value) if value.isdigit() else NUMBERS[value] for value in values)
         assert own == same != other
+
+
+def test_what_follows_from_a_share_is_no_near_miss_of_it() -> None:
+    rng = random.Random(5)
+    found = {(detail.value, detail.other) for detail in (quantified(rng) for _ in range(2000))}
+    assert not found & {("all", "most"), ("all", "some"), ("most", "some"), *((share, share) for share in SHARES)}
+    assert {("some", "all"), ("most", "all"), ("none", "all"), ("all", "none")} <= found
 
 
 def test_a_misspelt_name_is_a_letter_off() -> None:
