@@ -30,11 +30,11 @@ class Mix:
     """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
     and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
 
-    nli: int = 1000
-    field: int = 250
-    d2t: int = 1400
-    made: int = 200
-    bound: int = 1900
+    nli: int = 800
+    field: int = 200
+    d2t: int = 1200
+    made: int = 100
+    bound: int = 2300
 
 
 Example = tuple[list[int], list[int], int]
