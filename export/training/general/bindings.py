@@ -232,7 +232,7 @@ class Bindings:
         name = self._apart(1, (), lambda: self._name(rng))[0]
         chance = rng.random()
         if chance >= 0.75:
-            return self._spelt(name, chance > 0.9, agree, rng)
+            return self._spelled(name, chance > 0.9, agree, rng)
         make = measured if chance < 0.35 else counted if chance < 0.55 else quantified
         detail = make(rng)
         data = f"The {detail.predicate} of {{s}} is {{o}}."
@@ -241,7 +241,7 @@ class Bindings:
         one, other = ((name, wording, value) for wording, value in zip(wordings, values, strict=True))
         return self._among(one, other, (), rng)
 
-    def _spelt(self, name: str, of_subject: bool, agree: bool, rng: random.Random) -> Sides | None:
+    def _spelled(self, name: str, of_subject: bool, agree: bool, rng: random.Random) -> Sides | None:
         """A fact whose subject or value has one spelling, or two. Either side may have the wrong one, or both."""
         predicate = rng.choice(self._predicates)
         value = rng.choice(self._objects[predicate]) if of_subject else self._name(rng)
@@ -250,10 +250,9 @@ class Bindings:
         if wrong is None or not apart(name, (value,)):
             return None
         first, second = rng.sample((wrong, right), 2)
-        one, other = (
-            (spelt if of_subject else name, self._wording(predicate, rng), value if of_subject else spelt)
-            for spelt in (first, first if agree else second)
-        )
+        spellings = (first, first if agree else second)
+        ends = [(spelling, value) if of_subject else (name, spelling) for spelling in spellings]
+        one, other = ((subject, self._wording(predicate, rng), said) for subject, said in ends)
         return self._among(one, other, (predicate,), rng)
 
     def sequenced(self, agree: bool, rng: random.Random) -> Sides:

@@ -20,8 +20,9 @@ LATER = (
 
 def _quantity(value: str) -> tuple[str, str]:
     """The figure, and its unit in words."""
-    figure, unit = re.fullmatch(r"([\d,]+(?: thousand| million| billion)?) (.+)", value).groups()  # type: ignore[union-attr]
-    return figure, SPELLINGS[unit]
+    found = re.fullmatch(r"([\d,]+(?: thousand| million| billion)?) (.+)", value)
+    assert found
+    return found[1], SPELLINGS[found[2]]
 
 
 def test_a_near_miss_of_a_quantity_has_another_unit_of_its_measure() -> None:
