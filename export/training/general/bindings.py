@@ -7,21 +7,18 @@ and one false pair in the same way, and neither side on its own tells which it i
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from export.training.general.details import counted, measured, misspelt, quantified
+from export.training.general.details import counted, measured, misspelt, priced, quantified
 from export.training.general.rearranged import Sides, names, rearranged
+from export.training.general.roles import ROLES, directed, worded
 from export.training.general.rows import Corpus, shape
 from export.training.general.sequences import sequenced
 from export.training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
 from export.training.general.wording import spoken
 
-ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
 Kind = Callable[[bool, random.Random], Sides | None]
 NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
             "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
@@ -34,6 +31,8 @@ _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", 
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
 _ENDS = ("", "", "n", "r", "l", "s", "th", "nd", "rt", "ck", "m")
+DENIED = 0.2
+"""Share of the facts beside the contested one that are denied, on both sides: a *not* there says nothing of it."""
 LONGEST_NAME = 30
 LONGEST_SENTENCE = 200
 """Characters of a name that may take part, and of a sentence."""
@@ -48,7 +47,7 @@ def invented(rng: random.Random) -> str:
         return "".join(made).capitalize()
 
     name = " ".join(word() for _ in range(rng.choice((1, 1, 2))))
-    return name if not any(name in pair for pair in PRONOUNS) else invented(rng)
+    return name if not any(word in pair for pair in PRONOUNS for word in name.split()) else invented(rng)
 
 
 def apart(one: str, others: Sequence[str]) -> bool:
@@ -72,18 +71,18 @@ class Bindings:
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.2, self.exchanged: 0.3, self.reference: 0.1, self.denied: 0.1, self.detailed: 0.5,
-            self.sequenced: 0.25,
+            self.crossed: 0.2, self.exchanged: 1.2, self.reference: 0.25, self.denied: 0.15, self.detailed: 0.6,
+            self.sequenced: 0.5,
         }  # fmt: skip
         if len(self._predicates) > 2:
             self.kinds[self.listed] = 0.55
         if any(len(predicates) > 1 for predicates in self._alike.values()):
-            self.kinds[self.related] = 0.3
+            self.kinds[self.related] = 0.4
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
         if self._plain:
-            self.kinds[self.narrowed] = 0.25
+            self.kinds[self.narrowed] = 0.35
         if self._sentences:
-            self.kinds[self.rearranged] = 0.12
+            self.kinds[self.rearranged] = 0.2
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
         """Premise, hypothesis and whether it is entailed; of every kind, or of one, as many true ones as false ones."""
@@ -91,7 +90,11 @@ class Bindings:
         kinds, weights = list(self.kinds), list(self.kinds.values())
         while len(found) < count:
             kind = only or rng.choices(kinds, weights)[0]
-            true, false = kind(True, rng), kind(False, rng)
+            # The same draws for both: two pairs that differ in as little as the kind allows.
+            drawn = rng.getstate()
+            true = kind(True, rng)
+            rng.setstate(drawn)
+            false = kind(False, rng)
             if true is not None and false is not None:
                 found += [(*true, True), (*false, False)]
         return found[:count]
@@ -125,9 +128,13 @@ class Bindings:
             return f"The {predicate} of {{s}} is {{o}}."
         return rng.choice(self._templates[predicate])
 
+    def _denied(self, predicate: str, rng: random.Random) -> Wording:
+        """A wording that says the opposite of the fact."""
+        return denial(self._wording(predicate, rng)) or f"The {predicate} of {{s}} is not {{o}}."
+
     def crossed(self, agree: bool, rng: random.Random) -> Sides:
         """Two or three things with values of the same predicates; on the other side two values are exchanged."""
-        predicates = rng.sample(self._predicates, min(rng.choice((1, 1, 2, 3)), len(self._predicates)))
+        predicates = rng.sample(self._predicates, min(rng.choice((1, 1, 2, 3, 5)), len(self._predicates)))
         count = 3 if rng.random() < 0.2 else 2
         subjects = self._apart(count, (), lambda: self._name(rng))
         taken, table = list(subjects), {}
@@ -224,7 +231,12 @@ class Bindings:
         if rng.random() < 0.7:
             rng.shuffle(said)
         sides = ((said, first), (asked, second))
-        one, other = (told([(name, self._wording(p, rng), facts[p]) for p in ps], rng) for ps, facts in sides)
+        denied = {p for p in said if p != contested and rng.random() < DENIED / 2}
+
+        def word(predicate: str) -> Wording:
+            return self._denied(predicate, rng) if predicate in denied else self._wording(predicate, rng)
+
+        one, other = (told([(name, word(p), facts[p]) for p in ps], rng) for ps, facts in sides)
         return one, other
 
     def detailed(self, agree: bool, rng: random.Random) -> Sides | None:
@@ -233,7 +245,7 @@ class Bindings:
         chance = rng.random()
         if chance >= 0.75:
             return self._spelled(name, chance > 0.9, agree, rng)
-        make = measured if chance < 0.35 else counted if chance < 0.55 else quantified
+        make = rng.choices((measured, counted, quantified, priced), (7, 4, 4, 5))[0]
         detail = make(rng)
         data = f"The {detail.predicate} of {{s}} is {{o}}."
         values = (detail.value, detail.same if agree else detail.other)
@@ -278,9 +290,10 @@ class Bindings:
             if not apart(found, [*taken, subject]):
                 continue
             taken += [subject, found]
-            first.append((subject, self._wording(predicate, rng), found))
+            word = self._denied if rng.random() < DENIED else self._wording
+            first.append((subject, word(predicate, rng), found))
             if whole:
-                second.append((other[0] if subject == name else subject, self._wording(predicate, rng), found))
+                second.append((other[0] if subject == name else subject, word(predicate, rng), found))
         for facts in (first, second):
             if rng.random() < 0.7:
                 rng.shuffle(facts)
@@ -294,20 +307,19 @@ class Bindings:
         Some relations hold both ways: there an exchange is true, and a third name is false.
         """
         mutual = rng.random() < 0.15
-        kind, predicate, *wordings = rng.choice(ROLES["mutual" if mutual else "directed"])
-        one, two, third = self._apart(3, (), lambda: rng.choice(ROLES[kind]) if rng.random() < 0.3 else self._name(rng))
-        if " " not in predicate:
-            wordings = [*wordings, f"The {predicate} of {{b}} is {{a}}."]
-        first, second = (wordings if rng.random() < 0.3 else rng.sample(wordings, 2))[:2]
-        ends = (one, two)
         if mutual:
-            ends = rng.choice(((one, two), (two, one))) if agree else rng.choice(((one, third), (third, two)))
-        elif not agree:
-            ends = (two, one)
+            kind, _, *wordings = rng.choice(ROLES["mutual"])
+            first, second = rng.choice(wordings), rng.choice(wordings)
+        else:
+            kind, wordings = directed(rng)
+            first, second = worded(wordings, rng)
+        one, two, third = self._apart(3, (), lambda: rng.choice(ROLES[kind]) if rng.random() < 0.3 else self._name(rng))
+        ends = (one, two) if agree else (two, one)
+        if mutual:
+            ends = rng.choice(((one, two), (two, one)) if agree else ((one, third), (third, two)))
         premise, hypothesis = fill(first, one, two), fill(second, *ends)
         if rng.random() < 0.4:
-            _, _, *others = rng.choice(ROLES["directed"])
-            more = fill(rng.choice(others), *self._apart(2, (one, two, third), lambda: self._name(rng)))
+            more = fill(rng.choice(directed(rng)[1]), *self._apart(2, (one, two, third), lambda: self._name(rng)))
             premise = f"{premise} {more}" if rng.random() < 0.5 else f"{more} {premise}"
         return premise, hypothesis
 

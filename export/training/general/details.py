@@ -36,6 +36,10 @@ SHARES = {
 PARTS = (("windows", "broken"), ("seats", "taken"), ("pages", "blank"), ("walls", "white"), ("letters", "in Latin"),
          ("houses", "empty"), ("members", "retired"), ("trees", "oaks"), ("ships", "at sea"), ("rooms", "heated"),
          ("songs", "in Welsh"), ("trains", "late"), ("patients", "children"), ("bridges", "closed"))  # fmt: skip
+SIGNS = {"£": "pounds", "€": "euros", "$": "dollars", "¥": "yen"}
+PRICED = (("price", "{s} costs {o}."), ("rent", "{s} charges {o} a month."), ("fee", "{s} asks for {o}."),
+          ("entry fee", "{s} has an entry fee of {o}."), ("ticket price", "A ticket for {s} costs {o}."),
+          ("price range", "{s} is in the {o} price range."), ("fine", "{s} is fined {o}."))  # fmt: skip
 _VOWELS = "aeiou"
 
 
@@ -58,6 +62,33 @@ def measured(rng: random.Random) -> Detail:
         figure = f"{figure} {rng.choice(('thousand', 'million', 'billion'))}"
     value, same, other = (f"{figure} {spellings[rng.random() < 0.75]}" for spellings in (unit, unit, another))
     return Detail(*rng.choice(_SAID[measure]), value, same, other)
+
+
+def priced(rng: random.Random) -> Detail:
+    """A price, a span of prices or a bound, with a sign or in words; another number, currency or bound."""
+    sign, another = rng.sample(sorted(SIGNS), 2)
+    low = rng.choice((rng.randint(2, 30), rng.randint(1, 20) * 5, rng.randint(30, 900)))
+    high = low + rng.choice((2, 5, 5, 10, 50))
+    bound = rng.choice(("", "span", "less", "more"))
+    off = (low // 2, low) if bound == "less" else (low + 5, high + 5)  # less than 20 is less than 25, too
+    others = [b for b in ("", "span", "less", "more") if b != bound]
+    near = rng.choice(((sign, *off, bound), (another, low, high, bound), (sign, low, high, rng.choice(others))))
+    right = (sign, low, high, bound)
+    value, same, other = (_price(*price, rng) for price in (right, right, near))
+    return Detail(*rng.choice(PRICED), value, same, other)
+
+
+def _price(sign: str, low: int, high: int, bound: str, rng: random.Random) -> str:
+    """In one of its notations; a text whose words were set apart has a space behind the sign."""
+    space, one, two = rng.choice(("", "", " ")), str(low), str(high)
+    in_words = rng.random() < 0.35
+    said = f"{one} {SIGNS[sign]}" if in_words else f"{sign}{space}{one}"
+    if bound == "span":
+        if in_words:
+            return rng.choice((f"{one} to {two} {SIGNS[sign]}", f"{one}-{two} {SIGNS[sign]}"))
+        return rng.choice((f"{sign}{space}{one}-{two}", f"{sign}{space}{one} - {two}", f"{said} to {sign}{space}{two}"))
+    more, less = ("more than", "over", "above"), ("less than", "under", "below")
+    return f"{rng.choice(more if bound == 'more' else less)} {said}" if bound else said
 
 
 def counted(rng: random.Random) -> Detail:

@@ -56,7 +56,7 @@ def tabfact(rows: list[Row]) -> Iterator[SentencePair]:
 
 
 SETS: dict[str, tuple[Callable[[list[Row]], Iterator[SentencePair]], int]] = {
-    "paws_wiki_dev_test": (paws, 3), "relations_directed": (relations, 1), "gap_coreference": (gap, 1),
+    "paws_wiki_dev_test": (paws, 6), "relations_directed": (relations, 1), "gap_coreference": (gap, 1),
     "nli_syntactic_augmentation": (syntactic, 2), "nli_breaking": (breaking, 1),
     "entailment_bank": (entailment_bank, 1), "tabfact_minimal_pairs": (tabfact, 1),
 }  # fmt: skip

@@ -9,7 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from export.training.general.bindings import NARROWER, Bindings
+from export.training.general.roles import KINDS, directed, leads, worded
 from export.training.general.rows import Row, corpus
+from export.training.general.telling import denial
 from scorer.metric.triples import Triple
 from tests.export.training.examples import guessed, made
 
@@ -32,6 +34,21 @@ def test_neither_side_tells_the_label(bindings: Bindings, name: str) -> None:
     found = bindings.pairs(3000, random.Random(1), kind)
     for side in (0, 1):
         assert guessed([(pair[side], pair[2]) for pair in found]) < 0.58
+
+
+def test_of_a_relation_s_two_wordings_as_many_turn_the_names_as_keep_their_order() -> None:
+    rng = random.Random(7)
+    pairs = [worded(directed(rng)[1], rng) for _ in range(2000)]
+    assert 900 < sum(leads(first) == leads(second) for first, second in pairs) < 1100
+    assert sum(first == second for first, second in pairs) < 300
+
+
+def test_every_relation_is_worded_with_either_of_the_two_first() -> None:
+    rng = random.Random(8)
+    for _ in range(2000):
+        kind, wordings = directed(rng)
+        assert kind in KINDS
+        assert {leads(wording) for wording in wordings} == {True, False}
 
 
 def _sentences(text: str) -> list[str]:
@@ -57,14 +74,16 @@ MILL = {
 
 
 def _mills(text: str) -> set[tuple[str, ...]]:
-    """The facts of a text: relation, mill, person."""
+    """The facts of a text: whether denied, relation, mill, person."""
     found: list[tuple[str, ...]] = []
     for sentence in _sentences(text):
-        whole = _named(sentence, found[-1][1] if found else "")
+        whole = _named(sentence, found[-1][2] if found else "")
         for relation, wording in MILL.items():
-            for known in (wording.removesuffix("."), f"The {relation} of {{s}} is {{o}}"):
-                match = re.fullmatch(known.replace("{s}", "(.+)").replace("{o}", "(.+)"), whole)
-                found += [(relation, *match.groups())] if match else []
+            data = f"The {relation} of {{s}} is {{o}}."
+            for known in (wording, data, denial(wording), denial(data)):
+                pattern = (known or "").removesuffix(".").replace("{s}", "(.+)").replace("{o}", "((?!not ).+)")
+                match = re.fullmatch(pattern, whole)
+                found += [(f"{' not ' in whole}", relation, *match.groups())] if match else []
     return set(found)
 
 
@@ -105,6 +124,15 @@ def test_a_fact_holds_or_is_denied_and_neither_side_tells(bindings: Bindings) ->
         assert guessed([(pair[side], pair[2]) for pair in pairs]) < 0.58
     for premise, hypothesis, entailed in pairs:
         assert ((" not " in premise) == (" not " in hypothesis)) == entailed
+
+
+def test_a_denial_of_another_fact_does_not_tell_whether_a_pair_is_true(bindings: Bindings) -> None:
+    pairs = bindings.pairs(2000, random.Random(9), bindings.detailed)
+    one_sided = [
+        entailed for premise, hypothesis, entailed in pairs if " not " in premise and " not " not in hypothesis
+    ]
+    assert len(one_sided) > 100
+    assert 0.4 < sum(one_sided) / len(one_sided) < 0.6
 
 
 def test_every_kind_is_true_as_often_as_false(bindings: Bindings) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import random
 import re
 
-from export.training.general.details import SHARES, UNITS, counted, measured, misspelt, quantified
+from export.training.general.details import (
+    SHARES,
+    SIGNS,
+    UNITS,
+    counted,
+    measured,
+    misspelt,
+    priced,
+    quantified,
+)
 from export.training.general.measures import in_words
 from export.training.general.sequences import RANKS, sequenced
 
@@ -13,7 +22,7 @@ SPELLINGS = {spelling: unit[1] for units in UNITS.values() for unit in units for
 NUMBERS = {in_words(n): n for n in range(1, 1100)}
 LATER = (
     "{b} .* after {a}", "{b} .* later than {a}", "{b} follows {a}", "[Bb]efore {b} comes {a}", "{b} replaced {a}",
-    "{b} comes after {a}",
+    "{b} comes after {a}", "Before it had {b} .* had {a}",
 )  # fmt: skip
 """Wordings that name the later one first."""
 
@@ -44,6 +53,24 @@ def test_a_near_miss_of_a_count_is_another_number_in_words_or_digits() -> None:
         assert own == same != other
 
 
+def _price(said: str) -> tuple[str, tuple[str, ...], str]:
+    """Currency, figures and bound of a price."""
+    (sign,) = {sign for sign, word in SIGNS.items() if sign in said or word in said}
+    words = {"over": "more", "above": "more", "more": "more", "under": "less", "below": "less", "less": "less"}
+    return sign, tuple(re.findall(r"\d+", said)), words.get(said.split(" ")[0], "")
+
+
+def test_a_price_is_said_in_two_notations_and_a_near_miss_does_not_follow_from_it() -> None:
+    rng = random.Random(9)
+    for _ in range(2000):
+        detail = priced(rng)
+        own, same, other = (_price(said) for said in (detail.value, detail.same, detail.other))
+        assert own == same != other
+        if own[0] == other[0] and own[2] == other[2] != "":
+            higher = int(other[1][0]) > int(own[1][0])
+            assert higher == (own[2] == "more"), "less than 20 is less than 25, too"
+
+
 def test_what_follows_from_a_share_is_no_near_miss_of_it() -> None:
     rng = random.Random(5)
     found = {(detail.value, detail.other) for detail in (quantified(rng) for _ in range(2000))}
@@ -63,7 +90,7 @@ def test_a_misspelt_name_is_a_letter_off() -> None:
 
 def _in_order(side: str) -> list[str]:
     """The names in a text, the earlier first."""
-    ranked: dict[str, str] = dict(re.findall(r"The (\w+) \w+ of [^.]+ is (Ann|Bo)\.", side))
+    ranked: dict[str, str] = dict(re.findall(r"The (\w+) \w+ (?:of|at) [^.]+ is (Ann|Bo)\.", side))
     if ranked:
         rank = next(iter(ranked))
         if len(ranked) == 1:
@@ -81,3 +108,14 @@ def test_a_sequence_is_told_in_its_order_or_exchanged() -> None:
         one, other = sequenced("Ann", "Bo", "Ostby", agree=agree, rng=rng)
         assert sorted(_in_order(one)) == sorted(_in_order(other)) == ["Ann", "Bo"]
         assert (_in_order(one) == _in_order(other)) == agree
+
+
+def test_the_order_of_the_names_does_not_tell_whether_a_sequence_is_right() -> None:
+    rng = random.Random(6)
+    same = dict.fromkeys((True, False), 0)
+    for agree in (True, False) * 1000:
+        one, other = (
+            re.findall(r"\bAnn\b|\bBo\b", side) for side in sequenced("Ann", "Bo", "Ostby", agree=agree, rng=rng)
+        )
+        same[agree] += len(one) == len(other) and one == other
+    assert abs(same[True] - same[False]) < 100
