@@ -7,9 +7,11 @@ and one false pair in the same way, and neither side on its own tells which it i
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from export.training.general.details import counted, measured, misspelt, priced, quantified
 from export.training.general.rearranged import Sides, names, rearranged
@@ -17,8 +19,13 @@ from export.training.general.roles import ROLES, directed, worded
 from export.training.general.rows import Corpus, shape
 from export.training.general.sequences import sequenced
 from export.training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
+from export.training.general.twins import twins
 from export.training.general.wording import spoken
 
+RELATIONS: list[list[list[Wording]]] = json.loads(
+    Path(__file__).with_name("relations.json").read_text(encoding="utf-8")
+)
+"""Families of relations that two things may have, each in wordings that say the same; no two follow from each other."""
 Kind = Callable[[bool, random.Random], Sides | None]
 NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
             "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
@@ -72,12 +79,12 @@ class Bindings:
         self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
             self.crossed: 0.2, self.exchanged: 1.2, self.reference: 0.25, self.denied: 0.15, self.detailed: 0.6,
-            self.sequenced: 0.5,
+            self.sequenced: 0.5, self.confused: 0.5,
         }  # fmt: skip
         if len(self._predicates) > 2:
             self.kinds[self.listed] = 0.55
         if any(len(predicates) > 1 for predicates in self._alike.values()):
-            self.kinds[self.related] = 0.4
+            self.kinds[self.related] = 0.6
         self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
         if self._plain:
             self.kinds[self.narrowed] = 0.35
@@ -90,11 +97,7 @@ class Bindings:
         kinds, weights = list(self.kinds), list(self.kinds.values())
         while len(found) < count:
             kind = only or rng.choices(kinds, weights)[0]
-            # The same draws for both: two pairs that differ in as little as the kind allows.
-            drawn = rng.getstate()
-            true = kind(True, rng)
-            rng.setstate(drawn)
-            false = kind(False, rng)
+            true, false = twins(kind, rng)
             if true is not None and false is not None:
                 found += [(*true, True), (*false, False)]
         return found[:count]
@@ -170,6 +173,14 @@ class Bindings:
         name = self._apart(1, (value,), lambda: self._name(rng))[0]
         one, other = ((name, self._wording(p, rng), value) for p in (said, said if agree else asked))
         return self._among(one, other, (said, asked), rng)
+
+    def confused(self, agree: bool, rng: random.Random) -> Sides:
+        """Two things in a relation, and on the other side the same one in other words, or one easily taken for it."""
+        said, other = rng.sample(rng.choice(RELATIONS), 2)
+        value = self._name(rng) if rng.random() < 0.6 else rng.choice(self._objects[rng.choice(self._predicates)])
+        name = self._apart(1, (value,), lambda: self._name(rng))[0]
+        one, two = ((name, rng.choice(relation), value) for relation in (said, said if agree else other))
+        return self._among(one, two, (), rng)
 
     def narrowed(self, agree: bool, rng: random.Random) -> Sides | None:
         """A description with a word that says more: on both sides, on the first, on neither, or where it has no ground.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from export.training.general import measures
 from export.training.general.levels import levels
+from export.training.general.twins import twins
 from export.training.general.wording import sentence_case
 
 SCHEMAS: dict[str, Any] = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
@@ -88,8 +89,8 @@ KINDS: dict[Kind, float] = {
 
 def pairs(count: int, rng: random.Random) -> list[tuple[str, str, bool]]:
     """Premise, hypothesis and whether it is entailed; of every kind as many true ones as false ones, or one more."""
-    found = []
+    found: list[tuple[str, str, bool]] = []
     for kind in rng.choices(list(KINDS), list(KINDS.values()), k=(count + 1) // 2):
-        for agree in (True, False):
-            found.append((*kind(agree, rng), agree))
+        true, false = twins(kind, rng)
+        found += [(*true, True), (*false, False)]
     return found[:count]

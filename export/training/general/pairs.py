@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from export.training.general import contests
@@ -16,6 +17,7 @@ from export.training.general.contests import Contest, foreign_fact
 from export.training.general.nli import NOT_ENTAILMENT
 from export.training.general.quantities import quantity
 from export.training.general.rows import Corpus, Row
+from export.training.general.twins import twins
 from export.training.general.wording import Worder
 
 T = TypeVar("T")
@@ -91,11 +93,10 @@ def joined(rows: list[Row], one_subject: bool, pronoun: str = "") -> Row:
     return replace(kept[0], triples=tuple(t for row in kept for t in row.triples), text=" ".join(texts))
 
 
-def make(corpus: Corpus, rng: random.Random) -> Pair | None:
-    """One pair, or None where the drawn row does not allow the drawn contest."""
+def make(corpus: Corpus, agree: bool, rng: random.Random) -> Pair | None:
+    """One pair, true if they agree, or None where the drawn row does not allow the drawn contest."""
     direction = _choose(DIRECTIONS, rng)
     maker = _choose(TO_TEXT if direction == "facts_to_text" else TO_FACT, rng)
-    agree = rng.random() < 0.5
     contest = maker(corpus, draw_row(corpus, rng), agree, rng)
     if contest is None:
         return None
@@ -125,15 +126,8 @@ def make(corpus: Corpus, rng: random.Random) -> Pair | None:
 def pairs(corpus: Corpus, count: int, rng: random.Random) -> list[Pair]:
     """`count` pairs, true and false ones in equal numbers for every kind."""
     found: list[Pair] = []
-    waiting: dict[str, list[Pair]] = {}
     while len(found) < count:
-        pair = make(corpus, rng)
-        if pair is None:
-            continue
-        # A contest fails more often where the two sides shall differ; a pair waits here for its opposite.
-        others = waiting.setdefault(pair.kind, [])
-        if others and others[0].label != pair.label:
-            found += [others.pop(0), pair]
-        elif len(others) < 64:
-            others.append(pair)
+        true, false = twins(partial(make, corpus), rng)
+        if true is not None and false is not None:
+            found += [true, false]
     return found[:count]

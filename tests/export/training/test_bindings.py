@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from export.training.general.bindings import NARROWER, Bindings
+from export.training.general.bindings import NARROWER, RELATIONS, Bindings
 from export.training.general.roles import KINDS, directed, leads, worded
 from export.training.general.rows import Row, corpus
 from export.training.general.telling import denial
@@ -28,7 +28,9 @@ def bindings() -> Bindings:
     return Bindings(made(), SENTENCES)
 
 
-@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "rearranged", "detailed", "sequenced"])
+@pytest.mark.parametrize(
+    "name", ["crossed", "exchanged", "reference", "rearranged", "detailed", "sequenced", "confused"]
+)
 def test_neither_side_tells_the_label(bindings: Bindings, name: str) -> None:
     (kind,) = [one for one in bindings.kinds if one.__name__ == name]
     found = bindings.pairs(3000, random.Random(1), kind)
@@ -116,6 +118,30 @@ def test_a_narrower_description_needs_its_ground_and_neither_side_tells() -> Non
         said, asked = (re.search(r"mill|post office|school", side) for side in (premise, hypothesis))
         assert said and asked
         assert (other <= one and said[0] == asked[0]) == entailed
+
+
+def _related(sentence: str) -> set[tuple[int, int, str, str]]:
+    """Family, relation, and both names of every reading of a sentence."""
+    found = set()
+    for family, relations in enumerate(RELATIONS):
+        for relation, wording in ((n, wording) for n, wordings in enumerate(relations) for wording in wordings):
+            pattern = re.escape(wording).replace(r"\{s\}", "(?P<s>.+)").replace(r"\{o\}", "(?P<o>.+)")
+            if match := re.fullmatch(pattern, sentence):
+                found.add((family, relation, match["s"].lower(), match["o"].lower()))
+    return found
+
+
+def test_a_relation_is_the_same_in_other_words_or_one_of_its_family() -> None:
+    facts = [Triple(f"House {n}", "use", "mill") for n in range(9)]
+    houses = [Row((fact,), f"{fact.subject} serves as a mill.", "rel2text", "houses") for fact in facts]
+    bindings = Bindings(corpus(houses), ())
+    pairs = bindings.pairs(3000, random.Random(7), bindings.confused)
+    alone = [pair for pair in pairs if "mill" not in pair[0] + pair[1]]
+    assert len(alone) > 300
+    for premise, hypothesis, entailed in alone:
+        one, other = _related(premise), _related(hypothesis)
+        assert one and other
+        assert bool(one & other) == entailed
 
 
 def test_a_fact_holds_or_is_denied_and_neither_side_tells(bindings: Bindings) -> None:
