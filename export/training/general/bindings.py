@@ -7,25 +7,19 @@ and one false pair in the same way, and neither side on its own tells which it i
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from export.training.general.details import counted, measured, misspelt, priced, quantified
 from export.training.general.rearranged import Sides, names, rearranged
-from export.training.general.roles import ROLES, directed, worded
+from export.training.general.roles import RELATIONS, ROLES, directed, worded
 from export.training.general.rows import Corpus, shape
 from export.training.general.sequences import sequenced
 from export.training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
 from export.training.general.twins import twins
 from export.training.general.wording import spoken
 
-RELATIONS: list[list[list[Wording]]] = json.loads(
-    Path(__file__).with_name("relations.json").read_text(encoding="utf-8")
-)
-"""Families of relations that two things may have, each in wordings that say the same; no two follow from each other."""
 Kind = Callable[[bool, random.Random], Sides | None]
 NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
             "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
@@ -39,7 +33,7 @@ _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", 
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
 _ENDS = ("", "", "n", "r", "l", "s", "th", "nd", "rt", "ck", "m")
 DENIED = 0.2
-"""Share of the facts beside the contested one that are denied, on both sides: a *not* there says nothing of it."""
+"""Share of the other facts that are denied, on both sides, so that a *not* says nothing of the contested one."""
 LONGEST_NAME = 30
 LONGEST_SENTENCE = 200
 """Characters of a name that may take part, and of a sentence."""

@@ -36,6 +36,9 @@ SHARES = {
 PARTS = (("windows", "broken"), ("seats", "taken"), ("pages", "blank"), ("walls", "white"), ("letters", "in Latin"),
          ("houses", "empty"), ("members", "retired"), ("trees", "oaks"), ("ships", "at sea"), ("rooms", "heated"),
          ("songs", "in Welsh"), ("trains", "late"), ("patients", "children"), ("bridges", "closed"))  # fmt: skip
+BOUNDS = ("", "span", "less", "more")
+"""A price is one, a span of two, or less or more than one."""
+BOUND_WORDS = {"less": ("less than", "under", "below"), "more": ("more than", "over", "above")}
 SIGNS = {"£": "pounds", "€": "euros", "$": "dollars", "¥": "yen"}
 PRICED = (("price", "{s} costs {o}."), ("rent", "{s} charges {o} a month."), ("fee", "{s} asks for {o}."),
           ("entry fee", "{s} has an entry fee of {o}."), ("ticket price", "A ticket for {s} costs {o}."),
@@ -69,9 +72,9 @@ def priced(rng: random.Random) -> Detail:
     sign, another = rng.sample(sorted(SIGNS), 2)
     low = rng.choice((rng.randint(2, 30), rng.randint(1, 20) * 5, rng.randint(30, 900)))
     high = low + rng.choice((2, 5, 5, 10, 50))
-    bound = rng.choice(("", "span", "less", "more"))
+    bound = rng.choice(BOUNDS)
     off = (low // 2, low) if bound == "less" else (low + 5, high + 5)  # less than 20 is less than 25, too
-    others = [b for b in ("", "span", "less", "more") if b != bound]
+    others = [b for b in BOUNDS if b != bound]
     near = rng.choice(((sign, *off, bound), (another, low, high, bound), (sign, low, high, rng.choice(others))))
     right = (sign, low, high, bound)
     value, same, other = (_price(*price, rng) for price in (right, right, near))
@@ -87,8 +90,7 @@ def _price(sign: str, low: int, high: int, bound: str, rng: random.Random) -> st
         if in_words:
             return rng.choice((f"{one} to {two} {SIGNS[sign]}", f"{one}-{two} {SIGNS[sign]}"))
         return rng.choice((f"{sign}{space}{one}-{two}", f"{sign}{space}{one} - {two}", f"{said} to {sign}{space}{two}"))
-    more, less = ("more than", "over", "above"), ("less than", "under", "below")
-    return f"{rng.choice(more if bound == 'more' else less)} {said}" if bound else said
+    return f"{rng.choice(BOUND_WORDS[bound])} {said}" if bound else said
 
 
 def counted(rng: random.Random) -> Detail:

@@ -17,7 +17,11 @@ from export.training.general.telling import Wording
 ROLES: dict[str, Any] = json.loads(Path(__file__).with_name("roles.json").read_text(encoding="utf-8"))
 """``directed``: kind of the two, what the first is of the second, wordings. ``verbs``: kind, and verbs of one meaning
 whose participles are their past. ``scales``: what the first is, and the same as the second has it. ``mutual``:
-relations that hold both ways. Kind → names of it."""
+relations that hold both ways. ``people`` and ``groups``: names of either kind."""
+RELATIONS: list[list[list[Wording]]] = json.loads(
+    Path(__file__).with_name("relations.json").read_text(encoding="utf-8")
+)
+"""Families of relations that two things may have, each in wordings that say the same; no two follow from each other."""
 KINDS = ("people", "groups")
 CLEFTS = ("It is {x} that {rest}", "{x} is the one that {rest}")
 CLEFT_SHARE = 0.15

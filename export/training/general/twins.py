@@ -1,7 +1,7 @@
 """A true pair and a false one that differ in as little as their kind allows.
 
 Counterfactual pairs (Kaushik, Hovy & Lipton, ICLR 2020, "Learning the Difference that Makes a Difference"): with the
-same draws the names, the wordings and the facts beside are the same, and what is left to learn is what was changed.
+same draws the names, the wordings and the other facts are the same, and what is left to learn is what was changed.
 """
 
 from __future__ import annotations

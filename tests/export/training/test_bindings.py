@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from export.training.general.bindings import NARROWER, RELATIONS, Bindings
-from export.training.general.roles import KINDS, directed, leads, worded
+from export.training.general.bindings import NARROWER, Bindings
+from export.training.general.roles import KINDS, RELATIONS, directed, leads, worded
 from export.training.general.rows import Row, corpus
 from export.training.general.telling import denial
 from scorer.metric.triples import Triple
