@@ -30,11 +30,11 @@ class Mix:
     """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
     and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
 
-    nli: int = 800
-    field: int = 200
+    nli: int = 700
+    field: int = 400
     d2t: int = 1200
-    made: int = 100
-    bound: int = 2300
+    made: int = 400
+    bound: int = 3200
 
 
 Example = tuple[list[int], list[int], int]
