@@ -67,7 +67,7 @@ def ordered(agree: bool, rng: random.Random) -> Sides:
     return " ".join(map(word, facts)), " ".join(f.text(rng) for f in said)
 
 
-def beside(agree: bool, rng: random.Random) -> Sides:
+def selected(agree: bool, rng: random.Random) -> Sides:
     """Facts of which the text says some: all that it says is given, or one thing is not."""
     facts, word = _record(rng, 4)
     said = rng.sample(facts, rng.randint(1, len(facts) - 2))
@@ -83,7 +83,7 @@ def beside(agree: bool, rng: random.Random) -> Sides:
 
 
 KINDS: dict[Kind, float] = {
-    ordered: 0.1, beside: 0.14, measures.numbers: 0.16, measures.units: 0.16, measures.signs: 0.12, levels: 0.32,
+    ordered: 0.1, selected: 0.14, measures.numbers: 0.16, measures.units: 0.16, measures.signs: 0.12, levels: 0.32,
 }  # fmt: skip
 
 

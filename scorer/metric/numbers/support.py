@@ -161,7 +161,7 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 def unsupported(text: str, known: Known) -> list[str]:
     """The quantities of a text that no fact agrees with, as they are written there, each once, in order."""
-    looked_up: dict[tuple[type[Quantity], str, bool], bool] = {}  # what is written alike means the same
+    looked_up: dict[tuple[type[Quantity], str, bool], bool] = {}  # the same words mean the same number
     for piece in _pieces(text):
         for said in quantities(piece):
             if isinstance(said, Number) and said.part:
