@@ -1,8 +1,8 @@
 """BERT written plainly for fast training on a CPU, saved in the layout transformers loads.
 
 Attention is two matrix products and a softmax, the layers run in bfloat16 where the processor has it, and there is no
-dropout: a run of about one pass over its data does not need it. The saved checkpoint is a
-`BertForSequenceClassification`.
+dropout: a run of about one pass over its data does not need it (the teacher, which makes more, has it). The saved
+checkpoint is a `BertForSequenceClassification`.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class Layer(nn.Module):
         self.up = nn.Linear(size.hidden, size.inner)
         self.down = nn.Linear(size.inner, size.hidden)
         self.norm2 = nn.LayerNorm(size.hidden, eps=1e-12)
+        self.dropout: nn.Module = nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         hidden, (batch, length) = x.shape[1], (mask.shape[0], mask.shape[-1])
@@ -89,8 +90,8 @@ class Layer(nn.Module):
         q, k, v = _linear(x, self.qkv).view(batch, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
         weights = torch.matmul(q * width**-0.5, k.transpose(-1, -2)).add_(mask).softmax(-1)
         attended = torch.matmul(weights, v).transpose(1, 2).reshape(batch * length, hidden)
-        x = self.norm1(x + _linear(attended, self.o))
-        out: Tensor = self.norm2(x + _linear(F.gelu(_linear(x, self.up)), self.down))
+        x = self.norm1(x + self.dropout(_linear(attended, self.o)))
+        out: Tensor = self.norm2(x + self.dropout(_linear(F.gelu(_linear(x, self.up)), self.down)))
         return out
 
 
@@ -108,6 +109,16 @@ class Network(nn.Module):
         self.dense = nn.Linear(size.hidden, size.hidden)
         self.out = nn.Linear(size.hidden, len(size.labels))
 
+    def mask(self, ids: Tensor) -> Tensor:
+        """What is added to all products of query and key. *Shape:* (batch, 1, 1, length)."""
+        return torch.zeros(len(ids), 1, 1, ids.shape[1], device=ids.device).masked_fill_(
+            (ids == self.size.pad)[:, None, None], -1e4
+        )
+
+    def save(self, state: dict[str, Tensor], folder: Path) -> None:
+        """Writes a checkpoint of these weights."""
+        save_checkpoint(state, self.size, folder)
+
     def forward(self, ids: Tensor, segments: Tensor) -> Tensor:
         """*Shape:* ids and segments (batch, length) int64, padded to one length → (batch, labels) float32."""
         x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.segments(segments)
@@ -115,8 +126,7 @@ class Network(nn.Module):
         kind = next(self.layers.parameters()).dtype
         batch, length, hidden = x.shape
         x = x.to(kind).reshape(batch * length, hidden)
-        mask = torch.zeros(batch, 1, 1, length, dtype=kind, device=ids.device)
-        mask.masked_fill_((ids == self.size.pad)[:, None, None], -1e4)
+        mask = self.mask(ids).to(kind)
         for layer in self.layers:
             x = layer(x, mask)
         return cast(

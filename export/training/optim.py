@@ -46,17 +46,19 @@ class Optimiser:
         Args:
             grads: one list for each gradient, each of the shapes of the working weights.
         """
-        for place, *parts in zip(self._pieces(self._grad), *grads, strict=True):
-            place.copy_(parts[0])
+        for total, *parts in zip(self._pieces(self._grad), *grads, strict=True):
+            total.copy_(parts[0])
             for part in parts[1:]:
-                place.add_(part)
+                total.add_(part)
         norm = float(torch.linalg.vector_norm(self._grad)) / len(grads)
         if not math.isfinite(norm):
             return norm
         self.steps += 1
-        scale = torch.tensor(len(grads) * max(1.0, norm + 1e-6))  # the kernel divides by it: mean and clip in one pass
+        place = self.masters.device
+        # The kernel divides by the scale: mean and clip in one pass.
+        scale, steps = (torch.tensor(x, device=place) for x in (len(grads) * max(1.0, norm + 1e-6), float(self.steps)))
         torch._fused_adamw_(
-            [self.masters], [self._grad], [self.first], [self.second], [], [torch.tensor(float(self.steps))],
+            [self.masters], [self._grad], [self.first], [self.second], [], [steps],
             lr=rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=self.decay, eps=EPSILON, amsgrad=False,
             maximize=False, grad_scale=scale,
         )  # fmt: skip

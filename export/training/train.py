@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from export.training.ahead import Ahead
 from export.training.batches import Batch
-from export.training.network import Network, layers_type, save_checkpoint
+from export.training.network import Network, layers_type
 from export.training.optim import Optimiser
 
 MEAN_DECAY = 0.995
@@ -91,9 +92,13 @@ class Run:
 
     Args:
         workers: threads; a step is one batch of each, and batches left over at a pool's end are not used.
+        makers: pools made ahead (:class:`.Ahead`).
     """
 
-    def __init__(self, network: Network, recipe: Recipe, out: Path, *, device: str, workers: int) -> None:
+    def __init__(
+        self, network: Network, recipe: Recipe, out: Path, *, device: str, workers: int, makers: int = 1
+    ) -> None:
+        self._ahead = Ahead(recipe.batches, makers)
         network.words.weight.requires_grad_(False)  # the word table would be a third of an update, and gains little
         self.network, self.recipe = network.to(device), recipe
         self.out, self.device = out, device
@@ -101,7 +106,6 @@ class Run:
         network.layers.to(layers_type(device))
         self.place = Place()
         self._workers = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
-        self._ahead = ThreadPoolExecutor(1)
         self._count = workers
         self._stop = False
 
@@ -110,7 +114,7 @@ class Run:
 
     def __exit__(self, *exc: object) -> None:
         self._workers.shutdown(cancel_futures=True)
-        self._ahead.shutdown(cancel_futures=True)
+        self._ahead.close()
 
     def stop(self) -> None:
         """Ends :meth:`train` after the step in progress, with its state saved."""
@@ -154,7 +158,7 @@ class Run:
     def save_checkpoint(self, folder: Path) -> None:
         """The running mean of the weights, with the tokenizer."""
         state = {**dict(self.network.named_parameters()), **self.optimiser.averaged()}
-        save_checkpoint({name: tensor.float() for name, tensor in state.items()}, self.network.size, folder)
+        self.network.save({name: tensor.float() for name, tensor in state.items()}, folder)
         self.recipe.save_tokenizer(folder)
 
     def step(self, batches: list[Batch], rate: float) -> tuple[float, float]:
@@ -171,15 +175,14 @@ class Run:
         """Runs to the end; False if it was stopped before. ``save_every``: seconds between saved states."""
         place, recipe, saved = self.place, self.recipe, time.monotonic()
         losses: list[float] = []
-        ahead: Future[list[Batch]] = self._ahead.submit(recipe.batches, place.pool)
+        self._ahead.begin(place.pool)
         with (self.out / "training.jsonl").open("a", encoding="utf-8") as log:
 
             def told(line: dict[str, object]) -> None:
                 print(json.dumps({**line, "clock": round(time.time())}), file=log, flush=True)
 
             while not recipe.ended(place) and not self._stop:
-                pool = ahead.result()
-                ahead = self._ahead.submit(recipe.batches, place.pool + 1)  # made while this one is used
+                pool = next(self._ahead)
                 while place.batch + self._count <= len(pool) and not recipe.ended(place) and not self._stop:
                     loss, norm = self.step(pool[place.batch : place.batch + self._count], recipe.rate(place))
                     losses.append(loss)

@@ -8,17 +8,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
 from export.training.general import field, nli, rows
 from export.training.general.base import vocabulary, weights
-from export.training.general.batches import Mix, Pools
+from export.training.general.batches import BATCH_TOKENS, Mix, Pools
 from export.training.general.bindings import Bindings
 from export.training.general.objective import Loss, recipe
+from export.training.general.replaced import Replacer, near_pieces
+from export.training.general.teacher import is_teacher, load_teacher
 from export.training.general.vocabulary import cut, make_tokenizer
-from export.training.network import from_base, load_checkpoint
+from export.training.network import Network, from_base, load_checkpoint
 from export.training.train import Run, begin
 
 
@@ -33,7 +36,7 @@ def kept_pieces(out: Path, base: dict[str, int], found: dict[str, list[str]], te
 
 def settings(options: argparse.Namespace) -> dict[str, object]:
     """What the weights of a run depend on; checkpoints by the hash of their weights."""
-    unbound = {"base", "data", "field", "out", "device", "start", "keep"}
+    unbound = {"base", "data", "field", "out", "device", "start", "keep", "makers"}
     found = {name: value for name, value in vars(options).items() if name not in unbound}
     for name, checkpoint in (("start", options.start), ("keep", options.keep)):
         if checkpoint is not None:
@@ -50,7 +53,11 @@ def main() -> None:
     parser.add_argument("--field", type=Path, required=True, help="folder with the sets of field.py")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint/, state.pt, training.jsonl")
     parser.add_argument("--keep", type=Path, help="earlier checkpoint whose right answers are targets, too")
+    parser.add_argument("--replace", action="store_true", help="also pairs without a label, which --keep judges")
     parser.add_argument("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="ends after so long, if that is before")
+    parser.add_argument("--batch", type=int, default=BATCH_TOKENS, help="tokens of a worker's batch")
+    parser.add_argument("--makers", type=int, default=1, help="processes that make the pairs; 1: a thread")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--workers", type=int, default=2, help="threads, each with a batch of its own per step")
     parser.add_argument("--rate", type=float, default=1.5e-4, help="top learning rate")
@@ -86,16 +93,23 @@ def prepared(options: argparse.Namespace) -> Run:
         network = from_base(weights(options.base), [base[piece] for piece in pieces], options.seed)
     else:
         tokenizer = Tokenizer.from_file(str(options.start / "tokenizer.json"))
-        network = load_checkpoint(options.start)
+        network = network_of(options.start)
     tokenizer.encode_special_tokens = True
     mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound)
     read = [(nli.pairs(columns, tokenizer, options.out), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
     corpus = rows.corpus(facts)
     bindings = Bindings(corpus, recast["premise"])
-    pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed)
-    loss = Loss(load_checkpoint(options.keep) if options.keep is not None else None, options.device)
-    made = recipe(pools, tokenizer, options.tokens, options.rate, loss)
-    return Run(network, made, options.out, device=options.device, workers=options.workers)
+    pieces = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().__getitem__)
+    replacer = Replacer(near_pieces(network.words.weight, pieces)) if options.replace else None
+    pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed, options.batch, replacer)
+    loss = Loss(network_of(options.keep) if options.keep is not None else None, options.device)
+    made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds)
+    return Run(network, made, options.out, device=options.device, workers=options.workers, makers=options.makers)
+
+
+def network_of(checkpoint: Path) -> Network:
+    """A checkpoint of the general model, or of its teacher."""
+    return load_teacher(checkpoint) if is_teacher(checkpoint) else load_checkpoint(checkpoint)
 
 
 def thinned(columns: dict[str, list[str]], count: int) -> dict[str, list[str]]:

@@ -13,14 +13,17 @@ from torch import Tensor
 from export.training.batches import Batch, Row, batched
 from export.training.general import edits
 from export.training.general.bindings import Bindings
-from export.training.general.nli import NOT_ENTAILMENT, NliPairs
+from export.training.general.nli import NOT_ENTAILMENT, UNLABELLED, NliPairs
 from export.training.general.pairs import ENTAILMENT, pairs
+from export.training.general.replaced import Replacer
 from export.training.general.rows import Corpus
 from export.training.general.vocabulary import CLS, PAD, SEP
 from export.training.network import Network, logits
 
 BATCH_TOKENS = 1536
 """Of one worker; a step is one batch of each."""
+REVERSED = 0.1
+"""Of the pairs read, the share that is also judged the other way round, where there is a teacher to judge it."""
 LONGEST_PAIR = 160
 """Tokens; longer pairs are left out of training."""
 
@@ -68,7 +71,8 @@ class Passes:
 
 
 class Pools:
-    """All training data of a run, dealt out in numbered pools. ``read``: tokenised pairs, and how many a pool has."""
+    """All training data of a run, dealt out in numbered pools. ``read``: tokenised pairs, and how many a pool has.
+    ``tokens``: of a batch. ``replacer``: makes pairs without a label, for a teacher."""
 
     def __init__(
         self,
@@ -78,10 +82,13 @@ class Pools:
         tokenizer: Tokenizer,
         mix: Mix,
         seed: int,
+        tokens: int = BATCH_TOKENS,
+        replacer: Replacer | None = None,
     ) -> None:
         self._passes = [Passes(pairs, size, seed) for pairs, size in read if size]
         self._corpus, self._bindings = corpus, bindings
         self._tokenizer, self._mix, self._seed = tokenizer, mix, seed
+        self._tokens, self._replacer = tokens, replacer
 
     def _made_examples(self, rng: random.Random) -> list[Example]:
         """Pairs from facts and texts, and pairs of :mod:`.edits` and :mod:`.bindings`."""
@@ -96,10 +103,14 @@ class Pools:
     def batches(self, number: int) -> list[Batch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
-        examples = [one for passes in self._passes for one in passes.examples(number)] + self._made_examples(rng)
+        examples = [one for passes in self._passes for one in passes.examples(number)]
+        if self._replacer is not None:
+            examples += [(b, a, UNLABELLED) for a, b, _ in examples if rng.random() < REVERSED]
+        examples += self._made_examples(rng)
         rows = [(*_joined(a, b), label) for a, b, label in examples]
         kept = [row for row in rows if len(row[0]) <= LONGEST_PAIR]
-        return batched(kept, lambda length: BATCH_TOKENS // length, PAD, rng)
+        made = batched(kept, lambda length: self._tokens // length, PAD, rng)
+        return [self._replacer(batch, rng.getrandbits(32)) for batch in made] if self._replacer is not None else made
 
 
 def pair_logits(network: Network, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:

@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from tokenizers import Tokenizer
 
 NOT_ENTAILMENT = 3
+UNLABELLED = 4
+"""A pair whose only target is what an earlier network says of it."""
 LABEL_IDS = {"contradiction": 0, "neutral": 1, "entailment": 2, "not_entailment": NOT_ENTAILMENT}
 RECAST_SHARE = 0.25
 """Of the recast tier (derived from other annotations by rule), this share is seen per pass."""
