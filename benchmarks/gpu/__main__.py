@@ -1,7 +1,5 @@
 """Compare this project with its alternatives on a CUDA machine: `make bench-gpu-prepare bench-gpu-measure`.
 
-No GPU figure exists yet: the script was written on a machine without a GPU.
-
     python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
     python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions large ...]
     make bench-gpu-prepare bench-gpu-measure DEVICE=cpu         # tries the script: a tiny model, both steps
