@@ -23,9 +23,8 @@ def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
 
 
 def test_the_general_model_sees_what_is_wrong_in_three_domains() -> None:
-    """Its mistakes are known: *The astronomer Agnes Calder* does not say her occupation to it, and it passes *several
-    awards for her work*, *his best game of the season* and, on one side of two, 109 points for 104. A character that it
-    does not know is noted."""
+    """Its mistakes are known: it passes *his best game of the season* and, on one side of two, 109 points for 104. A
+    character that it does not know is noted."""
     table = pq.read_table(DOMAINS)
     with Scorer.embedded(device="cpu") as opened:
         found = opened.score_table(table)["fine"].to_pylist()
@@ -33,5 +32,5 @@ def test_the_general_model_sees_what_is_wrong_in_three_domains() -> None:
         unknown = opened.score([("The Mill", "rating", "\U0001f7e2")], "The rating of The Mill is \U0001f534.")
     rows = zip(table.to_pylist(), found, strict=True)
     wrong = [(row["domain"], row["system"]) for row, label in rows if label != row["gold_fine"]]
-    assert wrong == [("people", "faithful"), ("people", "chatty"), ("basketball", "chatty"), ("basketball", "wrong")]
+    assert wrong == [("basketball", "chatty"), ("basketball", "wrong")]
     assert known.note is None and unknown.note == "unknown_tokens"
