@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .bench import GROUPS, ROOT, STEPS, Bench
+from .settings import PEERS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--preset", default="roberta-large")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure, in this order")
     parser.add_argument(
-        "--pairs", type=int, default=16384, help="minimum number in each sample; the group large has 8 times as many"
+        "--pairs", type=int, default=4096, help="minimum number in each sample; the group large has 8 times as many"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, help="tokens a batch; by default the program's own choice there")
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="tokens a call of the packed forms, for the choices",
     )
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 128, 256], help="tried for the peers")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS, help="those of the group e2e")
     parser.add_argument("--minutes", type=float, default=8.0, help="begin no further group or round after this long")
     args = parser.parse_args(arguments)
     bench = Bench(args)

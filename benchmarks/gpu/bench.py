@@ -121,6 +121,8 @@ class Bench:
                 else:
                     getattr(self, group)()
                     print(results.table(self._summaries()[-1]) + "\n", flush=True)
+        except KeyboardInterrupt:
+            say("stopped; what was measured is kept")
         finally:
             signal.signal(signal.SIGTERM, before)
             self.write()
@@ -141,7 +143,8 @@ class Bench:
 
     def e2e(self) -> None:
         """All settings on E2E-like pairs."""
-        peers = settings.peers(self.half, self.args.batches, self.args.pairs // 32)
+        every = settings.peers(self.half, self.args.batches, self.args.pairs // 32)
+        peers = [one for one in every if one.name in (REFERENCE, *self.args.peers)]
         ours = settings.ours(self.precision, self.args.budget)
         self._measure("e2e", "E2E-like", [*ours, *peers], self.args.pairs)
 
@@ -159,7 +162,7 @@ class Bench:
 
     def labels(self) -> None:
         """The embedded model, whose weights are real: labels of half precision against those of fp32."""
-        asked = settings.labels(self.precision)
+        asked = settings.labels(self.precision, self.args.budget)
         self._measure("labels", "", asked, self.args.pairs, reference="engine-fp32", bundle=self.embedded / "bundle")
 
     def _measure(

@@ -11,6 +11,8 @@ USUAL = 65536
 """Tokens a call of the settings that do not vary it."""
 AS_IT_IS = "bare-padded"
 """The setting that the others of its group are compared with."""
+PEERS = (REFERENCE, "torch-half", "pipeline", "pipeline-best", "ce-docs", "ce-half", "ce-bf16")
+"""Names of :func:`peers`."""
 
 
 def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
@@ -67,14 +69,15 @@ def choices(precision: str, budgets: Sequence[int]) -> list[Setting]:
     return [Setting(n, w, "ours:bare_session", o, ("bundle",), bare=True) for n, w, o in asked]
 
 
-def labels(precision: str) -> list[Setting]:
+def labels(precision: str, budget: int | None) -> list[Setting]:
     """Precisions of ours against fp32, for the labels; the first is the reference."""
     asked = [("engine-fp32", "d2t-scorer fp32", {"precision": "fp32"})]
     if precision != "fp32":
         asked.append((f"engine-{precision}", f"d2t-scorer {precision}", {"precision": precision}))
         exact = {"precision": precision, "exact": True}
         asked.append((f"engine-{precision}-exact", f"d2t-scorer {precision} `--exact`", exact))
-    return [Setting(n, w, "ours:engine_pairs", {"exact": False, **o}, ("bundle",), ours=True) for n, w, o in asked]
+    base = {"exact": False, **({"token_budget": budget} if budget else {})}
+    return [Setting(n, w, "ours:engine_pairs", {**base, **o}, ("bundle",), ours=True) for n, w, o in asked]
 
 
 def _options(precision: str, budget: int | None) -> dict[str, Any]:
