@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="earlier checkpoint whose right answers are targets, too")
     parser.add_argument("--replace", action="store_true", help="also pairs without a label, which --keep judges")
     parser.add_argument("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="ends after so long, if that is before")
+    parser.add_argument("--seconds", type=float, help="ends after so long, if that is before")
     parser.add_argument("--batch", type=int, default=BATCH_TOKENS, help="tokens of a worker's batch")
     parser.add_argument("--makers", type=int, default=1, help="processes that make the pairs; 1: a thread")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--all-licences", action="store_true", help="experiments only: weights must not be shipped")
     parser.add_argument("--seed", type=int, default=0, help="with --start take another one than the earlier run's")
     options = parser.parse_args()
+    if options.replace and options.keep is None:
+        parser.error("--replace makes pairs that only an earlier network can judge; name it with --keep")
     begin(options.out, settings(options))
     with prepared(options) as run:
         run.finish()
@@ -103,7 +105,7 @@ def prepared(options: argparse.Namespace) -> Run:
     replacer = Replacer(near_pieces(network.words.weight, pieces)) if options.replace else None
     pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed, options.batch, replacer)
     loss = Loss(network_of(options.keep) if options.keep is not None else None, options.device)
-    made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds)
+    made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds or math.inf)
     return Run(network, made, options.out, device=options.device, workers=options.workers, makers=options.makers)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 import transformers
 
 from export.training.ahead import Ahead
 from export.training.batches import Batch
+from export.training.general import __main__ as recipe
 from export.training.general.nli import NOT_ENTAILMENT, UNLABELLED
 from export.training.general.objective import Loss, losses_of
 from export.training.general.replaced import NEAR, Replacer, near_pieces
@@ -106,6 +108,15 @@ def test_what_has_no_label_learns_from_the_teacher_alone() -> None:
         expected = (4 * Loss(earlier, "cpu")(logits[:4], labelled) + soft[4:].sum()) / 6
         assert torch.allclose(Loss(earlier, "cpu")(logits, batch), expected, atol=1e-5)
     assert torch.isfinite(losses_of(logits, batch.label)).all()
+
+
+def test_pairs_without_a_label_need_a_judge(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["general", *"--start A --data B --field C --out D --replace".split()])
+    with pytest.raises(SystemExit):
+        recipe.main()
+    assert "name it with --keep" in capsys.readouterr().err
 
 
 def test_processes_make_the_pools_that_a_thread_makes() -> None:
