@@ -113,7 +113,8 @@ def test_what_has_no_label_learns_from_the_teacher_alone() -> None:
 def test_pairs_without_a_label_need_a_judge(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["general", *"--start A --data B --field C --out D --replace".split()])
+    given = {"--start": "A", "--data": "B", "--field": "C", "--out": "D"}
+    monkeypatch.setattr("sys.argv", ["general", "--replace", *(word for pair in given.items() for word in pair)])
     with pytest.raises(SystemExit):
         recipe.main()
     assert "name it with --keep" in capsys.readouterr().err
