@@ -11,8 +11,6 @@ USUAL = 65536
 """Tokens a call of the settings that do not vary it."""
 AS_IT_IS = "bare-padded"
 """The setting that the others of its group are compared with."""
-PEERS = (REFERENCE, "torch-half", "pipeline", "pipeline-best", "ce-docs", "ce-half", "ce-bf16")
-"""Names of :func:`peers`."""
 
 
 def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
@@ -38,6 +36,9 @@ def peers(half: str, batches: Sequence[int], slow: int) -> list[Setting]:
             "ce-bf16", "CrossEncoder bfloat16, SDPA, best batch", "cross_encoder:predict", {**best, "dtype": "bfloat16"}
         ),
     ]  # fmt: skip
+
+
+PEERS = tuple(one.name for one in peers("float16", [1], 1))
 
 
 def ours(precision: str, budget: int | None) -> list[Setting]:

@@ -156,15 +156,12 @@ def resolve_device(asked: str, warn: Callable[[str], None] = lambda message: Non
     return _started(named) if named.row.first_call else named
 
 
-_KINDS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int32)": np.int32,
-          "tensor(int64)": np.int64, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8}  # fmt: skip
-
-
 def small_feed(session: Any) -> dict[str, npt.NDArray[Any]]:
     """Inputs of the smallest call that a session takes: one pair of eight tokens, or matrices of ones."""
     made = {}
+    kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int32)": np.int32}
     for node in session.get_inputs():
-        kind = _KINDS[node.type]
+        kind = kinds.get(node.type, np.int64)
         if node.name == "cumulative_sequence_length":
             made[node.name] = np.array([0, 8], kind)
         elif node.name in ("position_ids", "token_offset"):

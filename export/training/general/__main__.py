@@ -20,7 +20,7 @@ from export.training.general.bindings import Bindings
 from export.training.general.objective import Loss, recipe
 from export.training.general.replaced import Replacer, near_pieces
 from export.training.general.teacher import is_teacher, load_teacher
-from export.training.general.vocabulary import cut, make_tokenizer
+from export.training.general.vocabulary import cut, make_tokenizer, pieces_of
 from export.training.network import Network, from_base, load_checkpoint
 from export.training.train import Run, begin
 
@@ -101,8 +101,7 @@ def prepared(options: argparse.Namespace) -> Run:
     read = [(nli.pairs(columns, tokenizer, options.out), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
     corpus = rows.corpus(facts)
     bindings = Bindings(corpus, recast["premise"])
-    pieces = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().__getitem__)
-    replacer = Replacer(near_pieces(network.words.weight, pieces)) if options.replace else None
+    replacer = Replacer(near_pieces(network.words.weight, pieces_of(tokenizer))) if options.replace else None
     pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed, options.batch, replacer)
     loss = Loss(network_of(options.keep) if options.keep is not None else None, options.device)
     made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds or math.inf)

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from export.training.general.vocabulary import SPECIAL, save
+from export.training.general.vocabulary import SPECIAL, pieces_of, save
 from export.training.network import Network, Size, from_transformers, size_of, with_new_head
 
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
@@ -116,8 +116,7 @@ def main() -> None:
         sys.exit(f"{weights}: sha256 is {found}, not {SHA256}; this is another file than the recipe's teacher")
     vocabulary = json.loads((options.base / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     tokenizer = Tokenizer.from_file(str(options.like / "tokenizer.json"))
-    pieces = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().__getitem__)
-    teacher = from_mpnet(load_file(weights), vocabulary, pieces, seed=0)
+    teacher = from_mpnet(load_file(weights), vocabulary, pieces_of(tokenizer), seed=0)
     teacher.save(dict(teacher.named_parameters()), options.out)
     save(tokenizer, options.out)
 

@@ -36,6 +36,12 @@ def make_tokenizer(pieces: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
+def pieces_of(tokenizer: Tokenizer) -> list[str]:
+    """The word pieces in the order of their ids."""
+    ids = tokenizer.get_vocab()
+    return sorted(ids, key=ids.__getitem__)
+
+
 def is_single(piece: str) -> bool:
     """Whether a piece is one character, at a word's start or inside it."""
     return len(piece.removeprefix("##")) == 1
