@@ -63,7 +63,7 @@ test: .venv/installed .venv-dev/installed
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
-  .venv-dev/nightly .venv-delta/installed .venv-airflow/installed .cuda/installed $(AXE)
+  .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
 	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -81,12 +81,6 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 # Dagster and pandas, which run examples of docs/nightly.md. Where they cannot be installed, their tests are skipped.
 .venv-dev/nightly: .venv-dev/installed
 	-$(DEV)/pip install $(PIP_FLAGS) dagster==1.13.29 pandas==3.1.1 && touch $@
-
-# Delta tables are read, and made for the tests, in an environment with their package.
-.venv-delta/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-delta
-	.venv-delta/bin/pip install $(PIP_FLAGS) -e '.[cpu,delta]'
-	touch $@
 
 # Airflow, which runs the example of docs/nightly.md. Where it cannot be installed, its test is skipped with that reason.
 .venv-airflow/installed: Makefile
@@ -154,6 +148,6 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-delta .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

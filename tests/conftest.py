@@ -29,7 +29,6 @@ NEEDS = {
     "export": ("export/",),
     "objects": ("faults/test_stores.py", "faults/test_ray_stores.py"),
     "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
-    "delta": ("storage/test_delta_tables.py",),
     "airflow": ("audit/test_airflow.py",),
     "browser": ("audit/report/test_browser.py",),
     "cuda": ("inference/test_stand_in.py",),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-OPTIONAL = {"torch", "transformers", "optimum", "onnx", "sklearn", "scipy", "sacrebleu", "obstore", "deltalake", "ray",
+OPTIONAL = {"torch", "transformers", "optimum", "onnx", "sklearn", "scipy", "sacrebleu", "obstore", "ray",
             "polars", "pandas", "nupunkt"}  # fmt: skip
 COMMANDS = {"numpy", "pyarrow", "tokenizers", "onnxruntime", "msgspec", "rich", "jinja2", "duckdb"}
 SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset", "pyarrow.flight", "pyarrow.parquet",

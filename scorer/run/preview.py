@@ -27,7 +27,6 @@ from ..storage import (
     check_apart,
     inspect_output,
     resolve_inputs,
-    table_notes,
 )
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
@@ -72,8 +71,6 @@ def look(
     if out is not None:
         check_apart(options.inputs, out, options.form)
         output = SeenOutput(out) if inspect_output(out) == "ours" else None
-    for line in table_notes(files):
-        say(line)
     reused = check_earlier(options.reuse, out)
     plan = Plan.usable(output, say) if output is not None else None
     with ShardReader(form=options.form, delimiter=options.delimiter, split_rows=options.split_rows) as reader:

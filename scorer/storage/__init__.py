@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .filesystems import InputFile as InputFile
     from .filesystems import check_apart as check_apart
     from .filesystems import resolve_inputs as resolve_inputs
-    from .filesystems import table_notes as table_notes
     from .output import RunOutput as RunOutput
     from .output import SeenOutput as SeenOutput
     from .output import inspect_output as inspect_output
@@ -51,7 +50,6 @@ _HOME = {
     "inspect_output": ".output",
     "require_space": ".durable",
     "resolve_inputs": ".filesystems",
-    "table_notes": ".filesystems",
 }
 
 

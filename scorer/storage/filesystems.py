@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
-from . import delta
 from .listing import ANY_DEPTH, LocalPlace, Place, expand, is_hidden
 from .local_paths import path_of_uri
 from .objects.reading import StorePlace
@@ -26,11 +24,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 @dataclass(frozen=True)
 class InputFile:
     """An input shard. ``uri``: absolute local path, or that of an object. ``relative``: POSIX path of its output below
-    OUT. ``table``: the version of the Delta table that it is of, as ``PATH@v12``; empty elsewhere."""
+    OUT."""
 
     uri: str
     relative: str
-    table: str = ""
 
     @property
     def name(self) -> str:
@@ -42,13 +39,11 @@ class InputFile:
 
 @dataclass(frozen=True)
 class _Input:
-    """An input as given: a place, and the pattern to match below it (``None``: all files of the format). ``version``:
-    that of a Delta table, ``None`` for the latest."""
+    """An input as given: a place, and the pattern to match below it (``None``: all files of the format)."""
 
     given: str
     place: Place
     pattern: tuple[str, ...] | None = None
-    version: int | None = None
 
 
 def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFile]:
@@ -56,14 +51,13 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
 
     The output of a file is OUT/<its name>; that of a file in a folder has its path below that folder, and that of a
     match of a glob its path below the fixed prefix. The output of a text file has the suffix ``.parquet`` in place of
-    its own. Below the root, names that begin with ``_`` or ``.`` are skipped. Of a local Delta table, the files of its
-    latest version are taken, or those of version 12 for ``PATH@v12``; see :mod:`.delta`.
+    its own. Below the root, names that begin with ``_`` or ``.`` are skipped.
 
     Args:
         form: the format of the files; which of a folder are taken, see :func:`.input_formats.suffixes_of`.
 
     Raises:
-        InputError: an input does not exist, or has no file of the format.
+        InputError: an input does not exist, has no file of the format, or is a Delta table.
         StoreError: a store cannot be opened, or refuses a request.
         UsageError: two inputs would have the same output, or a name or a URI cannot be used.
     """
@@ -80,15 +74,6 @@ def resolve_inputs(inputs: Sequence[str], form: Format = "auto") -> list[InputFi
                 )
     refuse_overlap(found)
     return [found[relative] for relative in sorted(found)]
-
-
-def table_notes(files: Sequence[InputFile]) -> list[str]:
-    """What to say of the Delta tables that inputs are of: how to read the same version again."""
-    counts = Counter(file.table for file in files if file.table)
-    return [
-        f"Delta table {table}: {count:,} files; give this as IN to read the same version"
-        for table, count in counts.items()
-    ]
 
 
 def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> None:
@@ -140,14 +125,6 @@ def _files(parsed: _Input, form: Format) -> list[InputFile]:
         if is_hidden(place.name):
             raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
         return [InputFile(place.uri, output_name(place.name, format_of(place.name, form)))]
-    if parsed.pattern is None and isinstance(place, LocalPlace) and delta.is_table(place.path):
-        if form not in ("auto", "parquet"):
-            raise UsageError(f"{given} is a Delta table, whose files are Parquet; leave out --format {form}")
-        taken = delta.snapshot(place.path, parsed.version)
-        if not taken.files:
-            raise InputError(f"{given}: version {taken.version} of the Delta table has no file")
-        table = f"{place.path}@v{taken.version}"
-        return [InputFile(place.below(relative).uri, relative, table) for relative in taken.files]
     pattern = parsed.pattern or (ANY_DEPTH,)
     found = next(filter(None, (sorted(set(expand(place, pattern, suffixes))) for suffixes in groups)), [])
     if not found and parsed.pattern is not None:
@@ -170,8 +147,6 @@ def _parse(given: str) -> _Input:
         place = LocalPlace.of(given)
         if os.path.lexists(place.path):
             return _Input(given, place)  # the name of an existing file may contain brackets
-        if (found := delta.pinned(given)) is not None and delta.is_table((table := LocalPlace.of(found[0])).path):
-            return _Input(given, table, version=found[1])
     parts = place.path.split("/")
     first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
     if first is None:

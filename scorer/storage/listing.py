@@ -96,7 +96,7 @@ def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Ite
                 if entry.name == DELTA_LOG and entry.is_folder:
                     raise InputError(
                         f"{visit.place.path} is a Delta table, whose folder also holds files of other versions; name "
-                        "this folder as IN, which must be local"
+                        "the files of one version: DeltaTable(path).file_uris() of the package deltalake lists them"
                     )
                 continue
             for part, is_found in _matches(parts, visit.part, entry, tuple(suffixes)):
