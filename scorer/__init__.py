@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .errors import ScorerError as ScorerError
     from .metric.column_names import ColumnNames as ColumnNames
     from .metric.triples import Triple as Triple
-    from .scoring.ranking import Ranking as Ranking
     from .scoring.results import CheckResult as CheckResult
     from .scoring.results import Verdict as Verdict
     from .scoring.scorer import Scorer as Scorer
@@ -31,13 +30,12 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 _HOME = {
     "CheckResult": ".scoring.results",
     "ColumnNames": ".metric.column_names",
-    "Ranking": ".scoring.ranking",
     "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
     "Triple": ".metric.triples",
     "Verdict": ".scoring.results",
 }
-__all__ = ["CheckResult", "ColumnNames", "Ranking", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
+__all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Verdict", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,6 @@ from . import (
     export,
     gates,
     plan,
-    rank,
     rate,
     run,
     sample,
@@ -88,7 +87,6 @@ app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("baseline")(baseline.baseline_command)
-app.command("rank")(rank.rank_command)
 app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)
 app.command("challenge")(challenge.challenge_command)

@@ -23,10 +23,8 @@ Scored = TypeVar("Scored")
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
-    from ..metric.choices import Worse
     from ..scoring.metric_rows import MetricScoring
     from ..scoring.plan import Budgets
-    from ..scoring.rank_rows import RankScoring
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
 
@@ -137,13 +135,6 @@ def metric_scoring(settings: Settings) -> MetricScoring:
     from ..scoring.metric_rows import MetricScoring
 
     return MetricScoring(settings, partial(open_scorer, settings))
-
-
-def rank_scoring(settings: Settings, worse: Worse, candidates: str) -> RankScoring:
-    """How a ranking of the lists in the column ``candidates`` is scored."""
-    from ..scoring.rank_rows import RankScoring
-
-    return RankScoring(settings, partial(open_scorer, settings), worse, candidates)
 
 
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:

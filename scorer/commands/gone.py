@@ -10,7 +10,7 @@ from collections.abc import Iterable
 GONE = {
     "config": "`scorer run --help` names the variable of each option; a command says what scorer.toml gave it",
     "run --dry-run": "`scorer plan` with the same IN and options shows what this run would do, and scores nothing",
-    "rank --reuse": "leave it out: a ranking scores all of its texts",
+    "rank": "give each text a row, score with `scorer run`, and choose the best with arg_max (docs/query.md)",
     "run --report": "run `scorer audit OUT --report FILE` when the run is done",
     "extract --where": "extract from a file that has only these rows",
     "extract --choose": "leave it out: with --bundle the model chooses, without it the choice is random",

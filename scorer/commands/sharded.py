@@ -13,11 +13,10 @@ import typer
 
 from ..errors import UsageError
 from ..system.input_formats import Format
-from .common import location, metric_scoring, print_json, rank_scoring, say_always
+from .common import location, metric_scoring, print_json, say_always
 from .settings import KEYWORD, in_place_of
 
 if TYPE_CHECKING:
-    from ..metric.choices import Worse
     from ..run.executors import Executor
     from ..run.options import Outcome, RunOptions
     from ..scoring.row_scorer import RowScoring
@@ -164,11 +163,10 @@ def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Job:
-    """A run with a model. ``rank``: the worse error and the column of candidates of a ranking."""
+    """A run with a model."""
 
     options: RunOptions
     settings: Settings
-    rank: tuple[Worse, str] | None = None
 
     def __str__(self) -> str:
         """What a worker opens, for messages."""
@@ -183,7 +181,7 @@ class Job:
 
     def scoring_here(self) -> RowScoring:
         """How this process scores rows."""
-        return metric_scoring(self.settings) if self.rank is None else rank_scoring(self.settings, *self.rank)
+        return metric_scoring(self.settings)
 
 
 def run_here(job: Job, *, as_json: bool) -> None:

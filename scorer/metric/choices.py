@@ -10,5 +10,3 @@ Sides = Literal["both", "hallucination"]
 """The sides that are checked."""
 MissingTemplate = Literal["backoff", "error"]
 """What becomes of a triple without a template: the backoff template, or an error that ends the run."""
-Worse = Literal["omission", "hallucination"]
-"""Which of the two errors counts as worse where candidates are ranked."""

@@ -217,7 +217,7 @@ def _check_document(document: str, selected: str | None, names: ColumnNames) -> 
     if names.document is None:
         raise DocumentFoundError(
             f"column {document!r} has documents, and facts are scored here, one kind of input at a time; score it in a "
-            "run of its own: `scorer run` and `scorer rank` take documents, and so does Scorer(documents=True)"
+            "run of its own: `scorer run` takes documents, and so does Scorer(documents=True)"
         )
     if selected is not None:
         raise ColumnError(

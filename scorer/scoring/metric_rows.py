@@ -34,10 +34,14 @@ def metric_versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class ScorerRows:
-    """What all row scorers have that ask an open :class:`.Scorer`."""
+class MetricRows:
+    """The metric, row by row."""
 
     scorer: Scorer
+
+    @property
+    def signature(self) -> Signature:
+        return self.scorer.full_signature
 
     @property
     def budgets(self) -> Budgets:
@@ -98,15 +102,6 @@ class ScorerRows:
         facts = self.scorer.facts
         measured = speed(counts, seconds, self.scorer.engine)
         return Report(measured, self.scorer.exact_bound, facts.bound, facts.invariance_error)
-
-
-@dataclass(frozen=True)
-class MetricRows(ScorerRows):
-    """The metric, row by row."""
-
-    @property
-    def signature(self) -> Signature:
-        return self.scorer.full_signature
 
     def warm_up(self, earlier: Known | None, starts: Starts[TextColumns]) -> MetricRows:
         """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""

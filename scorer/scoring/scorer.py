@@ -20,20 +20,18 @@ from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import open_verified
 from ..metric import factspotter
 from ..metric.checks import Options
-from ..metric.choices import MissingTemplate, Protocol, Sides, Worse
+from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import of_python
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
-from ..metric.python_rows import TripleLike, parts_of_row
-from ..metric.ranking import WORSE
+from ..metric.python_rows import TripleLike
 from ..metric.rows import Rows, from_document_pairs, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
 from ..metric.templates import Templates, parse_optional
-from ..system.arguments import described, strings
+from ..system.arguments import described
 from ..system.closing import Closing
 from .origin import Device, Origin
 from .pipeline import Model, Pipeline
-from .ranking import Ranking, candidate_texts, ranking_of
 from .results import Verdict, verdicts_of
 from .settings import Settings
 from .signature import Signature, signature
@@ -258,26 +256,6 @@ class Scorer(Closing):
             UsageError: the scorer checks facts.
         """
         return self.score_row(from_document_pairs([(document, text)]))
-
-    def rank(self, triples: Iterable[TripleLike], candidates: Sequence[str | None], *, worse: Worse = WORSE) -> Ranking:
-        """Rank texts for one input: by their label, and within a label by confidence.
-
-        Args:
-            triples: as :meth:`score` takes them.
-            candidates: the texts; ``None`` gives that one the error ``null_text``, as in a table.
-            worse: which error counts as worse; a text with both comes last.
-
-        Raises:
-            TypeError: a triple or a candidate of another type, or a single string as candidates.
-            UsageError: ``worse`` is neither of the two errors.
-        """
-        texts, parts = candidate_texts(candidates, worse), parts_of_row(triples)
-        return ranking_of(self._verdicts(from_pairs([(parts, text) for text in texts])), worse)
-
-    def rank_facts(self, facts: Iterable[str], candidates: Sequence[str | None], *, worse: Worse = WORSE) -> Ranking:
-        """Rank texts for one input whose facts are sentences; see :meth:`rank` and :meth:`score_facts`."""
-        texts, sentences = candidate_texts(candidates, worse), strings("facts", facts)
-        return ranking_of(self._verdicts(from_fact_pairs([(sentences, text) for text in texts])), worse)
 
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""

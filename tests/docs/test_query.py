@@ -26,7 +26,7 @@ def made(shift: int) -> Rows:
         said = 0.3 if (i + shift) % 7 == 0 else 0.95
         error = "too_long:omission" if i == 11 else None
         text = f"text {i}" if i % 3 else f"text {i} of {shift}"
-        found.append(row(text, facts, said, subject=f"S{i}", error=error, id=i, system="ab"[i % 2]))
+        found.append(row(text, facts, said, subject=f"S{i}", error=error, id=i, system="ab"[i % 2], input=i // 4))
     return found
 
 
@@ -80,7 +80,13 @@ def expected(tonight: Rows, yesterday: Rows) -> dict[str, list[tuple[Any, ...]]]
     lost = Counter(one["triples"][i]["predicate"] for one in worse for i in one["omitted"])
     pairs = Counter((one["fine"], keys[one["row_key"]]) for one in tonight if one["row_key"] in keys)
     bins = Counter(10 * math.floor(one["confidence"] * 10) for one in labelled)
+    candidates = {i: [one for one in labelled if one["input"] == i] for i in {one["input"] for one in labelled}}
+    order = ("omission+hallucination", "hallucination", "omission", "OK")
     said_too_much = [one for one in bad if one["system"] == "b" and "hallucination" in one["fine"]]
+
+    def rank(one: dict[str, Any]) -> tuple[int, float]:
+        return order.index(one["fine"]), one["confidence"]
+
     return {
         "Which system is worst": sorted(worst, key=lambda one: -one[2]),
         "What kinds": sorted(((*key, n) for key, n in kinds.items()), key=lambda one: (one[0], -one[2], one[1])),
@@ -102,6 +108,7 @@ def expected(tonight: Rows, yesterday: Rows) -> dict[str, list[tuple[Any, ...]]]
             ((*key, n) for key, n in pairs.items()), key=lambda one: (-one[2], one[0] or "~", one[1] or "~")
         ),
         "How sure": sorted(bins.items()),
+        "Which of several": [(i, max(of_input, key=rank)["text"]) for i, of_input in sorted(candidates.items())],
     }
 
 
@@ -112,7 +119,7 @@ def test_the_queries_answer_their_questions(
     monkeypatch.chdir(outputs)
     queries = re.findall(r"^\*\*(.*?)\*\*.*?^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     wanted = expected(*rows)
-    assert len(queries) == len(wanted) == 10
+    assert len(queries) == len(wanted) == 11
     for (question, query), (words, result) in zip(queries, wanted.items(), strict=True):
         assert question.startswith(words)
         assert result, question

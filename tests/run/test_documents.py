@@ -56,18 +56,6 @@ def test_a_run_finds_the_column_and_resumes(source: Path, out: Path, bundle: Pat
     assert pq.read_table(tmp_path / "two" / "in.parquet").drop(["reused"]).equals(found.drop(["reused"]))
 
 
-def test_a_ranking_takes_documents(source: Path, bundle: Path, tmp_path: Path) -> None:
-    given = pq.read_table(source)
-    lists = pa.table({"candidates": [TEXTS[:2], None, ["A."]], "document": [*DOCUMENTS[:2], None]})
-    pq.write_table(lists, tmp_path / "lists.parquet")
-    scorer("rank", tmp_path / "lists.parquet", "--bundle", bundle, "--out", tmp_path / "ranked", "--max-error-rate", 1)
-    first, *others = pq.read_table(tmp_path / "ranked" / "lists.parquet").to_pylist()
-    with Scorer(bundle, documents=True) as opened:
-        scored = opened.score_table(given.slice(0, 1)).to_pylist()[0]
-    assert first["scores"][0].items() <= scored.items() and first["best"] is not None
-    assert [row["error"] for row in others] == ["no_candidates", "no_document"]
-
-
 def test_explain_shows_each_sentence_with_its_evidence(out: Path) -> None:
     found = json.loads(scorer("explain", out, "--row", "in.parquet:1", "--json").stdout)
     assert found["same_labels"] and found["within_bound"]

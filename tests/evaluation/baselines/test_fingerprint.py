@@ -1,12 +1,11 @@
 """Every setting of every row scorer is in the fingerprint of a shard: another value never finds it done.
 
-Those of the metric are in :mod:`tests.scoring.test_settings`; here are baselines and the ranking.
+Those of the metric are in :mod:`tests.scoring.test_settings`; here are baselines.
 """
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,11 +18,7 @@ from scorer.evaluation.baselines.rows import BaselineScoring
 from scorer.evaluation.baselines.writing import signature_of
 from scorer.metric.column_names import ColumnNames
 from scorer.run.survey import Shard
-from scorer.scoring.rank_rows import RankRows, RankScoring
-from scorer.scoring.settings import Settings
-from scorer.scoring.signature import of_parts
 from scorer.storage import Fingerprint, Identity, InputFile, ShardInfo
-from tests.scoring.test_signature import BASE
 
 LISTS = pa.list_(pa.string())
 SCHEMA = pa.schema(
@@ -79,16 +74,3 @@ def test_a_baseline(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [of_baseline(kind(**{**given, **change})) for change in changes]
     found += [of_baseline(kind(**given), names) for names in (ColumnNames(text="t2", mr="mr"), ColumnNames(mr="m2"))]
     assert plain not in found and all(found.count(one) == 1 for one in found)
-
-
-def test_a_ranking() -> None:
-    assert {one.name for one in fields(RankScoring)} == {"settings", "opener", "worse", "candidates"}
-    metric = SimpleNamespace(full_signature=of_parts(BASE))
-
-    def of(worse: Any = "hallucination", candidates: str = "candidates", **columns: Any) -> Fingerprint:
-        settings = Settings("b", columns=ColumnNames(**{"mr": "mr", **columns}))
-        scoring = RankScoring(settings, None, worse, candidates)  # type: ignore[arg-type]  # nothing is opened
-        return fingerprint(scoring, RankRows(metric, worse).signature)  # type: ignore[arg-type]
-
-    found = [of(), of(worse="omission"), of(candidates="c2"), of(mr="m2"), of(prefix="p_"), of(details=True)]
-    assert all(found.count(one) == 1 for one in found)
