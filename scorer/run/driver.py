@@ -20,7 +20,7 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import RowScoring
 from ..storage import Fingerprint, RunOutput
 from ..storage.counts import RecheckCounts
-from ..storage.store import ABSENT
+from ..storage.store_old import ABSENT
 from ..system.signals import check_signals, signals_raise
 from .executors import Executor, Inline
 from .messages import Facts, Failed, Loaded, Made, Result

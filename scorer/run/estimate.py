@@ -29,7 +29,7 @@ from ..storage import Counts, ShardReader
 from ..storage.counts import FactCounts, PredicateCounts
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
-from ..storage.receipts import NO_RECEIPT
+from ..storage.receipts_old import NO_RECEIPT
 from ..system.codec import OpenRecord
 from .options import RunOptions
 from .preview import Losses, again_by_reason, look, losses_of

@@ -30,7 +30,7 @@ from ..storage import (
 )
 from ..storage.objects.uri import Location
 from ..storage.pieces import shard_of
-from ..storage.receipts import NO_RECEIPT
+from ..storage.receipts_old import NO_RECEIPT
 from .early_check import refuse_unscorable
 from .options import RunOptions
 from .survey import Shard, Survey, inputs_of, survey

@@ -35,7 +35,7 @@ from ..storage import Counts, InputFile, Maker, Receipt, ShardReader, ShardWrite
 from ..storage.counts import RecheckCounts
 from ..storage.durable import Holder
 from ..storage.objects.uri import Location
-from ..storage.store import Store
+from ..storage.store_old import Store
 from ..system.signals import check_signals
 from .early_check import EarlyCheck
 from .messages import Facts, Failed, Loaded, Made, Result, ReuseFacts, Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..storage import Fingerprint, Receipt, SeenOutput
-from ..storage.receipts import receipt_name
+from ..storage.receipts_old import receipt_name
 from .survey import Shard
 
 Versions = tuple[str, str]

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from .output import inspect_output as inspect_output
     from .reading.shards import ShardInfo as ShardInfo
     from .reading.shards import ShardReader as ShardReader
-    from .receipts import FailedShard as FailedShard
-    from .receipts import Receipt as Receipt
-    from .receipts import Receipts as Receipts
+    from .receipts_old import FailedShard as FailedShard
+    from .receipts_old import Receipt as Receipt
+    from .receipts_old import Receipts as Receipts
     from .records import Fingerprint as Fingerprint
     from .records import Identity as Identity
     from .records import InputRecord as InputRecord
     from .records import Maker as Maker
     from .records import WrittenFile as WrittenFile
-    from .writer import ShardWriter as ShardWriter
+    from .writer_old import ShardWriter as ShardWriter
 
 _HOME = {
     "Counts": ".counts",
-    "FailedShard": ".receipts",
+    "FailedShard": ".receipts_old",
     "Fingerprint": ".records",
     "Identity": ".records",
     "InputFile": ".filesystems",
     "InputRecord": ".records",
     "Maker": ".records",
-    "Receipt": ".receipts",
-    "Receipts": ".receipts",
+    "Receipt": ".receipts_old",
+    "Receipts": ".receipts_old",
     "RunOutput": ".output",
     "SeenOutput": ".output",
     "ShardInfo": ".reading.shards",
     "ShardReader": ".reading.shards",
-    "ShardWriter": ".writer",
+    "ShardWriter": ".writer_old",
     "WrittenFile": ".records",
     "check_apart": ".filesystems",
     "inspect_output": ".output",

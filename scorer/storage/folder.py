@@ -20,7 +20,7 @@ from .durable import (
     refuse_links,
     sync_folder,
 )
-from .store import ABSENT, ANY, Entry
+from .store_old import ABSENT, ANY, Entry
 
 
 class FolderStore:

@@ -26,7 +26,7 @@ from ..system.process_marks import has_ended
 from ..system.waiting import interruptible
 from .folder import FolderStore
 from .lock_files import Activity, FileLock, Line, age, boot, is_flocked
-from .store import ABSENT, Store
+from .store_old import ABSENT, Store
 
 LOCK = "_lock"
 BEAT_S = 10.0

@@ -23,8 +23,8 @@ from .folder import FolderStore
 from .lock_files import Activity, Worker
 from .objects.store import PROBE, BucketStore
 from .objects.uri import Location
-from .receipts import Receipt, Receipts, digest_of, failed_name, receipt_name
-from .store import ABSENT, ANY, Entry, Store
+from .receipts_old import Receipt, Receipts, digest_of, failed_name, receipt_name
+from .store_old import ABSENT, ANY, Entry, Store
 
 Found = Literal["absent", "empty", "ours"]
 _OWN = {RUN, SUCCESS, RECEIPTS, FAILED}

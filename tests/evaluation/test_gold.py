@@ -10,7 +10,7 @@ from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.inputs import ColumnNames
 from scorer.storage.counts import FactCounts, RowCounts
-from scorer.storage.receipts import digest_of
+from scorer.storage.receipts_old import digest_of
 from tests.evaluation.scored import SIGNATURE, save, scored
 from tests.plans import made_plan, made_summary
 

@@ -16,7 +16,7 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.scan import scan_output
 from scorer.errors import InputError, OutputError
 from scorer.storage import Receipts
-from scorer.storage.receipts import digest_of
+from scorer.storage.receipts_old import digest_of
 from tests.audit.nights import night, row
 
 

@@ -12,8 +12,8 @@ from ...errors import OutputError
 from ...system.waiting import several
 from ..durable import file_sha256, output_errors, require_space
 from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
-from ..receipts import Receipts, failed_name, receipt_name, relatives_of
-from ..store import Entry
+from ..receipts_old import Receipts, failed_name, receipt_name, relatives_of
+from ..store_old import Entry
 from .store import BucketStore
 from .uri import Location, StoreUri
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ...errors import ScorerError
 from ..listing import Entry, Kind, Place
-from ..store import Entry as Version
+from ..store_old import Entry as Version
 from .store import BucketStore
 from .uri import StoreUri
 

@@ -26,7 +26,7 @@ from ...errors import without_user_info
 from ...system.progress import limited
 from ...system.waiting import interruptible
 from ..durable import crash_point, discard, output_errors
-from ..store import ABSENT, ANY, Entry
+from ..store_old import ABSENT, ANY, Entry
 from .client import StoreError, client, connect, words
 from .uri import StoreUri
 

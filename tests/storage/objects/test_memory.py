@@ -18,7 +18,7 @@ from scorer.storage.objects.client import StoreError
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
 from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
-from scorer.storage.store import ABSENT
+from scorer.storage.store_old import ABSENT
 from tests.run.test_row_scorer import Told, lengths, texts
 from tests.run.test_row_scorer import data as data
 from tests.storage.backends import data_files, files, put, remove

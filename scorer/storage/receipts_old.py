@@ -25,7 +25,7 @@ from .finished import FAILED, RECEIPTS, check_relative
 from .folder import FolderStore
 from .listing import is_hidden
 from .records import Fingerprint, Identity, InputRecord, Maker, WrittenFile, content_sha256
-from .store import ANY, Entry, Store
+from .store_old import ANY, Entry, Store
 
 _SUFFIX = ".json"
 _THREADS = 16
