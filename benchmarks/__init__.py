@@ -5,7 +5,6 @@
 ``reproduce/``                  ``make reproduce``: the tables of the paper
 ``host_overhead``, ``resume``,
 ``nightly``, ``audit``          the cost of everything but the model
-``true_rates``, ``gate_power``  what a choice of ours is worth, for the pages in docs/
 """
 
 from pathlib import Path

@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import convert
 
 from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
 from ..scoring import extent as partial
 from ..scoring.output_templates import find_templates
 from ..scoring.outputs import Output, open_output
-from ..scoring.rates_file import RatesFile
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
-from ..stats.percentages import percent
 from ..system.arguments import check_fields
 from . import callouts, gates, history, queries, rules, templates
 from .changes import add_changes, correct
@@ -34,14 +31,12 @@ from .document import (
     RowCounts,
     TemplateFigures,
     TemplatesShown,
-    TrueRates,
 )
 from .effects import RunRates
 from .facts import FactReader
 from .figures import effect_notes, group_figures
 from .grouping import DEFAULT, Grouping
 from .matching import match
-from .reference import Reference, read_reference
 from .rows import flips, got_worse, group_columns, worst_rows
 from .scan import ScannedRun, fact_column, fact_form, scan_output
 from .states import FINE_OF, Policy
@@ -56,8 +51,7 @@ class AuditOptions:
     ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
     default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
     at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
-    sample, of each kind. ``history``: the history file. ``rates``: true rates of this output, as ``scorer rate --save``
-    wrote them. ``reference``: a pinned output, or a night of a history (:mod:`.reference`).
+    sample, of each kind. ``history``: the history file.
     """
 
     baseline: Path | None = None
@@ -67,8 +61,6 @@ class AuditOptions:
     across_signatures: bool = False
     worst: int = WORST
     history: Path | None = None
-    rates: Path | None = None
-    reference: Path | None = None
     require_gates: bool = False
     allow_partial: bool = False
 
@@ -99,10 +91,7 @@ class _Audit:
         self.differs = self._compare_signatures()
         if self.earlier is not None:
             partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
-        self.rates = self._true_rates()
-        rules.check_columns(
-            self.rules, self.output.names, self.earlier is not None, options.reference is not None, self.rates
-        )
+        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
         self.templates: Templates | None
@@ -131,8 +120,7 @@ class _Audit:
         everything = figures[()][0]
         template_figures, looks_wrong = self._templates(run, everything)
         shown = [everything, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
-        reference = self._reference()
-        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked, self.rates, reference)
+        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
         checked = gates.checked(found, self.options.require_gates)
         signature, summary = self.output.signature, self.output.summary
         baseline = self._baseline()
@@ -163,7 +151,6 @@ class _Audit:
             ),
             baseline=baseline,
             baseline_changes=changes,
-            reference=reference.shown if reference is not None else None,
             callouts=callouts.call_out(
                 found, shown, baseline, changes, [*looks_wrong, *callouts.bundle_callouts(self.output)]
             ),
@@ -172,7 +159,6 @@ class _Audit:
             template_figures=template_figures,
             worst=worst_rows(run, queries.worst(run, most), columns, self.templates),
             worse=got_worse(before, run, most, columns, self.templates) if before is not None else None,
-            true_rates=convert(self.rates, TrueRates | None, from_attributes=True),
             history=[],
             notes=[*self._notes(run), *effect_notes(shown)],
         )
@@ -191,33 +177,6 @@ class _Audit:
                 "--across-signatures"
             )
         return differs
-
-    def _reference(self) -> Reference | None:
-        options = self.options
-        if options.reference is None:
-            return None
-        return read_reference(
-            options.reference,
-            self.output,
-            self.groupings,
-            options.errors,
-            across_signatures=options.across_signatures,
-            allow_partial=options.allow_partial,
-        )
-
-    def _true_rates(self) -> RatesFile | None:
-        """The file of true rates, which must be of this output."""
-        if self.options.rates is None:
-            return None
-        found = RatesFile.read(self.options.rates, "--rates")
-        if (found.signature, found.rows) != (self.output.signature, len(self.output)):
-            raise UsageError(
-                f"--rates {self.options.rates} is of an output of {found.rows:,} rows with the signature "
-                f"{found.signature or 'none'}, and {self.output.path} has {len(self.output):,} rows with "
-                f"{self.output.signature or 'none'}; run `scorer rate` on this output"
-            )
-        found.check_output(self.output.path, "--rates")
-        return found
 
     def _groupings(self) -> list[Grouping]:
         names = self.output.names
@@ -286,7 +245,7 @@ class _Audit:
         )
 
     def _notes(self, run: ScannedRun) -> list[str]:
-        """Figures that are missing, and why; true rates in words."""
+        """Figures that are missing, and why."""
         documents = self.output.columns.document is not None
         said = (
             (not len(run), "the output has no rows"),
@@ -306,8 +265,6 @@ class _Audit:
             ),
         )
         found = [note for holds, note in said if holds]
-        if self.rates is not None:
-            found += _true_rates_in_words(self.rates)
         if self.options.errors == "excluded":
             found.append("rows with errors are left out of the rates of labels (--errors excluded)")
         return found
@@ -317,18 +274,6 @@ def _omission_rates(run: ScannedRun) -> dict[str, float]:
     counts = queries.facts(run, ())
     triples = zip(run.predicates.names, counts.checked[0].tolist(), counts.omitted[0].tolist(), strict=True)
     return {name: lost / facts for name, facts, lost in triples if facts}
-
-
-def _true_rates_in_words(found: RatesFile) -> list[str]:
-    """The rates of all rows, a sentence each."""
-    source = "labels of an earlier run" if found.source == "calibration" else "labels"
-    return [
-        f"true {one.rate.removesuffix('_rate')} rate {percent(one.value)}, "
-        f"95% interval {percent(one.low)} to {percent(one.high)}, "
-        f"from {one.labels:,} {source} (the metric's own: {percent(one.metric)})"
-        for one in found.rates
-        if one.group is None
-    ]
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

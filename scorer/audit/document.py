@@ -249,14 +249,6 @@ class Baseline(Part):
     rows: int
 
 
-class ReferenceShown(Part):
-    """The pinned run that gates with ``against = "reference"`` compare with."""
-
-    out: str
-    finished: str
-    signature: str
-
-
 class Callout(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
     (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``numbers`` ``tokens`` ``drift``
@@ -290,7 +282,7 @@ class Gate(Part):
     fail_p: float | None
     p: float | None
     rings: Literal["above", "below"]
-    against: Literal["baseline", "removed", "reference"] | None
+    against: Literal["baseline", "removed"] | None
     rows: int
     min_rows: int
     missing: Literal["fail", "pass"]
@@ -306,28 +298,6 @@ class Checked(Part):
     silent: int
     nothing_checked: bool
     required: bool
-
-
-class TrueRate(Part):
-    """A rate of all rows (``group`` is null) or of a group, from human ``labels``: ``value`` with its 95 %
-    interval; ``metric``: what the metric's own labels say."""
-
-    rate: str
-    group: str | None
-    rows: int
-    labels: int
-    metric: float
-    value: float
-    low: float
-    high: float
-
-
-class TrueRates(Part):
-    """``source``: ``labels``, ``column`` or ``calibration`` (labels of an earlier run). ``by``: the groups' column."""
-
-    source: str
-    by: str | None
-    rates: list[TrueRate]
 
 
 class HistoryRow(Part):
@@ -368,8 +338,7 @@ class Document(Part, kw_only=True):
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
     ``headline``: what changed most, in a sentence or two.
-    ``worse``: null without a baseline; ``reference``: null without ``--reference``;
-    ``true_rates``: null without ``--rates``."""
+    ``worse``: null without a baseline."""
 
     schema: int = AUDIT_SCHEMA
     out: str
@@ -388,13 +357,11 @@ class Document(Part, kw_only=True):
     rows: RowCounts
     baseline: Baseline | None
     baseline_changes: BaselineChanges | None
-    reference: ReferenceShown | None
     callouts: list[Callout]
     gates: list[Gate]
     groups: list[GroupFigures]
     template_figures: list[TemplateFigures]
     worst: list[WorstRow]
     worse: Worse | None
-    true_rates: TrueRates | None
     history: list[HistoryRow]
     notes: list[str]

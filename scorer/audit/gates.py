@@ -11,15 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import UsageError
 from ..metric.group_values import spelled
-from ..scoring.rates_file import RatesFile
-from ..stats.intervals import interval_of_difference, rate
+from ..stats.intervals import interval_of_difference
 from ..stats.percentages import percent, points
 from .document import ADDED_RATES, RATES, AddedRate, Checked, Gate, Group, GroupFigures, Rate, Status
 from .grouping import Grouping
-from .reference import Reference
-from .rules import TRUE_RATES, Rule
+from .rules import Rule
 from .significance import LEAST_ROWS_OF_INDEX
 
 ROUNDING = 1e-12
@@ -35,39 +32,34 @@ def evaluate(
     rules: Sequence[Rule],
     figures: Callable[[Grouping], list[GroupFigures]],
     checks_omissions: bool = True,
-    rates: RatesFile | None = None,
-    reference: Reference | None = None,
 ) -> list[Gate]:
     """Apply every rule to its groups.
 
     Args:
         figures: the groups of a grouping.
         checks_omissions: whether the run looked for omissions at all.
-        rates: true rates of this run, from human labels.
-        reference: the pinned run, for gates against it.
     """
-    return [
-        judge(rule, group, checks_omissions, rates, reference) for rule in rules for group in groups_of(rule, figures)
-    ]
+    found = []
+    for rule in rules:
+        groups = figures(rule.grouping)
+        chosen = _chosen(rule, groups) or (figures(()) if rule.by else [])  # nothing checked must not count as a pass
+        found += [judge(rule, group, checks_omissions) for group in chosen] or [_absent(rule, groups)]
+    return found
 
 
-def groups_of(rule: Rule, figures: Callable[[Grouping], list[GroupFigures]]) -> list[GroupFigures]:
-    """The groups that a rule looks at.
-
-    Raises:
-        UsageError: a group that is in neither run; lists the groups that exist.
-    """
-    groups = figures(rule.grouping)
+def _chosen(rule: Rule, groups: Sequence[GroupFigures]) -> list[GroupFigures]:
+    """The groups that a rule looks at."""
     if rule.by:
-        ordered = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
-        return ordered or figures(())  # without any group nothing is checked, which must not count as a pass
-    chosen = [group for group in groups if group.group == rule.group]
-    if not chosen:
-        there = sorted(describe(group.group) for group in groups)
-        more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
-        listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
-        raise UsageError(f"{rule.where}: no rows where {describe(rule.group)}; {listed}")
-    return chosen
+        return sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
+    return [group for group in groups if group.group == rule.group]
+
+
+def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
+    """The result of a gate on a group that neither run has; its reason lists the groups that there are."""
+    there = sorted(describe(group.group) for group in groups)
+    more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
+    listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
+    return _gate(rule, rule.group, 0, rule.missing, f"no row has {describe(rule.group)}; {listed}", None, _Value())
 
 
 def worst_of(gates: Sequence[Gate]) -> Status:
@@ -98,22 +90,18 @@ def describe(group: Group) -> str:
 class _Value:
     """A figure now and before, and the interval of the value that the thresholds apply to."""
 
-    now: float | None
-    before: float | None
+    now: float | None = None
+    before: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
     versus: str = "the baseline"
 
 
-def judge(
-    rule: Rule, group: GroupFigures, checks_omissions: bool, rates: RatesFile | None, reference: Reference | None
-) -> Gate:
+def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
-    found = _found(rule, group, rates, reference)
+    found = _value(rule, group)
     value = found.now
-    if rule.metric in TRUE_RATES:  # the worse end: a gate passes where labels show it, not where they are too few
-        value = found.high if rule.rings == "above" else found.low
     if rule.signed:
         value = None if found.now is None or found.before is None else found.now - found.before
     status: Literal["pass", "warn", "fail", "silent"] = "pass"
@@ -123,7 +111,7 @@ def judge(
         status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     elif nobody := _nothing_in_this_run(rule, group):
         status, reason = rule.missing, nobody
-    elif nothing := _nothing_to_compare(rule, group, reference):
+    elif nothing := _nothing_to_compare(rule, group):
         status, reason = "silent", nothing
     elif none := _no_figure(rule, group, value, checks_omissions):
         status, reason = rule.missing, none
@@ -132,10 +120,22 @@ def judge(
     elif value is not None and _beyond(rule, value, rule.warn):
         status = "warn"
     if reason is not None and status != "silent":
-        value, found = None, _Value(None, None)
+        value, found = None, _Value()
+    return _gate(rule, group.group, rows, status, reason, value, found)
+
+
+def _gate(
+    rule: Rule,
+    group: Group,
+    rows: int,
+    status: Literal["pass", "warn", "fail", "silent"],
+    reason: str | None,
+    value: float | None,
+    found: _Value,
+) -> Gate:
     return Gate(
         metric=rule.metric,
-        group=group.group,
+        group=group,
         status=status,
         value=value,
         now=found.now,
@@ -165,11 +165,8 @@ def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
     return None
 
 
-def _nothing_to_compare(rule: Rule, group: GroupFigures, reference: Reference | None) -> str | None:
+def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
     """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
-    if rule.against == "reference":
-        missing = rule.by and reference is not None and reference.rate(group.group, rule.metric) is None
-        return "needs rows in the reference, which does not have this group" if missing else None
     change = group.change
     if not rule.needs_baseline or change is None:
         return None
@@ -194,8 +191,6 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
             return "no added row has a label, all have errors"
     if value is not None:
         return None
-    if rule.metric in TRUE_RATES:
-        return "no row in this group has a usable human label (`scorer rate`)"
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
     numbers = "unsupported_numbers_rate"
@@ -203,8 +198,6 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
         return "the run did not look for unsupported numbers (--check-numbers)"
     if rule.metric == "backoff_rate" and group.backoff is None:
         return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
-    if rule.against == "reference":
-        return "the reference has no such figure"
     if rule.needs_baseline and change is not None:
         return "the baseline has no such figure" if change.rows_before else "the baseline has no such rows"
     return "no row counts for it"
@@ -230,22 +223,6 @@ def _beyond(rule: Rule, value: float, threshold: float | None) -> bool:
     if rule.rings == "above":
         return value > threshold + ROUNDING
     return value < (-threshold if rule.against else threshold) - ROUNDING
-
-
-def _found(rule: Rule, group: GroupFigures, rates: RatesFile | None, reference: Reference | None) -> _Value:
-    if rule.metric in TRUE_RATES:
-        return _true_rate(rule, group, rates)
-    return _of_reference(rule, group, reference) if rule.against == "reference" else _value(rule, group)
-
-
-def _of_reference(rule: Rule, group: GroupFigures, reference: Reference | None) -> _Value:
-    now = group.rates[rule.metric]
-    pinned = reference.rate(group.group, rule.metric) if reference is not None else None
-    if pinned is None or pinned.value is None or now.value is None:
-        return _Value(now.value, None)
-    # What rows that share an input do to this run's rate, they are taken to do to the reference's.
-    ends = interval_of_difference(now, rate(pinned.count, pinned.n, group.design_effects[rule.metric]))
-    return _Value(now.value, pinned.value, *ends, versus="the reference")
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
@@ -281,15 +258,6 @@ def _of_added(rule: Rule, found: AddedRate) -> _Value:
     return _Value(added.value, removed.value, found.low, found.high, found.p_removed, "the removed rows")
 
 
-def _true_rate(rule: Rule, group: GroupFigures, rates: RatesFile | None) -> _Value:
-    name = next(iter(group.group.values())) if group.group else None
-    wanted = rule.metric.removeprefix("true_"), spelled(name) if group.group else None
-    for one in rates.rates if rates is not None else ():
-        if (one.rate, one.group) == wanted:
-            return _Value(one.value, None, one.low, one.high)
-    return _Value(None, None)
-
-
 def _of_rate(found: Rate | None) -> _Value:
     return _Value(found.value, None, found.low, found.high) if found else _Value(None, None)
 
@@ -305,10 +273,8 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
     return f"{points(value)} points" if signed else percent(value)
 
 
-def _message(
-    rule: Rule, group: GroupFigures, status: str, value: float | None, found: _Value, reason: str | None
-) -> str:
-    text = f"{describe(group.group)}: {rule.metric}"
+def _message(rule: Rule, group: Group, status: str, value: float | None, found: _Value, reason: str | None) -> str:
+    text = f"{describe(group)}: {rule.metric}"
     if status == "silent":
         return f"{text} is silent: it {reason}"
     if reason is not None:

@@ -7,7 +7,7 @@
     warn = 0.05                  # the largest value that still passes
     fail = 0.10
     group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
-    against = "baseline"         # thresholds are on the increase since then; or "reference"
+    against = "baseline"         # thresholds are on the increase since then
     fail_p = 0.001               # of added rows: fails where chance alone seldom gives such an increase
     min_rows = 100               # silent in smaller groups
     missing = "fail"             # without a figure; or "pass"
@@ -29,7 +29,6 @@ from msgspec.structs import asdict
 
 from ..errors import DamagedFileError, UsageError
 from ..metric.group_values import as_text
-from ..scoring.rates_file import RatesFile
 from ..system.codec import Record, convert
 from ..system.display import visible
 from ..system.files import read_small
@@ -37,9 +36,7 @@ from .document import ADDED_RATES, RATES, Group
 from .grouping import Grouping
 
 METRICS = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
-TRUE_RATES = ("true_not_ok_rate", "true_omission_rate", "true_hallucination_rate")
-"""Rates that ``scorer rate --save`` estimated from human labels."""
-SHARES = (*RATES, *ADDED_RATES, *TRUE_RATES, "backoff_rate", "mean_confidence")
+SHARES = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
 OF_BASELINE = ("label_flips", "psi_confidence")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
@@ -62,7 +59,7 @@ class GateTable(Record, frozen=True):
     fail_p: float | None = None
     group: Mapping[str, Any] = field(default_factory=dict)
     by: tuple[str, ...] = ()
-    against: Literal["baseline", "removed", "reference"] | None = None
+    against: Literal["baseline", "removed"] | None = None
     min_rows: Annotated[int, Meta(ge=0, le=MOST_ROWS)] = 0
     missing: Literal["fail", "pass"] = "fail"
 
@@ -83,11 +80,6 @@ class Rule(GateTable, frozen=True, kw_only=True):
     def needs_baseline(self) -> bool:
         """Whether its figure is a comparison with the baseline."""
         return self.against in ("baseline", "removed") or self.metric in (*OF_BASELINE, *ADDED_RATES)
-
-    @property
-    def compares(self) -> bool:
-        """Whether it needs another run, a baseline or a reference."""
-        return self.needs_baseline or self.against == "reference"
 
     @property
     def signed(self) -> bool:
@@ -135,9 +127,9 @@ def _load(path: Path) -> list[Rule]:
 
 def _rule(content: Mapping[str, Any], where: str) -> Rule:
     metric = content.get("metric")
-    if metric not in (*METRICS, *TRUE_RATES):
+    if metric not in METRICS:
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
-        raise UsageError(f"{where}: {what}; the metrics are {', '.join((*METRICS, *TRUE_RATES))}")
+        raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
     try:
         table = convert(content, GateTable, where)
     except DamagedFileError as e:
@@ -148,11 +140,6 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
             against == "removed" and metric not in ADDED_RATES,
             f'against = "removed" is for {", ".join(ADDED_RATES)}; write against = "baseline"',
         ),
-        (
-            against == "reference" and metric not in RATES,
-            f'against = "reference" is for {", ".join(RATES)}; write against = "baseline"',
-        ),
-        (against is not None and metric in TRUE_RATES, f"{metric} describes one run; remove against"),
         (
             fail_p is not None and (metric not in ADDED_RATES or against is None),
             f'fail_p is for {", ".join(ADDED_RATES)} with against = "removed" or "baseline"',
@@ -220,42 +207,16 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
-def check_columns(
-    rules: Sequence[Rule],
-    names: Sequence[str],
-    has_baseline: bool,
-    has_reference: bool,
-    rates: RatesFile | None = None,
-) -> None:
+def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
     """Refuse gates that could never have a figure.
 
     Raises:
-        UsageError: a column that the output does not have, a comparison without the run to compare
-            with, or a true rate without the file that has it.
+        UsageError: a column that the output does not have, or a comparison without the run to compare with.
     """
     for rule in rules:
-        if rule.metric in TRUE_RATES:
-            _check_true_rate(rule, rates)
         missing = [column for column in rule.grouping if column not in names]
         if missing:
             raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
-        if rule.against == "reference" and not has_reference:
-            raise UsageError(
-                f'{rule.where}: against = "reference" compares with a pinned run; pass it with --reference'
-            )
         if rule.needs_baseline and not has_baseline:
             what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
             raise UsageError(f"{rule.where}: {what} compares with an earlier run; pass it with --baseline")
-
-
-def _check_true_rate(rule: Rule, rates: RatesFile | None) -> None:
-    if rates is None:
-        raise UsageError(
-            f"{rule.where}: {rule.metric} needs human labels: pass the file of `scorer rate --save` with --rates"
-        )
-    if rule.grouping and rule.grouping != (rates.by,):
-        grouped = f"groups rows by {rates.by!r}" if rates.by is not None else "has no groups"
-        raise UsageError(
-            f"{rule.where}: a gate by {', '.join(rule.grouping)}, but the file of --rates {grouped}; run `scorer rate "
-            f"--by {rule.grouping[0]}`"
-        )

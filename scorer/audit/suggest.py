@@ -1,148 +1,205 @@
-"""Gates files with thresholds that suit an output: what it has today, and what chance alone would move.
+"""Gates files with limits that suit an output, each with the smallest increase that it finds.
 
-Two files, because gates that compare need a baseline and the first run has none. The thresholds are a start: whoever
-owns the pipeline decides which rates are acceptable, and the comments say what each gate finds.
+Two files, because gates that compare need a baseline and the first run has none. Limits follow from the output: a gate
+fails in at most one run of a hundred in which nothing changed. Chances are those of binomial numbers: exact for up to
+:data:`EXACT` rows, by the normal distribution beyond. Rows that share an input count as fewer, by their design effect.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from ..stats.percentages import percent
 from ..system.display import visible
 from .document import Document, GroupFigures, Rate
-from .gates import describe
+from .gates import ROUNDING, describe
 from .grouping import Grouping
-from .power import NIGHTS, Rows, any_of, detectable, in_nights, rings, threshold_of
-from .reach import seldom
 
-INCREASES = tuple(step / 200 for step in range(1, 121))
-"""Thresholds to choose from, as shares: half a point to sixty."""
-SELDOM = 0.01
-"""Share of runs without a change in which any group of a gate may fail."""
-OFTEN = 0.1
-"""The same for a warning."""
-FEW_ROWS = 50
-"""No gate looks at smaller groups: chance alone moves their rates by more than ten points."""
+SELDOM, OFTEN = 0.01, 0.1
+"""Share of runs without a change in which any group of a gate may fail, and warn."""
+POWER = 0.8
+FEW_ROWS, FEW_ADDED = 50, 5
+"""No gate on an increase looks at smaller groups; no limit on added rows at fewer."""
+MOST_ADDED = 0.5
+"""Share of added rows that may be not_OK, whatever the baseline has: few rows prove no increase, all wrong is wrong."""
 LEAST_SHARE = 0.02
 """Smaller shares of bad rows are taken for this one: an output that has none says little about the next."""
+EXACT = 2_000
 _NO_ROOM = 0.9
+_LIMITS = tuple(step / 200 for step in range(1, 121))
 _HEAD = """# Gates of `scorer audit`, written by `scorer gates init` from {out}
-# ({rows:,} rows, finished {finished}).
+# ({rows:,} rows, finished {finished}). docs/audit.md explains the keys.
 # {what}
-# `scorer gates check OUT --gates FILE` says which of them can fire. docs/audit.md explains the keys.
 """
-_VALUES = "Thresholds on values: the largest that still pass, as shares."
-_CHANGES = "Thresholds on the increase since a baseline; pass the file together with --baseline."
+Floats = npt.NDArray[np.float64]
 
 
 def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
-    everything = document.groups[0]
-    rates = everything.rates
+    whole = document.groups[0]
     kinds = [
         ("error_rate", 0.001, 0.01, "Rows without a label."),
         ("empty_rate", 0.001, 0.01, "Rows with a blank text."),
         ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
     ]
-    if rates["unsupported_numbers_rate"].n:
-        kinds.append(("unsupported_numbers_rate", 0.02, 0.05, "Rows with a number that no fact has."))
-    effects = everything.design_effects
-    parts = [_head(document, _VALUES)]
-    parts += [_gate(name, rates[name], warn, fail, said, effects[name]) for name, warn, fail, said in kinds]
-    if everything.backoff is not None:
-        said = "Facts without a template; a new predicate in the data raises it."
-        parts.append(_gate("backoff_rate", everything.backoff, 0.02, 0.1, said))
+    parts = [_head(document, "Limits on values, as shares: the largest that still pass.")]
+    parts += [
+        _on_value(name, whole.rates[name], warn, fail, comment, whole.design_effects[name])
+        for name, warn, fail, comment in kinds
+    ]
+    if whole.backoff is not None:
+        comment = "Facts without a template; a new predicate in the data raises it."
+        parts.append(_on_value("backoff_rate", whole.backoff, 0.02, 0.1, comment, 1.0))
     return "\n".join(parts)
 
 
 def change_gates(document: Document) -> str:
     """A TOML file of gates that compare with a baseline."""
-    parts = [_head(document, _CHANGES), _increase((), document.groups[:1], "All rows together.")]
-    for columns in document.options.by:
-        groups = [group for group in document.groups if group.grouping == columns]
-        parts.append(_increase(tuple(columns), groups, f"Each group of {visible(', '.join(columns))} by itself."))
-    parts.append(_added((), document.groups[:1]))
-    for columns in document.options.by:
-        parts.append(_added(tuple(columns), [g for g in document.groups if g.grouping == columns]))
+    parts = [_head(document, "Limits on the increase since a baseline; pass the file together with --baseline.")]
+    for columns in [(), *(tuple(one) for one in document.options.by)]:
+        groups = [group for group in document.groups if tuple(group.grouping) == columns]
+        parts += [_on_increase(columns, groups), _on_added(columns, groups)]
     if not document.options.by:
-        parts.append("# No grouping: `scorer gates init --by COLUMNS` adds a gate for each group.\n")
-    said = "# Rows in both runs keep their labels under equal signatures.\n"
-    parts.append(said + _table("label_flips", [("fail", "0")]))
+        parts.append("# No grouping: `scorer gates init --by COLUMNS` adds gates for each group.\n")
+    comment = "# Rows in both runs keep their labels under equal signatures.\n"
+    parts.append(comment + _table("label_flips", (), fail="0"))
     return "\n".join(parts)
 
 
+def exceeds(rows: float, limit: float, now: float, before: float | None = None) -> float:
+    """Probability that a share of ``rows`` independent rows exceeds a limit.
+
+    Args:
+        limit: on the share; with ``before``, on its increase over the share of as many rows of another run.
+        now: true share; ``before``: that of the other run.
+    """
+    n = max(1, round(rows))
+    if n > EXACT:
+        variance = (now * (1 - now) + (0.0 if before is None else before * (1 - before))) / n
+        away = limit - now + (before or 0.0)
+        return 0.5 * math.erfc(away / math.sqrt(2 * variance)) if variance else float(away < 0)
+    first = math.floor(n * (limit + ROUNDING)) + 1
+    if before is None:
+        return float(_binomial(n, now)[max(first, 0) :].sum())
+    below = np.cumsum(_binomial(n, before))  # the later run has `hits`, the earlier one at most hits - first
+    hits = np.arange(max(first, 0), n + 1)
+    return float((_binomial(n, now)[hits] * below[np.minimum(hits - first, n)]).sum())
+
+
+def detectable(rows: float, limit: float, share: float, *, compares: bool) -> float | None:
+    """Smallest increase of a share that a gate finds with a probability of :data:`POWER`; ``None`` when none is."""
+    before = share if compares else None
+    if exceeds(rows, limit, 1.0, before) < POWER:
+        return None
+    return _first(lambda rise: exceeds(rows, limit, min(1.0, share + rise), before) >= POWER)
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """The smallest number from 0 to 1 from which on a condition holds, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(24):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _binomial(n: int, share: float) -> Floats:
+    """Probabilities of 0 to n hits. *Shape:* (n + 1,)."""
+    if not 0 < share < 1:
+        return np.eye(1, n + 1, round(share) * n)[0]
+    hits = np.arange(n + 1)
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    ways = factorials[n] - factorials - factorials[::-1]
+    return np.asarray(np.exp(ways + hits * math.log(share) + (n - hits) * math.log1p(-share)))
+
+
 def _head(document: Document, what: str) -> str:
-    out = visible(document.out)
-    return _HEAD.format(out=out, rows=document.rows.all, finished=document.finished, what=what)
+    return _HEAD.format(
+        out=visible(document.out), rows=document.rows.all, finished=visible(document.finished), what=what
+    )
 
 
-def _gate(metric: str, rate: Rate, warn: float, fail: float, said: str, effect: float = 1.0) -> str:
+def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, effect: float) -> str:
     """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
     value, high = rate.value, rate.high
-    if value is None or high is None:
-        return f"# {said}\n# {metric}: this output has no figure for it.\n"
-    comment = f"# {said}\n# This output: {_percent(value)}, 95% interval {_percent(rate.low)} to {_percent(high)}.\n"
+    if value is None or rate.low is None or high is None:
+        return f"# {comment}\n# {metric}: this output has no figure for it.\n"
+    interval = f"95% interval {percent(rate.low)} to {percent(high)}"
+    comment = f"# {comment}\n# This output: {percent(value)}, {interval}.\n"
     if high > _NO_ROOM:
-        return comment + f"# A threshold above that would hardly ever fail, so there is no gate on {metric}.\n"
-    # In a run without a change the fail limit is passed at most once in a hundred.
-    by_chance = value + threshold_of(Rows(rate.n, rate.n, 0, effect=effect), value, SELDOM)
-    limits = [("warn", _share(_up(high + warn))), ("fail", _share(_up(max(high + fail, by_chance))))]
-    return comment + _table(metric, limits)
+        return comment + f"# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
+    rows = rate.n / effect
+    by_chance = _first(lambda limit: exceeds(rows, limit, value) <= SELDOM)
+    limit = _up(max(high + fail, by_chance))
+    comment += f"# It finds {_increase_found(detectable(rows, limit, value, compares=False))}.\n"
+    return comment + _table(metric, (), warn=_share(_up(high + warn)), fail=_share(limit))
 
 
-def _increase(columns: Grouping, groups: Sequence[GroupFigures], said: str) -> str:
+def _on_increase(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
-    large = [group for group in groups if group.rows >= FEW_ROWS and group.rates["not_ok_rate"].value is not None]
-    comment = f"# {said}\n"
+    comment = f"# {_each(columns)}.\n"
+    rates = [(group, group.rates["not_ok_rate"].value) for group in groups if group.rows >= FEW_ROWS]
+    large = [
+        (group, group.rows / group.design_effects["not_ok_rate"], max(value, LEAST_SHARE))
+        for group, value in rates
+        if value is not None
+    ]
     if not large:
         return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
-    sizes = [Rows.all_new(group.rows, group.design_effects["not_ok_rate"]) for group in large]
-    shares = [max(group.rates["not_ok_rate"].value or 0.0, LEAST_SHARE) for group in large]
 
     def by_chance(limit: float) -> float:
-        return any_of(rings(rows, limit, share) for rows, share in zip(sizes, shares, strict=True))
+        return 1 - math.prod(1 - exceeds(rows, limit, share, share) for _, rows, share in large)
 
-    warn, fail = (next((limit for limit in INCREASES if by_chance(limit) <= often), None) for often in (OFTEN, SELDOM))
-    if warn is None or fail is None or fail >= 1 - max(shares):
-        return comment + "# No threshold could be passed by the rates of this output, so there is no gate.\n"
-    at = min(range(len(large)), key=lambda one: sizes[one].n / sizes[one].effect)
-    finds = detectable(sizes[at], fail, shares[at])
-    where = f"{visible(describe(large[at].group))} ({large[at].rows:,} rows)" if columns else "all rows"
-    found = "no increase reliably" if finds is None else f"an increase by {100 * finds:.1f} points"
-    chance, any_group = by_chance(fail), f"any of {len(large)} groups" if len(large) > 1 else "it"
-    comment += f"# Of {where} it finds {found} with a probability of 80%.\n"
-    comment += f"# If all rows are new and nothing changes, {any_group} fails in {seldom(chance)} of runs, and at\n"
-    comment += f"# least once in {NIGHTS} runs with a chance of {seldom(in_nights(chance))}.\n"
+    warn, fail = (next((one for one in _LIMITS if by_chance(one) <= often), None) for often in (OFTEN, SELDOM))
+    if warn is None or fail is None or fail >= 1 - max(share for _, _, share in large):
+        return comment + "# No limit could be exceeded by the rates of this output, so there is no gate.\n"
+    group, rows, share = min(large, key=lambda one: one[1])
+    where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
+    comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
+    which = f"any of {len(large)} groups" if len(large) > 1 else "it"
+    comment += f"# If all rows are new and nothing changes, {which} fails in {percent(by_chance(fail))} of runs.\n"
     if left := len(groups) - len(large):
         comment += f"# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there.\n"
-    keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
-    keys += [("against", '"baseline"'), ("warn", _share(warn)), ("fail", _share(fail))]
-    return comment + _table("not_ok_rate", keys + ([("min_rows", str(FEW_ROWS))] if columns else []))
+    least = {"min_rows": str(FEW_ROWS)} if columns else {}
+    return comment + _table("not_ok_rate", columns, against='"baseline"', warn=_share(warn), fail=_share(fail), **least)
 
 
-def _added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
-    """A gate on the rows that are new, which finds a few bad ones among many that were kept."""
-    chance = _rounded_down(SELDOM / max(len(groups), 1))
-    what = f"each group of {visible(', '.join(columns))}" if columns else "all groups together"
-    comment = f"# The new rows of {what} against those that they replace. Few bad ones hardly move a rate over\n"
-    comment += f"# all rows. Without a change it fails in at most {percent(SELDOM)} of runs"
-    comment += f", over all {len(groups)} groups.\n" if columns else ".\n"
-    keys = [("by", json.dumps(list(columns), ensure_ascii=False))] if columns else []
-    keys += [("against", '"removed"'), ("fail_p", f"{chance:g}")]
-    return comment + _table("added_not_ok_rate", keys)
+def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
+    """Two gates on the rows that are new, which find a few bad ones among many that were kept."""
+    chance = SELDOM / max(len(groups), 1)
+    unit = 10.0 ** math.floor(math.log10(chance) + 1e-9)
+    rounded = math.floor(chance / unit + 1e-9) * unit
+    comment = (
+        f"# {_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate over\n"
+    )
+    comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs.\n"
+    found = comment + _table("added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
+    share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
+    limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
+    if limit > _NO_ROOM:
+        return found
+    comment = f"# The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase.\n"
+    return f"{found}\n{comment}" + _table("added_not_ok_rate", columns, fail=_share(limit), min_rows=str(FEW_ADDED))
 
 
-def _rounded_down(chance: float) -> float:
-    """To one digit."""
-    unit: float = 10.0 ** math.floor(math.log10(chance) + 1e-9)
-    return round(math.floor(chance / unit + 1e-9) * unit, 12)
+def _each(columns: Grouping) -> str:
+    return f"Each {visible(', '.join(columns))} by itself" if columns else "All rows together"
 
 
-def _table(metric: str, keys: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(["[[gates]]", f'metric = "{metric}"', *(f"{key} = {value}" for key, value in keys)]) + "\n"
+def _increase_found(rise: float | None) -> str:
+    least = "no increase reliably" if rise is None else f"an increase by {100 * rise:.1f} points"
+    return f"{least} with a probability of {percent(POWER)}"
+
+
+def _table(metric: str, columns: Grouping, **keys: str) -> str:
+    by = {"by": json.dumps(list(columns), ensure_ascii=False)} if columns else {}
+    lines = (f"{key} = {value}" for key, value in (by | keys).items())
+    return "\n".join(["[[gates]]", f'metric = "{metric}"', *lines]) + "\n"
 
 
 def _up(share: float) -> float:
@@ -153,7 +210,3 @@ def _up(share: float) -> float:
 
 def _share(value: float) -> str:
     return f"{value:.3f}".rstrip("0").ljust(4, "0")
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else percent(value)

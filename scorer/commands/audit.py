@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import ByOption, RatesOption, ReferenceOption, local, location, parse_by, print_json, say_always
+from .common import ByOption, local, location, parse_by, print_json, say_always
 from .files import written, written_parquet
 
 if TYPE_CHECKING:
@@ -89,8 +89,6 @@ def audit_command(
             help="Parquet file to append this run to; created if missing.",
         ),
     ] = None,
-    rates: RatesOption = None,
-    reference: ReferenceOption = None,
     errors: Annotated[
         ErrorRows,
         typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
@@ -131,8 +129,6 @@ def audit_command(
         across_signatures=across_signatures,
         worst=worst,
         history=history,
-        rates=rates,
-        reference=reference,
         require_gates=require_gates,
         allow_partial=allow_partial,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -66,24 +65,6 @@ ByOption = Annotated[
         metavar="COLUMNS",
         help="Columns to group by; comma-separated columns form one grouping. Repeatable. Default: system, if it "
         "exists.",
-    ),
-]
-RatesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--rates",
-        metavar="FILE",
-        parser=local,
-        help="File of `scorer rate --save` for this output, for gates on true rates.",
-    ),
-]
-ReferenceOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--reference",
-        metavar="OUT|FILE@RUN",
-        parser=local,
-        help="Pinned run for gates: a finished output, or a run of a history file.",
     ),
 ]
 

@@ -8,17 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
-from msgspec.structs import replace
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
 from scorer.errors import SchemaError
-from scorer.scoring.rates_file import labels_digest
 from scorer.system.codec import decode, encode
 from scorer.system.formats import AUDIT_SCHEMA
 from tests.audit.nights import SIGNATURE, gates_file, night, row
 from tests.audit.report.documents import FIXTURE
-from tests.audit.test_reference import RATES
 from tests.conftest import ROOT
 from tests.stored_values import values_of
 
@@ -49,11 +46,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     flipped = night(folder / "flipped", other, by_predicate={"food": {"template": 9}, "area": {"backoff": 3}})
     across = night(folder / "across", other, signature=SIGNATURE.replace("metric:1", "metric:2"))
     gates = gates_file(folder, 'metric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
-    rates = folder / "rates.json"
-    rates.write_bytes(replace(RATES, rows=len(rows), digest=labels_digest(before)).content)
     return [
-        audit(before, AuditOptions(history=folder / "h.parquet", rates=rates)),
-        audit(tonight, AuditOptions(baseline=before, reference=before, gates=(gates,), history=folder / "h.parquet")),
+        audit(before, AuditOptions(history=folder / "h.parquet")),
+        audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=folder / "h.parquet")),
         audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)), errors="excluded")),
         audit(across, AuditOptions(baseline=before, across_signatures=True)),
     ]

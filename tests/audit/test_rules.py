@@ -79,7 +79,6 @@ def test_only_small_files_that_are_tables_of_gates_are_read(tmp_path: Path) -> N
         (RATE.replace("not_ok_rate", "ser"), r"unknown metric 'ser'; the metrics are .*psi_confidence"),
         (RATE.replace("[[gates]]", "[gates]"), r"no \[\[gates\]\] table"),
         (RATE.replace("gates", "gate"), "unknown table 'gate'"),
-        (RATE.replace("not_ok_rate", "label_flips") + 'against = "reference"\nfail = 1', "is for not_ok_rate"),
     ):
         with pytest.raises(UsageError, match=message):
             load(tmp_path, text)

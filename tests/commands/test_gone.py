@@ -25,7 +25,7 @@ def test_one_line_says_what_to_use_and_hides_nothing_that_exists(tmp_path: Path,
 def test_bash_completes_commands_and_options(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_SCORER_COMPLETE", "complete_bash")
     for words, expected in (
-        ("scorer gates c", "check"),
+        ("scorer gates i", "init"),
         ("scorer audit --base", "--baseline"),
         ("scorer run data --bundle em", "embedded"),
         ("scorer run data --bundle bundles/", ""),

@@ -34,10 +34,9 @@ STORES = {
 }
 """What may be in an object store."""
 READ = {
-    "audit gates", "audit rates", "audit reference", "challenge natural", "evaluate annotations", "evaluate rivals",
-    "evaluate spans", "export out", "export templates", "gates check baseline", "gates check gates", "gates check out",
-    "gates check rates", "gates check reference", "gates init out", "rate calibration", "rate labels", "sample pilot",
-    "templates check file",
+    "audit gates", "challenge natural", "evaluate annotations", "evaluate rivals",
+    "evaluate spans", "export out", "export templates", "gates init out", "rate calibration", "rate labels",
+    "sample pilot", "templates check file",
 }  # fmt: skip
 """What is only read, or is a new folder."""
 

@@ -86,7 +86,6 @@ def sections(document: Document) -> dict[str, str]:
         "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
         "gates": ("Gates", True),
         "verdicts": ("Verdicts", True),
-        "true_rates": ("True rates", document.true_rates and document.true_rates.rates),
         "changes": ("Changes", document.baseline_changes),
         "trend": ("Trend", len(runs(document, 2)) > 1),
         "confidence": ("Confidence", whole.confidence.n),

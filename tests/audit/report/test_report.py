@@ -64,16 +64,6 @@ def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
     assert rows[4][0] == "null"
 
 
-def test_true_rates_stand_next_to_the_metric_s_own(page: Node) -> None:
-    section = page.one("section", id="true_rates")
-    assert "From human labels of a sample of this run." in words(section)
-    rows = cells(table_of(section, "Not OK: the true rate"))
-    assert rows[0] == ["All rows", "48,210", "200", "7.1%", "9.4% 6.8–12.4"]
-    assert [row[0] for row in rows] == ["All rows", "tgen", "slug"]
-    assert len(cells(table_of(section, "Omission: the true rate"))) == 1
-    assert not parse(render(document(gated=False))).find("section", id="true_rates")
-
-
 def test_gates_stand_with_the_failed_first(page: Node) -> None:
     rows = cells(table_of(page, "Gates"))
     assert [row[0] for row in rows] == ["failed", "warning", "passed", "passed", "passed", "silent"]
