@@ -6,12 +6,13 @@ DEV := .venv-dev/bin
 BENCH := .venv-bench/bin
 AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: help demo test test-slow lint format smoke lock audit-deps reproduce bench bench-gpu-prepare bench-gpu-measure clean
+.PHONY: help demo test test-slow trace lint format smoke lock audit-deps reproduce bench bench-gpu-prepare bench-gpu-measure clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
 	@echo "make test       lint, types, import contract, smoke test of the bare environment, tests"
 	@echo "make test-slow  the slow tests: full-size export, long sweeps"
+	@echo "make trace      the functions that a run goes through, and how much it imports"
 	@echo "make format     format the code and fix lint findings"
 	@echo "make bench      compare this program with its peers on this machine's CPU; SMOKE=1: shorter; docs/performance.md"
 	@echo "make bench-gpu-prepare, make bench-gpu-measure: the same on a CUDA machine; KIT=SITE_DIR; docs/performance.md"
@@ -52,6 +53,9 @@ lint: .venv-dev/installed
 format: .venv-dev/installed
 	$(DEV)/ruff check --fix .
 	$(DEV)/ruff format .
+
+trace: .venv-dev/installed
+	$(DEV)/python tests/trace.py
 
 smoke: .venv/installed
 	sh tests/smoke.sh $(RUN)

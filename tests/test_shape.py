@@ -1,0 +1,55 @@
+"""Guard rails: how much one must hold in mind to follow a run. A change that raises a number says why."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.trace import ROOT, closure, modules, trace_of_the_sample
+
+FUNCTIONS_OF_A_RUN = 630
+FILES_OF_A_RUN = 106
+MODULES_OF_A_RUN = 140
+LINES_OF_A_RUN = 19_500
+IMPORTS_OF_A_MODULE = 33
+LINES = 55_500
+LINES_OF_A_FUNCTION = 60
+LONG_FUNCTIONS = 17
+
+
+@pytest.mark.slow
+def test_a_run_of_the_sample_goes_through_few_functions_and_files() -> None:
+    called = {call for functions in trace_of_the_sample().values() for call in functions}
+    assert 0 < len(called) <= FUNCTIONS_OF_A_RUN
+    assert len({call.file for call in called}) <= FILES_OF_A_RUN
+
+
+def test_a_run_imports_few_modules() -> None:
+    found = modules()
+    reached = closure(found)
+    assert {"scorer.inference.engine", "scorer.metric.verdict"} < reached
+    assert len(reached) <= MODULES_OF_A_RUN
+    assert sum(found[name].lines for name in reached) <= LINES_OF_A_RUN
+
+
+def test_no_module_imports_many_others() -> None:
+    found = modules(packages=("scorer", "export"))
+    many = {name: len(module.imports) for name, module in found.items() if len(module.imports) > IMPORTS_OF_A_MODULE}
+    assert not many
+    assert sum(module.lines for module in found.values()) <= LINES
+
+
+def test_few_functions_are_long() -> None:
+    assert len(long_functions(ROOT / "scorer") + long_functions(ROOT / "export")) <= LONG_FUNCTIONS
+
+
+def long_functions(folder: Path) -> list[str]:
+    return [
+        f"{file}:{node.lineno} {node.name}"
+        for file in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (node.end_lineno or 0) - node.lineno >= LINES_OF_A_FUNCTION
+    ]
