@@ -1,7 +1,8 @@
 """What one has to read to follow a run: `make trace`, or `python tests/trace.py`.
 
 Prints the functions of the package that `scorer run` calls for the sample that ships, in all its processes, in the
-order of their first call, and counts the import closure of a run and the imports of each module. tests/test_shape.py bounds
+order of their first call, and counts the import closure of a run and the imports of each module.
+tests/test_shape.py bounds
 these figures.
 """
 
