@@ -11,7 +11,7 @@ OPTIONAL = {"torch", "transformers", "optimum", "onnx", "sklearn", "scipy", "sac
             "polars", "pandas", "nupunkt"}  # fmt: skip
 COMMANDS = {"numpy", "pyarrow", "tokenizers", "onnxruntime", "msgspec", "rich", "jinja2", "duckdb"}
 SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset", "pyarrow.flight", "pyarrow.parquet",
-          "ssl", "tokenizers", "scorer.metric.numbers"}  # fmt: skip
+          "ssl", "tokenizers"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ WORDS = {
     "hallucination_rate": "hallucination",
     "error_rate": "error",
     "empty_rate": "empty",
-    "unsupported_numbers_rate": "unsupported numbers",
 }
 MOST_FLIPS_SHOWN = 5
 _GRAVITY = {"fail": 0, "warn": 1, "info": 2}
@@ -45,7 +44,6 @@ _ORDER = (
     "regression",
     "template",
     "backoff",
-    "numbers",
     "tokens",
     "drift",
     "bundle",
@@ -201,15 +199,12 @@ def _errors(everything: GroupFigures) -> list[Callout]:
 
 
 def _facts(everything: GroupFigures) -> list[Callout]:
-    """What makes the labels of all rows doubtful: no templates, characters that the model does not know, numbers."""
+    """What makes the labels of all rows doubtful: no templates, characters that the model does not know."""
     found = []
-    backoff, numbers = everything.backoff, everything.rates["unsupported_numbers_rate"]
+    backoff = everything.backoff
     if backoff is not None and backoff.n and backoff.count == backoff.n:
         text = "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
         found.append(Callout(kind="backoff", severity="warn", message=text))
-    if numbers.count:
-        text = f"{numbers.count:,} of {numbers.n:,} rows have numbers or dates that no fact has"
-        found.append(Callout(kind="numbers", severity="warn", message=text))
     if unknown := everything.notes.get(UNKNOWN_TOKENS, 0):
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
         found.append(Callout(kind="tokens", severity="warn", message=text))

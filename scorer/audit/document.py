@@ -39,7 +39,6 @@ class HistoryRates(Part):
     hallucination_rate: Share | None
     error_rate: Share | None
     empty_rate: Share | None
-    unsupported_numbers_rate: Share | None
 
 
 RATES = HistoryRates.__struct_fields__
@@ -251,7 +250,7 @@ class Baseline(Part):
 
 class Callout(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
-    (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``numbers`` ``tokens`` ``drift``
+    (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``tokens`` ``drift``
     ``bundle`` ``errors`` ``improvement``.
     ``evidence``: the figures behind it, as short lines."""
 

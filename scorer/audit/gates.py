@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 _MOST_LISTED = 20
 _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
 """Metrics that are 0 or nothing where no row has a label, and say nothing then."""
-_OF_ADDED_LABELS = ("added_omission_rate", "added_hallucination_rate", "added_unsupported_numbers_rate")
+_OF_ADDED_LABELS = ("added_omission_rate", "added_hallucination_rate")
 """The same of added rows."""
 
 
@@ -193,9 +193,6 @@ def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omis
         return None
     if rule.metric == "omission_rate" and not checks_omissions:
         return "the run did not look for omissions (--checks hallucination)"
-    numbers = "unsupported_numbers_rate"
-    if rule.metric in (numbers, f"added_{numbers}") and group.rates[numbers].value is None:
-        return "the run did not look for unsupported numbers (--check-numbers)"
     if rule.metric == "backoff_rate" and group.backoff is None:
         return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
     if rule.needs_baseline and change is not None:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
-from ..metric.columns import UNSUPPORTED_NUMBERS
 from ..metric.inputs import FactForm, find_facts, one_array
 from ..metric.nested import holders_of
 from ..metric.verdict import EMPTY_TEXT
@@ -74,14 +73,9 @@ class ScannedRun:
         """Whether the run looked for omissions at all."""
         return parse(self.output.signature).get("checks") != "hallucination"
 
-    @property
-    def numbers_checked(self) -> bool:
-        """Whether the run looked for unsupported numbers (``--check-numbers``)."""
-        return self.output.columns.prefix + UNSUPPORTED_NUMBERS.name in self.output.schema.names
-
     def rate_states(self, errors: Policy) -> dict[str, tuple[Bools, Bools]]:
         """Which states count for each rate of this run, and which are hits."""
-        return rate_states(errors, self.omissions_checked, self.numbers_checked)
+        return rate_states(errors, self.omissions_checked)
 
 
 def scan_output(output: Output, database: Database, table: str, reader: FactReader | None) -> ScannedRun:
@@ -135,8 +129,6 @@ class _Scan:
             leaves += holders_of(schema, self.fact_column)
             if self.reader.subject is not None:
                 leaves.append(self.reader.subject)
-        if self.run.numbers_checked:
-            leaves.append(self.prefix + UNSUPPORTED_NUMBERS.name)
         leaves += [column for grouping in self.database.groups for column in grouping]
         return list(dict.fromkeys(leaves))
 
@@ -155,7 +147,7 @@ class _Scan:
             "high": keys[:, 0],
             "low": keys[:, 1],
             "input": keys[:, 0] if facts is None else np.where(facts.lengths > 0, facts.inputs(), keys[:, 0]),
-            "state": states_of(fine, blank, self._unsupported(table)),
+            "state": states_of(fine, blank),
             "confidence": _finite(one_array(table, prefix + "confidence")),
             "error": _kinds(one_array(table, prefix + "error"), run.errors),
             "note": notes,
@@ -170,14 +162,6 @@ class _Scan:
         self.database.append(f"INSERT INTO {run.table} BY NAME FROM batch", pa.table(columns | groups))
         if facts is not None:
             self._count(table, facts, entailment, stored, groups)
-
-    def _unsupported(self, table: pa.Table) -> Bools | bool:
-        """Rows with numbers that no fact has. *Shape:* (rows,)."""
-        name = self.prefix + UNSUPPORTED_NUMBERS.name
-        if name not in table.schema.names:
-            return False
-        lengths = pc.list_value_length(one_array(table, name)).fill_null(0)
-        return np.asarray(lengths.to_numpy(zero_copy_only=False) > 0)
 
     def _facts(self, table: pa.Table) -> Facts | None:
         if self.reader is None or not self.fact_column or not holders_of(table.schema, self.fact_column):

@@ -18,6 +18,7 @@ GONE = {
     "extract --where": "extract from a file that has only these rows",
     "extract --choose": "leave it out: with --bundle the model chooses, without it the choice is random",
     "--picture": "use --json",
+    "--check-numbers": "leave it out: the model reads the numbers of facts and texts",
     "--probes": "leave it out: the built-in pairs verify a bundle",
     "--openlineage": "use `scorer audit OUT --json`",
     "--log-file": "redirect stderr to the file: 2>> FILE",

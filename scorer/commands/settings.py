@@ -111,10 +111,6 @@ OPTIONS: dict[str, Any] = {
             help="Recompute undecided pairs in fp32 to get the labels of fp32; exits 2 if the bundle lacks it.",
         ),
     ],
-    "check_numbers": Annotated[
-        bool,
-        typer.Option("--check-numbers", help="Also list the numbers, dates and units of a text that no fact contains."),
-    ],
 }
 """The option of each setting, by the name of the setting; ``bundle`` and the columns apart."""
 

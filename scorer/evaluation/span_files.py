@@ -6,7 +6,6 @@ count code points of the text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from ..errors import ColumnError, InputError
-from ..metric.columns import CHUNKED_SENTENCES, SENTENCES, UNSUPPORTED_NUMBERS
+from ..metric.columns import CHUNKED_SENTENCES, SENTENCES
 from ..metric.inputs import check_unique
 from ..scoring.output_files import run_columns
 from . import gold as scored_files
@@ -50,7 +49,7 @@ class Flags:
     ``units``: the spans that it checked; ``flagged``: bool, *Shape:* (units,). ``complete``: whether ``units`` has all
     checked spans, not only the flagged ones. ``known``: ids of the checked texts, ``None`` if only flags are known.
     ``contents``: the texts by id, where available. ``systems``: the system by id. ``unjudged``: number of texts without
-    a result. ``numbers``: where the numbers of the column ``unsupported_numbers`` are, if the output has it.
+    a result.
     """
 
     units: Spans
@@ -62,7 +61,6 @@ class Flags:
     unjudged: int = 0
     signature: str | None = None
     finished: bool = True
-    numbers: Spans | None = None
 
 
 def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, below: float) -> Flags:
@@ -86,8 +84,7 @@ def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, b
                 f"end); its columns are {', '.join(names)}"
             )
         return _given_flags(read_file(path, id_column), id_column, system)
-    numbers = sentences.removesuffix("sentences") + UNSUPPORTED_NUMBERS.name
-    scored = scored_files.load(path, [id_column, system, columns.text, sentences, numbers])
+    scored = scored_files.load(path, [id_column, system, columns.text, sentences])
     ids = strings(column_of(scored.table, id_column, path))
     _refuse_repeated(ids, id_column, path)
     column = scored.array(sentences)
@@ -114,22 +111,7 @@ def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, b
         int((~judged).sum()),
         scored.signature,
         scored.finished,
-        _numbers(ids, texts, scored.array(numbers)) if scored.has(numbers) else None,
     )
-
-
-def _numbers(ids: Sequence[str | None], texts: Sequence[str | None], column: pa.Array) -> Spans:
-    """Every place of an unsupported number in its text."""
-    if not column.type.equals(UNSUPPORTED_NUMBERS.type):
-        raise ColumnError(f"the unsupported numbers are {column.type}, but a run writes {UNSUPPORTED_NUMBERS.type}")
-    found = [
-        (str(name), match.start(), match.end())
-        for name, text, numbers in zip(ids, texts, column.to_pylist(), strict=True)
-        for number in dict.fromkeys(numbers or ())
-        for match in re.finditer(rf"(?<!\w){re.escape(number)}(?!\d)", text or "")
-    ]
-    bounds = np.array([one[1:] for one in found], np.int64).reshape(-1, 2)
-    return Spans([one[0] for one in found], bounds[:, 0], bounds[:, 1])
 
 
 def _given_flags(table: pa.Table, id_column: str, system: str) -> Flags:

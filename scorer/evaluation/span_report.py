@@ -71,7 +71,7 @@ class GroupLine(SpanBlocks):
 
 class RivalLine(TypedDict):
     """One way of flagging the texts that it and the gold know. ``kind``: ``output``, ``everything`` (every sentence),
-    ``numbers`` (the column ``unsupported_numbers``), ``annotator`` (of GOLD), or ``rival`` (of a file of rivals).
+    ``annotator`` (of GOLD), or ``rival`` (of a file of rivals).
     ``spans``: flags as they are; ``sentences``: a sentence of the output is flagged where a flag meets it, ``None``
     where the sentences are not known; ``by_text``: a text is flagged where it has a flag."""
 

@@ -2,8 +2,8 @@
 
 A flag matches an error if they have a character in common. Recall is over errors, precision over flags, since a metric
 does not name the category of an error. If all units that a metric checked are known (all sentences), the figures of
-flagging every unit are shown alongside. Rivals are other ways of flagging the same texts: every sentence, unsupported
-numbers, other annotators, and the spans of a file; their table counts spans, sentences and texts.
+flagging every unit are shown alongside. Rivals are other ways of flagging the same texts: every sentence,
+other annotators, and the spans of a file; their table counts spans, sentences and texts.
 """
 
 from __future__ import annotations
@@ -158,8 +158,6 @@ def _rivals(
     yield "this output", "output", flags
     if every is not None:
         yield "every sentence", "everything", every
-    if flags.numbers is not None:
-        yield "unsupported_numbers", "numbers", _marked(flags.numbers, flags.known)
     for name, other in annotators.others.items():
         yield f"annotator {name}", "annotator", _marked(other.errors, sorted(other.mentioned))
     if options.rivals is not None:

@@ -21,8 +21,8 @@ class ColumnNames:
     ``subject``: the column that names the subject of the attributes, or, where there is no such column, their key that
     does; ``name`` by default. ``document``: the column of source texts that texts are checked against; where it is
     given, no facts are read. ``keep``: input columns to pass through (all by default).
-    ``prefix``: put before the name of every output column. ``sentences``, ``details``,
-    ``unsupported_numbers``: whether the output has these columns.
+    ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
+    columns.
     """
 
     text: str = "text"
@@ -35,12 +35,11 @@ class ColumnNames:
     sentences: bool = False
     attributes: str | None = None
     subject: str | None = None
-    unsupported_numbers: bool = False
     document: str | None = None
 
     def inputs(self) -> ColumnNames:
         """The input columns alone: none is passed through, and output columns have their own names."""
-        return replace(self, keep=(), prefix="", details=False, sentences=False, unsupported_numbers=False)
+        return replace(self, keep=(), prefix="", details=False, sentences=False)
 
     def __post_init__(self) -> None:
         check_fields(self)

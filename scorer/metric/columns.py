@@ -65,9 +65,6 @@ of that chunk in the document in code points."""
 MEAN_ENTAILMENT = pa.field("mean_entailment", pa.float32())
 """With documents: the mean of P(entailment) over the sentences."""
 
-UNSUPPORTED_NUMBERS = pa.field("unsupported_numbers", pa.list_(pa.string()))
-"""What ``--check-numbers`` adds: :mod:`scorer.metric.numbers`; null for rows whose facts or text cannot be read."""
-
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
     """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
@@ -145,13 +142,6 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 def to_mean_entailment(verdicts: Verdicts) -> pa.Array:
     """The array of :data:`MEAN_ENTAILMENT`."""
     return _floats(verdicts.mean_entailment)
-
-
-def to_unsupported_numbers(rows: Rows) -> pa.Array:
-    """The array of :data:`UNSUPPORTED_NUMBERS`."""
-    from .numbers.support import unsupported_in_rows  # its patterns take long to compile, and few runs ask for it
-
-    return pa.array(unsupported_in_rows(rows), UNSUPPORTED_NUMBERS.type)
 
 
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:

@@ -19,7 +19,6 @@ from .columns import (
     MEAN_ENTAILMENT,
     OUTPUT,
     SENTENCES,
-    UNSUPPORTED_NUMBERS,
     WORDED_FACTS,
 )
 from .documents import from_documents, holds_documents
@@ -37,8 +36,8 @@ class FactColumns:
 
     ``text``: the column of texts, or of candidates. ``facts``: the column of facts, ``form``: how it holds them;
     ``selected``: the column of selections, if there is one; ``passed``: the input columns that the output keeps;
-    ``keeps_all``: whether these were not chosen by the user; ``prefix``, ``details``, ``unsupported_numbers``: of the
-    output columns, see :class:`.ColumnNames`. ``holders``: the columns that texts and facts are read from; others than
+    ``keeps_all``: whether these were not chosen by the user; ``prefix``, ``details``: of the output
+    columns, see :class:`.ColumnNames`. ``holders``: the columns that texts and facts are read from; others than
     ``text`` and ``facts`` where these are fields of structs. ``subject``: the column or the key that names the subject
     of attributes, if it is not the key ``name``."""
 
@@ -52,7 +51,6 @@ class FactColumns:
     details: bool
     holders: tuple[str, ...]
     subject: str | None
-    unsupported_numbers: bool
 
     @classmethod
     def find(cls, schema: pa.Schema, names: ColumnNames, text: str, added: Sequence[pa.Field]) -> Self:
@@ -83,7 +81,6 @@ class FactColumns:
             details=names.details,
             holders=tuple(holder for name in read for holder in holders_of(schema, name)),
             subject=subject,
-            unsupported_numbers=names.unsupported_numbers,
         )
 
     @property
@@ -103,7 +100,6 @@ class FactColumns:
             "keep": list(self.passed),
             "prefix": self.prefix,
             "details": self.details,
-            **({"unsupported_numbers": True} if self.unsupported_numbers else {}),
         }
 
 
@@ -312,7 +308,6 @@ def output_schema(names: ColumnNames) -> list[pa.Field]:
         (SENTENCES, names.sentences and not documents),
         (CHUNKED_SENTENCES, documents),
         (MEAN_ENTAILMENT, documents),
-        (UNSUPPORTED_NUMBERS, names.unsupported_numbers),
         (WORDED_FACTS, names.details and not documents),
         (CHUNKED_DETAILS if documents else DETAILS, names.details),
     )

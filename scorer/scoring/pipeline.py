@@ -27,7 +27,6 @@ from ..metric.columns import (
     to_details,
     to_mean_entailment,
     to_sentences,
-    to_unsupported_numbers,
     to_worded_facts,
 )
 from ..metric.document_checks import document_checks
@@ -94,7 +93,6 @@ class Judged:
         more: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, self.rows, self.checks, self.verdicts),
             "mean_entailment": partial(to_mean_entailment, self.verdicts),
-            "unsupported_numbers": partial(to_unsupported_numbers, self.rows),
             "worded_facts": partial(to_worded_facts, self.rows, self.checks),
             "details": partial(to_details, self.rows, self.checks, self.answers.probabilities, self.answers.status),
         }

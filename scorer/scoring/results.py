@@ -52,7 +52,7 @@ class Verdict:
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
     of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
-    ``unsupported_numbers``: ``None`` unless asked for. ``mean_entailment``: of documents.
+    ``mean_entailment``: of documents.
     """
 
     fine: str | None
@@ -67,12 +67,11 @@ class Verdict:
     facts: list[str]
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
-    unsupported_numbers: list[str] | None = None
     mean_entailment: float | None = None
 
 
 _NOT_OF_A_VERDICT = ("reused", "row_key")
-_ASKED = ("sentences", "unsupported_numbers", "mean_entailment")
+_ASKED = ("sentences", "mean_entailment")
 """Output columns that are there where they were asked for."""
 
 

@@ -53,7 +53,6 @@ class Scorer(Closing):
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
         documents: check texts against documents instead of facts (:mod:`scorer.metric.document_checks`); needs the
             extra ``sentences``.
-        check_numbers: list the numbers, dates and units of a text that no fact contains (:mod:`scorer.metric.numbers`).
         exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.exact`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
             :class:`scorer.inference.engine.Engine`.
@@ -83,7 +82,6 @@ class Scorer(Closing):
         missing_template: MissingTemplate = "backoff",
         sentences: bool = False,
         exact: bool = False,
-        check_numbers: bool = False,
         documents: bool = False,
         overlong: Overlong = "error",
         threads: int | None = None,
@@ -105,7 +103,6 @@ class Scorer(Closing):
             overlong=overlong,
             sentences=sentences,
             exact=exact,
-            check_numbers=check_numbers,
             documents=documents,
             columns=columns or ColumnNames(),
         )

@@ -28,9 +28,8 @@ class Settings:
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
-    ``check_numbers``: name the numbers of a text that no fact has. ``documents``: check texts against documents instead
-    of facts. ``columns``: names of input and output columns; their ``sentences`` and ``unsupported_numbers`` follow
-    from the settings, and ``documents`` and their ``document`` from each other.
+    ``documents``: check texts against documents instead of facts. ``columns``: names of input and output columns; their
+    ``sentences`` follow from the settings, and ``documents`` and their ``document`` from each other.
 
     Raises:
         TypeError: a setting of another type.
@@ -49,7 +48,6 @@ class Settings:
     overlong: Overlong = "error"
     sentences: bool = False
     exact: bool = False
-    check_numbers: bool = False
     documents: bool = False
     columns: ColumnNames = field(default_factory=ColumnNames)
 
@@ -63,9 +61,7 @@ class Settings:
             object.__setattr__(self, "documents", True)
             document = document or DOCUMENT
             self._check_documents()
-        added = replace(
-            self.columns, sentences=self.sentences, unsupported_numbers=self.check_numbers, document=document
-        )
+        added = replace(self.columns, sentences=self.sentences, document=document)
         object.__setattr__(self, "columns", added)
 
     def _check_factspotter(self) -> None:

@@ -13,7 +13,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..metric.numbers.dates import MONTHS
 from ..metric.terms import NUMBER_WORDS, SCALES
 
 
@@ -31,6 +30,9 @@ _ORDINALS = (
 )  # fmt: skip
 ORDINALS = {word: i for i, word in enumerate(_ORDINALS, 1)}
 
+_FIRST_HALF = ("january", "february", "march", "april", "may", "june")
+_MONTHS = (*_FIRST_HALF, "july", "august", "september", "october", "november", "december")
+MONTHS = {form: i for i, name in enumerate(_MONTHS, 1) for form in (name, name[:3])} | {"sept": 9}
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?(?!\d)"
 # At most one blank between parts: otherwise a run of blanks would cause backtracking over every split.

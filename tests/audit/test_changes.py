@@ -13,7 +13,7 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from scorer.audit.significance import kolmogorov_smirnov, kolmogorov_tail, stability_index
 from scorer.errors import UsageError
-from tests.audit.nights import SIGNATURE, Row, compared, gates_file, night, row, table
+from tests.audit.nights import SIGNATURE, Row, compared, night, row, table
 from tests.scored_outputs import finish
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
@@ -183,20 +183,6 @@ def test_rewritten_rows_are_compared_as_pairs(tmp_path: Path) -> None:
     assert moved.rewritten.worse == 10 and moved.rewritten.better == 0
     assert moved.significant and moved.low > 0
     assert moved.tests[0].p == pytest.approx(2**-10)  # mid-p of ten changes in one direction
-
-
-def test_the_rate_of_unsupported_numbers(tmp_path: Path) -> None:
-    folders = []
-    for name, count in (("a", 10), ("b", 30)):
-        whole = table([row(f"{name} {i}", error="too_long:omission" if i == 99 else None) for i in range(100)])
-        numbers = pa.array([["7"] if i < count else [] for i in range(99)] + [None], pa.list_(pa.string()))
-        folders.append(finish(tmp_path / name, {"p.parquet": whole.append_column("unsupported_numbers", numbers)}))
-    gate = 'metric = "{}unsupported_numbers_rate"\nfail = 0.1\nagainst = "{}"'
-    gates = gates_file(tmp_path, gate.format("", "baseline"), gate.format("added_", "removed"))
-    document = audit(folders[1], AuditOptions(baseline=folders[0], gates=(gates,), history=tmp_path / "h.parquet"))
-    for gate in document.gates:  # all rows are new
-        assert (gate.status, gate.now, gate.before) == ("fail", 30 / 99, 10 / 99)
-    assert document.history[0].rates.unsupported_numbers_rate == 30 / 99
 
 
 def test_kolmogorov_smirnov() -> None:

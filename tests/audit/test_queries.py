@@ -216,7 +216,7 @@ def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
             for out, table in zip(outs, ("was", "now"), strict=True)
         ]
         match(*runs)
-        masks = rate_states("not-ok", True, False)
+        masks = rate_states("not-ok", True)
         for place, group in enumerate(database.groups["system",].groups()):
             mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]
             _, removed, added = paired(*mine)

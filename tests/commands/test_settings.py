@@ -33,7 +33,7 @@ def parameters(command: Any) -> dict[str, inspect.Parameter]:
 
 def test_every_setting_has_an_option() -> None:
     assert {"bundle", "columns", "documents", *OPTIONS} == {one.name for one in fields(Settings)}
-    assert {"sentences", "unsupported_numbers", *COLUMN_OPTIONS} == {one.name for one in fields(ColumnNames)}
+    assert {"sentences", *COLUMN_OPTIONS} == {one.name for one in fields(ColumnNames)}
 
 
 def test_a_plan_takes_every_option_that_an_output_of_a_run_depends_on() -> None:

@@ -57,16 +57,13 @@ def test_every_file_of_your_data_leads_to_what_the_page_says(capsys: pytest.Capt
     for fact in re.findall(r"`(The [^`]+\.)`", page)[:2]:
         assert fact in plan
     assert "attributes without a value: 1" in plan
-    assert "numbers that no fact has: 40 kg" in explained
+    assert "hallucination" in explained
     assert capsys.readouterr().out == "omission [1]\n"
     assert column("products/products.parquet", "fine") == ["OK", "hallucination", "omission"]
-    assert column("products/products.parquet", "unsupported_numbers") == [[], ["40 kg"], []]
     # The last one also says Oslo for Bergen, which `embedded` overlooks.
     assert column("hotels/hotels.parquet", "fine") == ["OK", "OK", "omission"]
-    assert column("games/games.parquet", "unsupported_numbers") == [[]]
     assert len(column("games/games.parquet", "sentences")[0]) == 2
     assert [len(sentences) for sentences in column("answers/answers.parquet", "sentences")] == [2, 1]
-    assert column("answers/answers.parquet", "unsupported_numbers") == [[], ["9 am"]]
     assert "best part of the document: The museum is open from 10 am to 6 pm." in said[-1]
     assert Path("products.html").exists() and Path("hotels.html").exists()
 

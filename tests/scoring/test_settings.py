@@ -31,7 +31,6 @@ OTHER: dict[str, Any] = {
     "overlong": "truncate",
     "sentences": True,
     "exact": True,
-    "check_numbers": True,
     "documents": True,
 }
 """A value of each setting that is not its default."""

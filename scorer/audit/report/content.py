@@ -31,7 +31,6 @@ MEASURES: Final = {
     "hallucination_rate": "Hallucination",
     "error_rate": "Errors",
     "empty_rate": "Empty texts",
-    "unsupported_numbers_rate": "Unsupported numbers",
 }
 METRICS: Final = {
     **MEASURES,
@@ -59,7 +58,6 @@ PLACES: Final = {
     "backoff": "predicates",
     "errors": "errors",
     "tokens": "errors",
-    "numbers": "verdicts",
 }
 """The section that a kind of callout is about."""
 TESTED: Final = frozenset({"regression", "improvement", "drift"})

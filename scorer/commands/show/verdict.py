@@ -35,8 +35,6 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     text = _text_of(verdict)
     if text is not None:
         console.print(f"text: {_shortened(text)}")
-    if verdict.unsupported_numbers:
-        console.print(f"numbers that no fact has: {_shortened(', '.join(verdict.unsupported_numbers))}")
     for position, fact in enumerate(verdict.facts):
         mark = " (omitted)" if position in (verdict.omitted or ()) else ""
         console.print(f"fact {position}{mark}: {_shortened(fact)}")

@@ -153,10 +153,7 @@ def _contents(
 
 
 def _inputs(columns: ColumnNames, schema: pa.Schema, path: Path) -> list[str]:
-    added = {
-        columns.prefix + field.name
-        for field in output_schema(replace(columns, sentences=True, unsupported_numbers=True, details=True))
-    }
+    added = {columns.prefix + field.name for field in output_schema(replace(columns, sentences=True, details=True))}
     left = pa.schema([field for field in schema if field.name not in added])
     try:
         return find_columns(left, replace(columns, keep=())).needed

@@ -116,19 +116,3 @@ def test_a_chain_of_runs_keeps_where_labels_come_from(yesterday: Before, tmp_pat
     for summary in (second, third):
         assert [one["device"]["name"] == "another machine" for one in summary["origins"]] == [False, True]
         assert summary["recheck"]["bound"] == pytest.approx((0.25 + summary["bound"]) / 2 + 1e-6)
-
-
-def test_unsupported_numbers_are_reused_only_from_outputs_that_have_them(
-    yesterday: Before, tmp_path: Path, bundle: Path
-) -> None:
-    data, before = yesterday
-    full = full_run(data, tmp_path / "full", bundle, "--check-numbers")
-    summary = run(data, tmp_path / "refused", bundle, "--check-numbers", "--reuse", before)
-    assert summary["rows"]["reused"] == 0
-    assert_labels_of(full, tmp_path / "refused")
-    summary = run(data, tmp_path / "taken", bundle, "--check-numbers", "--reuse", full)
-    assert summary["rows"]["scored"] == 0
-    assert "unsupported_numbers" in assert_labels_of(full, tmp_path / "taken").column_names
-    again = run(data, full, bundle)
-    assert again["shards"]["done"] == 3  # each is scored again, without the column
-    assert_labels_of(before, full)
