@@ -27,6 +27,4 @@ EVALUATION_SCHEMA = 1
 TEMPLATES_SCHEMA = 1
 """Of ``scorer templates extract --json`` and ``scorer templates check --json``."""
 RATES_SCHEMA = 2
-"""Of the file of ``scorer rate --save`` and of ``scorer rate --json``."""
-DESIGN_SCHEMA = 1
-"""Of the ``.design.json`` that ``scorer sample`` writes with a file of labels."""
+"""Of ``scorer rate --json``."""

@@ -35,8 +35,7 @@ STORES = {
 """What may be in an object store."""
 READ = {
     "audit gates", "challenge natural", "evaluate annotations", "evaluate rivals",
-    "evaluate spans", "export out", "export templates", "gates init out", "rate calibration", "rate labels",
-    "sample pilot", "templates check file",
+    "evaluate spans", "export out", "export templates", "gates init out", "rate labels", "templates check file",
 }  # fmt: skip
 """What is only read, or is a new folder."""
 

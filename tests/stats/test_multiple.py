@@ -5,10 +5,8 @@ import pytest
 from scipy.stats import false_discovery_control
 from sklearn.isotonic import isotonic_regression
 
-from scorer.stats.annotators import LabelCounts, corrected, krippendorff, label_errors
 from scorer.stats.isotonic import isotonic
 from scorer.stats.multiple import benjamini_hochberg, holm, p_of_interval
-from tests.sweeps import sampled
 
 
 def test_holm_by_hand() -> None:
@@ -28,41 +26,6 @@ def test_isotonic_regression_is_that_of_sklearn() -> None:
         values, weights = rng.random(15), rng.uniform(0.1, 3, 15)
         expected = isotonic_regression(values, sample_weight=weights)
         assert isotonic(values, weights) == pytest.approx(expected, abs=1e-12)
-
-
-def test_alpha_is_krippendorffs() -> None:
-    """Two coders, ten units (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, example A): .095."""
-    first = np.array([0, 1, 0, 0, 0, 0, 0, 0, 1, 0])
-    second = np.array([1, 1, 1, 0, 0, 1, 0, 0, 0, 0])
-    alpha, low, high = krippendorff(first, second)
-    assert alpha == pytest.approx(0.095, abs=5e-4)
-    assert low < alpha < high
-
-
-@pytest.mark.parametrize(("draws", "seed", "least"), sampled([(60, 1, 0.866), (500, 2, 0.905)], 2))
-def test_labels_of_people_who_err_are_corrected(draws: int, seed: int, least: float) -> None:
-    """True rate of 1 %, 2 % false alarms, 10 % misses, 400 labels, 80 of them twice.
-
-    Not .95: the interval is of a posterior, which holds .95 on average over its prior, not at each single rate. Here
-    the labels hardly tell errors from alarms, and the interval may be too high.
-    """
-    rng = np.random.default_rng(seed)
-    inside = 0
-    for _ in range(draws):
-        truth = np.where(rng.random(400) < 0.5, rng.random(400) < 0.001, rng.random(400) < 0.019)
-        said = rng.random(400) < 0.5  # of the metric's classes
-        truth = np.where(said, rng.random(400) < 0.019, rng.random(400) < 0.001)
-        first, second = (np.where(truth, rng.random(400) >= 0.1, rng.random(400) < 0.02) for _ in range(2))
-        twice, classes = np.arange(400) < 80, []
-        for label in (False, True):
-            once, again = (said == label) & ~twice, (said == label) & twice
-            votes = first[again].astype(int) + second[again]
-            both, mixed, none = ((votes == count).sum() for count in (2, 1, 0))
-            counts = (float(first[once].sum()), float(once.sum()), float(both), float(mixed), float(none))
-            classes.append(LabelCounts(0.5, *counts))
-        _, low, high = corrected(classes, label_errors(classes))
-        inside += low <= 0.01 <= high
-    assert inside / draws >= least
 
 
 def test_benjamini_hochberg() -> None:

@@ -1,0 +1,171 @@
+"""True rates of all rows and of groups: a few human labels, and the metric's label of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..metric.verdict import FINE
+from ..stats.post_stratified import LabelledClass, estimate, random_labels
+from ..system.codec import Record
+from ..system.formats import RATES_SCHEMA
+from .sampling import LabelledOutput, read_items, read_labels
+
+Bools = npt.NDArray[np.bool_]
+
+RATES = ("not_ok_rate", "omission_rate", "hallucination_rate")
+_SIDE = {"omission_rate": 1, "hallucination_rate": 2}
+"""The bit of a FINE code that a rate counts."""
+
+
+class TrueRate(Record, frozen=True, kw_only=True):
+    """One rate of all rows (``group`` is ``None``) or of a group: ``value`` with its 95 % interval.
+
+    ``rows``, ``labels``: of the group. ``metric``: the metric's own rate. ``random_labels``: labels of random rows for
+    as narrow an interval without the metric. ``classes``: what the labels say of the rows of each label of the metric.
+    """
+
+    rate: str
+    group: str | None
+    rows: int
+    labels: int
+    metric: float
+    value: float
+    low: float
+    high: float
+    random_labels: int
+    classes: tuple[LabelledClass, ...]
+
+
+class RateReport(Record, frozen=True, kw_only=True):
+    """What ``scorer rate`` prints. ``by``: the column of the groups. ``labels``: rows with a human label."""
+
+    schema: int = RATES_SCHEMA
+    path: str
+    signature: str | None
+    finished: bool
+    rows: int
+    labels: int
+    by: str | None
+    rates: list[TrueRate]
+
+
+def rate(path: Path, name: str, labels: Sequence[Path], by: str | None, note: Callable[[str], None]) -> RateReport:
+    """The true rates of an output.
+
+    Args:
+        path: output of a run, or one scored file. name: of it, for people.
+        labels: files of ``scorer sample`` with labels of this output.
+        by: column to group by.
+        note: called with each remark for the reader of the figures.
+
+    Raises:
+        ScorerError: the output or the labels cannot be used.
+    """
+    output = read_labels(path, name, (by,) if by else ())
+    if not output.scored.finished:
+        note(f"{name} is not finished: the rates cover only the shards that are done")
+    found: dict[int, str] = {}
+    for file in labels:
+        more = read_items(output, file)
+        if differ := [row for row in found.keys() & more.keys() if found[row] != more[row]]:
+            raise InputError(
+                f"--labels {file} has other labels for {len(differ):,} rows of another --labels file; agree on one"
+            )
+        found |= more
+    if any(label == "not_OK" for label in found.values()):
+        note("some labels are not_OK, which names no side: there are no rates of omission and hallucination")
+    return RateReport(
+        path=name,
+        signature=output.scored.signature,
+        finished=output.scored.finished,
+        rows=len(output),
+        labels=len(found),
+        by=by,
+        rates=true_rates(output, found, by),
+    )
+
+
+def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None = None) -> list[TrueRate]:
+    """The rates of all rows, then of each group of a column in order; groups without any label are left out.
+
+    Args:
+        labels: human labels by row.
+
+    Raises:
+        InputError: no row of a label of the metric is labelled, so that its rows would not be represented.
+    """
+    rows = np.array(list(labels), np.int64)
+    said = np.array([FINE.index(label) if label in FINE else -1 for label in labels.values()], np.int64)
+    for code, label in output.classes.items():
+        if not (output.fine[rows] == code).any():
+            raise InputError(
+                f"no row that the metric calls {label} has a human label, so that its "
+                f"{int((output.fine == code).sum()):,} rows are not represented; label at least one of them"
+            )
+    everything = np.ones(len(output), bool)
+    found = []
+    groups: list[tuple[str | None, Bools]] = [(None, everything)]
+    if by is not None:
+        codes, names = output.groups(by)
+        groups += [(name, codes == code) for code, name in enumerate(names)]
+    for name in _rates_of(output, said):
+        hits = said != 0 if name == RATES[0] else said & _SIDE[name] > 0
+        pooled = {one.label: one.share for one in _classes(output, everything, rows, hits, {})}
+        for group, inside in groups:
+            if inside[rows].any():
+                found.append(_rate(output, name, group, inside, _classes(output, inside, rows, hits, pooled)))
+    return found
+
+
+def _rates_of(output: LabelledOutput, said: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """The rates that both the metric and the labels have."""
+    if not output.has_sides or (said < 0).any():
+        return RATES[:1]
+    return RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
+
+
+def _classes(
+    output: LabelledOutput, inside: Bools, rows: npt.NDArray[np.int64], hits: Bools, assumed: Mapping[str, float]
+) -> tuple[LabelledClass, ...]:
+    """The labels by the metric's label, of the rows in a group. A class without labels has the share of all rows."""
+    found = []
+    for code, label in output.classes.items():
+        of_class = inside & (output.fine == code)
+        if size := int(of_class.sum()):
+            mine = of_class[rows]
+            found.append(
+                LabelledClass(
+                    label=label,
+                    rows=size,
+                    labels=int(mine.sum()),
+                    count=int((mine & hits).sum()),
+                    assumed=assumed.get(label, 0.0),
+                )
+            )
+    return tuple(found)
+
+
+def _rate(
+    output: LabelledOutput, name: str, group: str | None, inside: Bools, classes: tuple[LabelledClass, ...]
+) -> TrueRate:
+    value, low, high = estimate(classes)
+    fine, rows = output.fine[inside], int(inside.sum())
+    # A row without a label of the metric counts as not_OK, and names no side.
+    metric = fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
+    return TrueRate(
+        rate=name,
+        group=group,
+        rows=rows,
+        labels=sum(one.labels for one in classes),
+        metric=float(metric.mean()),
+        value=value,
+        low=low,
+        high=high,
+        random_labels=random_labels(value, high - low, rows),
+        classes=classes,
+    )

@@ -1,0 +1,275 @@
+"""Rows of an output to label by hand: which ones, and the CSV file that people fill in.
+
+Rows are drawn at random within each label of the metric, at least :data:`LEAST` of each, otherwise in proportion; so
+that the share of errors among rows of one label can be estimated from any number of filled-in lines. The file has the
+facts, the text and an id that says nothing of the row: neither the metric's label nor the system, so that neither
+influences people. The id is the row's number, scrambled, and a digest of the output's labels, by which ``scorer rate``
+refuses another output.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..errors import ColumnError, InputError
+from ..metric.group_values import encode, spelled
+from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.templates import Templates
+from ..metric.verdict import FINE, ROUGH
+from ..scoring.output_columns import fine_codes, rough_codes
+from ..scoring.output_files import data_files, guarded, open_parquet, run_columns
+from ..scoring.output_templates import find_templates
+from ..scoring.plan import Plan
+from ..scoring.signature import Signature
+from .gold import Scored, load, schema_names
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int8]
+
+LEAST = 10
+"""Rows to draw of each label of the metric, as far as there are as many."""
+NO_LABEL = "no label"
+ITEM, LABEL = "item", "label"
+COLUMNS = (ITEM, "facts", "text", LABEL, "comment")
+_MEANING = {name.lower(): name for name in (*FINE, *ROUGH)}
+_MEANING |= {"hallucination+omission": "omission+hallucination", "not ok": "not_OK", "both": "omission+hallucination"}
+_LARGEST_FIELD, _LARGEST_FILE = 1 << 22, 256 << 20
+_NUMBERS, _FACTOR = 1 << 40, 0x9E3779B97F  # odd, so that it has an inverse
+
+
+@dataclass(frozen=True)
+class LabelledOutput:
+    """The metric's label of every row of an output.
+
+    ``fine``: int8, -1 without a label, *Shape:* (rows,). ``has_sides``: whether the metric tells omissions from
+    hallucinations. ``digest``: 8 digits of row keys and labels, in order.
+    """
+
+    name: str
+    path: Path
+    scored: Scored
+    columns: ColumnNames
+    fine: Codes
+    has_sides: bool
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.fine)
+
+    @property
+    def classes(self) -> dict[int, str]:
+        """The codes of ``fine`` that occur, and their names."""
+        names = (*FINE, NO_LABEL) if self.has_sides else (*ROUGH, NO_LABEL)
+        return {code: names[code] for code in np.unique(self.fine).tolist()}
+
+    def groups(self, column: str) -> tuple[Ints, list[str]]:
+        """Group of every row by a column, *Shape:* (rows,), and the names of the groups in order.
+
+        Raises:
+            ColumnError: there is no such column, or it has lists or structs.
+        """
+        if not self.scored.has(column):
+            raise ColumnError(f"no column {column!r} in {self.name}; the run may have dropped it (--keep)")
+        codes, values = encode(self.scored.array(column), column)
+        order = sorted(range(len(values)), key=lambda code: (values[code] is None, values[code] or ""))
+        return np.argsort(order)[codes].astype(np.int64), [spelled(values[code]) for code in order]
+
+    def item(self, row: int) -> str:
+        """The id of a row in the file of labels."""
+        return f"{(row + 1) * _FACTOR % _NUMBERS:010x}-{self.digest}"
+
+    def row(self, item: str) -> int | None:
+        """The row of an id; ``None`` if it is not of this output."""
+        scrambled, _, digest = item.partition("-")
+        try:
+            row = int(scrambled, 16) * pow(_FACTOR, -1, _NUMBERS) % _NUMBERS - 1
+        except ValueError:
+            return None
+        return row if digest == self.digest and 0 <= row < len(self) else None
+
+
+def read_labels(path: Path, name: str, more: Sequence[str] = ()) -> LabelledOutput:
+    """Read the labels of a run's output folder, or of a single scored file.
+
+    Args:
+        name: of the output, for people. more: columns to read as well, as far as they exist.
+
+    Raises:
+        ScorerError: nothing to read, files scored differently, no rows, or no labels.
+    """
+    columns, names = run_columns(path), schema_names(path)
+    prefix = columns.prefix
+    label = next((prefix + kind for kind in ("fine", "rough") if prefix + kind in names), None)
+    if label is None:
+        raise ColumnError(f"{name} has no column {prefix + 'fine'!r}: score it first with `scorer run`")
+    key = prefix + "row_key"
+    scored = load(path, [label, key, *more])
+    has_sides = label == prefix + "fine"
+    fine = (fine_codes if has_sides else rough_codes)(scored.array(label), label)
+    if not len(fine):
+        raise InputError(f"{name} has no rows")
+    digest = hashlib.blake2b(fine.tobytes(), digest_size=4)
+    if scored.has(key):
+        for batch in scored.table.select([key]).to_batches(max_chunksize=1 << 16):
+            digest.update(b"".join(batch.column(0).cast(pa.binary()).fill_null(b"").to_pylist()))
+    return LabelledOutput(name, path, scored, columns, fine, has_sides, digest.hexdigest())
+
+
+def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Ints:
+    """Numbers of the rows to label, in random order. *Shape:* (labels,).
+
+    Args:
+        count: rows to draw; a few more where every label of the metric needs :data:`LEAST`.
+        by: column over whose groups the rows of each label are spread in proportion.
+    """
+    rng = np.random.default_rng(seed)
+    groups = output.groups(by)[0] if by is not None else np.zeros(len(output), np.int64)
+    classes = [np.flatnonzero(output.fine == code) for code in output.classes]
+    sizes = np.array([len(rows) for rows in classes])
+    drawn = []
+    for rows, wanted in zip(classes, _allocate(sizes, count).tolist(), strict=True):
+        shuffled = rng.permutation(rows)
+        in_order = shuffled[np.argsort(groups[shuffled], kind="stable")]
+        # At equal distances from a random start, so that every row has the same probability.
+        drawn.append(in_order[np.floor((rng.random() + np.arange(wanted)) * len(rows) / wanted).astype(np.int64)])
+    return rng.permutation(np.concatenate(drawn))
+
+
+def _allocate(sizes: Ints, count: int) -> Ints:
+    """Rows to draw of each class: the least of all, then in proportion (Sainte-Laguë). *Shape:* (classes,)."""
+    found = np.minimum(sizes, LEAST)
+    for _ in range(min(count, int(sizes.sum())) - int(found.sum())):
+        found[int(np.argmax(np.where(found < sizes, sizes / (found + 0.5), -1.0)))] += 1
+    return found
+
+
+def write_items(output: LabelledOutput, rows: Ints) -> tuple[bytes, list[str]]:
+    """The file for people, as UTF-8 with the mark by which spreadsheets recognise it; and remarks for the user.
+
+    Raises:
+        ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
+    """
+    notes = [] if output.scored.finished else ["the output is not finished: the sample covers the shards that are done"]
+    with open_parquet(data_files(output.path)[0]) as parquet:
+        signature = Signature.of_footer(parquet.schema_arrow.metadata)
+    plan = Plan.load(output.path) if output.path.is_dir() else None
+    found = find_templates(signature, plan.settings if plan is not None else {})
+    if found is None:
+        notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
+    contents = _contents(output, np.unique(rows), found[0] if found is not None else Templates())
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows.tolist():
+        facts, text = contents[row]
+        writer.writerow([output.item(row), _harmless("\n".join(facts)), _harmless(text), "", ""])
+    return out.getvalue().encode("utf-8-sig", "replace"), notes
+
+
+def _harmless(value: str) -> str:
+    """A value that no spreadsheet takes for a formula; these columns are for people and are not read again."""
+    return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _contents(output: LabelledOutput, rows: Ints, templates: Templates) -> dict[int, tuple[list[str], str]]:
+    """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
+    found: dict[int, tuple[list[str], str]] = {}
+    start = 0
+    for path in data_files(output.path):
+        with open_parquet(path) as parquet:
+            names: list[str] | None = None
+            for group in range(parquet.num_row_groups):
+                count = parquet.metadata.row_group(group).num_rows
+                here = rows[(rows >= start) & (rows < start + count)]
+                if len(here):
+                    names = names or _input_columns(output.columns, parquet.schema_arrow, path)
+                    table = guarded(path, parquet.read_row_group, group, columns=names).take(pa.array(here - start))
+                    found |= zip(here.tolist(), _in_words(table, output.columns, templates), strict=True)
+                start += count
+    return found
+
+
+def _input_columns(columns: ColumnNames, schema: pa.Schema, path: Path) -> list[str]:
+    written = output_schema(replace(columns, sentences=True, unsupported_numbers=True, details=True))
+    added = {columns.prefix + field.name for field in written}
+    left = pa.schema([field for field in schema if field.name not in added])
+    try:
+        return find_columns(left, replace(columns, keep=())).needed
+    except ColumnError as e:
+        raise ColumnError(f"{path} lacks what people need to judge a row: {e}; score with all columns kept") from e
+
+
+def _in_words(table: pa.Table, columns: ColumnNames, templates: Templates) -> list[tuple[list[str], str]]:
+    rows = find_columns(table.schema, replace(columns, keep=())).rows(table)
+    triples = rows.triples
+    contents = []
+    for row, (start, end) in enumerate(pairwise(triples.offsets.tolist())):
+        chosen = [i for i in range(start, end) if rows.used is None or rows.used[i]]
+        facts = [templates.fill(triples.distinct[triples.ids[i]]).text for i in chosen]
+        contents.append((facts, rows.text_of(row) or ""))
+    return contents
+
+
+def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
+    """The labels that people filled in, by row; also of a file that a spreadsheet saved with semicolons or tabs.
+
+    Raises:
+        InputError: cannot be read, lacks a column, has a line of another output or a label that is not one, or has no
+            label; names the line.
+    """
+    try:
+        text = path.read_bytes()[:_LARGEST_FILE].decode("utf-8-sig")
+    except OSError as e:
+        raise InputError(f"--labels {path}: {e.strerror or e}; give the CSV file that `scorer sample` wrote") from e
+    except UnicodeDecodeError as e:
+        raise InputError(f"--labels {path} is not UTF-8 ({e.reason}); save it as CSV UTF-8") from e
+    head = text.split("\n", 1)[0]
+    csv.field_size_limit(_LARGEST_FIELD)
+    found: dict[int, str] = {}
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
+        missing = [name for name in (ITEM, LABEL) if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(
+                f"--labels {path} has no column {missing[0]!r}; give the CSV file that `scorer sample` wrote"
+            )
+        for line in reader:
+            item, label = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
+            if label:
+                row = _row_of(output, item, f"--labels {path}, line {reader.line_num}")
+                if row in found:
+                    raise InputError(f"--labels {path}, line {reader.line_num}: item {item} is there twice")
+                found[row] = _label_of(label, f"--labels {path}, line {reader.line_num}")
+    except csv.Error as e:
+        raise InputError(f"--labels {path} is not CSV: {e}") from e
+    if not found:
+        raise InputError(f"--labels {path} has no label yet; fill in the column {LABEL}")
+    return found
+
+
+def _row_of(output: LabelledOutput, item: str, where: str) -> int:
+    row = output.row(item)
+    if row is None:
+        raise InputError(
+            f"{where}: item {item[:60]!r} is not of {output.name} as it is now; give the output that the sample was "
+            "drawn from, unchanged, or draw a new sample"
+        )
+    return row
+
+
+def _label_of(given: str, where: str) -> str:
+    label = _MEANING.get("+".join(part.strip() for part in given.lower().split("+")))
+    if label is None:
+        known = ", ".join((*FINE, ROUGH[1]))
+        raise InputError(f"{where}: label {given[:60]!r}; write one of {known}, or leave it empty")
+    return label
