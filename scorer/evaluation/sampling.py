@@ -200,7 +200,7 @@ def _contents(output: LabelledOutput, rows: Ints, templates: Templates) -> dict[
 
 
 def _input_columns(columns: ColumnNames, schema: pa.Schema, path: Path) -> list[str]:
-    written = output_schema(replace(columns, sentences=True, unsupported_numbers=True, details=True))
+    written = output_schema(replace(columns, sentences=True, details=True))
     added = {columns.prefix + field.name for field in written}
     left = pa.schema([field for field in schema if field.name not in added])
     try:

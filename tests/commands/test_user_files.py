@@ -91,7 +91,7 @@ def test_what_a_run_owns_and_rows_and_foreign_links_are_kept(name: str) -> None:
 
 
 def test_paths_of_each_kind_are_known_to_be_read() -> None:
-    assert {"audit report and baseline", "rate save and labels", "convert e2e out and texts"} <= READS.keys()
+    assert {"audit report and baseline", "sample file and out", "convert e2e out and texts"} <= READS.keys()
 
 
 @pytest.mark.parametrize("name", READS)
