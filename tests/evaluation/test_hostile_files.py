@@ -1,9 +1,8 @@
-"""Label files, rates files and span files that are damaged or hostile: an error of one line, never a traceback."""
+"""Span files and collections that are damaged or hostile: an error of one line, never a traceback."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from tests.evaluation.rates.outputs import output
 from tests.evaluation.scored import save, scored_texts
-
-HUGE = 10**30
 
 
 def scorer(*arguments: Any) -> Any:
@@ -27,88 +23,7 @@ def scorer(*arguments: Any) -> Any:
     return result
 
 
-Change = Callable[[dict[str, Any]], object]
-
-
-def _each(part: str, name: str, value: Any) -> Change:
-    def change(content: dict[str, Any]) -> None:
-        lines = content[part]
-        for line in lines.values() if isinstance(lines, dict) else lines:
-            line[name] = value
-
-    return change
-
-
-DESIGNS: list[Change] = [
-    _each("strata", "label", "unknown"),
-    _each("items", "row", 2**63 - 1),
-    _each("items", "file", "../../../etc/passwd"),
-    lambda content: content.update(strata=[]),
-    lambda content: content.update(items={}),
-]
-RATES: list[Change] = [
-    _each("rates", "classes", []),
-    _each("rates", "classes", [{"predicted": True, "value": 2, "size": None, "labels": HUGE}]),
-    _each("rates", "classes", [{"predicted": False, "value": 0.5, "size": 1e-320, "labels": 1}] * 3),
-    _each("rates", "rate", "other"),
-    _each("rates", "low", float("inf")),
-    lambda content: content.update(source="calibration"),
-]
 RAW = [b"\xff\xfe", b"[" * 100_000, b'{"schema": 1e400}']
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An output, a labelled sample of it, and its rates."""
-    folder = tmp_path_factory.mktemp("hostile")
-    out = output(folder / "out", 300)
-    assert scorer("sample", out, "--rows", 60, "--file", folder / "l.csv").exit_code == 0
-    lines = (folder / "l.csv").read_text("utf-8-sig").splitlines()
-    filled = [lines[0], *(line[:-1] + ("OK," if number % 3 else "omission,") for number, line in enumerate(lines[1:]))]
-    (folder / "l.csv").write_text("\n".join(filled))
-    saved = scorer("rate", out, "--labels", folder / "l.csv", "--save", folder / "rates.json")
-    assert saved.exit_code == 0, saved.output
-    return folder
-
-
-def changed(path: Path, change: Change | bytes, to: Path) -> Path:
-    if isinstance(change, bytes):
-        return written(change, to)
-    content = json.loads(path.read_text())
-    change(content)
-    return written(json.dumps(content).encode(), to)
-
-
-LABELS = [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n"]
-DAMAGED = [*(("l.design.json", one) for one in [*DESIGNS, *RAW]), *(("l.csv", one) for one in LABELS)]
-
-
-@pytest.mark.parametrize(("name", "change"), DAMAGED)
-def test_damaged_labels_and_designs_are_refused(
-    sample: Path, tmp_path: Path, name: str, change: Change | bytes
-) -> None:
-    for file in ("l.csv", "l.design.json"):
-        (tmp_path / file).write_bytes((sample / file).read_bytes())
-    changed(sample / name, change, tmp_path / name)
-    result = scorer("rate", sample / "out", "--labels", tmp_path / "l.csv")
-    assert result.exit_code == 2 and ("l.csv" in result.stderr or name in result.stderr)
-
-
-@pytest.mark.parametrize("change", [*RATES, *RAW])
-def test_a_damaged_file_of_rates_is_refused_or_gives_rates(
-    sample: Path, tmp_path: Path, change: Change | bytes
-) -> None:
-    path = changed(sample / "rates.json", change, tmp_path / "rates.json")
-    (tmp_path / "gates.toml").write_text('[[gates]]\nmetric = "true_not_ok_rate"\nfail = 0.5\n')
-    for arguments in (
-        ("rate", sample / "out", "--calibration", path),
-        ("rate", sample / "out", "--calibration", path, "--labels", sample / "l.csv"),
-        ("audit", sample / "out", "--rates", path, "--gates", tmp_path / "gates.toml"),
-    ):
-        result = scorer(*arguments)
-        assert result.exit_code in (0, 1, 2)
-        if isinstance(change, bytes):
-            assert result.exit_code == 2 and "rates.json" in result.stderr
 
 
 def written(content: pa.Table | bytes, path: Path) -> Path:

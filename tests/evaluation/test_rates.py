@@ -140,6 +140,15 @@ def test_what_people_cannot_have_meant_names_the_line(
         read_items(made, write(tmp_path / "l.csv", lines))
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"item,label\n", b'item,label\n"1,OK\n', b"item;label\n1;OK\n", b"PAR1" * 9]
+)
+def test_damaged_files_of_labels_are_refused(made: LabelledOutput, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "l.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"l\.csv"):
+        read_items(made, tmp_path / "l.csv")
+
+
 def test_labels_of_another_scoring_or_without_a_label_of_the_metric_are_refused(
     made: LabelledOutput, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from scorer.commands.common import metric_scoring
 from scorer.run.driver import run as score
 from scorer.run.options import RunOptions
 from scorer.scoring.settings import Settings
-from tests.evaluation.rates.test_estimates import read, write
+from tests.evaluation.test_rates import lines_of, write
 from tests.run.calls import run, scorer
 from tests.run.test_row_scorer import Told
 from tests.scoring.reuse.nights import rows
@@ -73,7 +73,7 @@ def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Pa
     drawn = []
     for out in (whole, pieces):
         scorer("sample", out, "--rows", 20, "--file", tmp_path / f"{out.name}.csv", "--seed", 5)
-        drawn.append(read(tmp_path / f"{out.name}.csv"))
+        drawn.append(lines_of(tmp_path / f"{out.name}.csv"))
     assert drawn[0] == drawn[1]
     labels = ({**line, "label": "OK" if number % 2 else "hallucination"} for number, line in enumerate(drawn[0]))
     write(tmp_path / "whole.csv", list(labels))
