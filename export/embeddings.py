@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scorer.errors import BundleError, CheckpointError, UsageError
-from scorer.inference.encoder import OUTPUT, Encoder, EncoderBundle
+from scorer.inference.encoder import Encoder, EncoderBundle
 from scorer.inference.manifest import CheckpointSource, EncoderManifest, write_manifest
 from scorer.inference.sessions import first_line
 
@@ -22,7 +22,7 @@ from . import toolchain
 from .architectures import FAMILIES
 from .architectures.family import Family
 from .checkpoint import longest_pair
-from .graph import save, to_onnx
+from .graph import EMBEDDING, save, to_onnx
 from .out_folder import NOT_IN_NAMES, check_name, check_out, rename, staging
 from .sentences import SHORT, frame_pairs
 from .source import find_source, sha256
@@ -136,7 +136,7 @@ def _write_graph(model: Any, folder: Path) -> list[str]:
     import onnx
 
     raw = folder / "raw.onnx"
-    to_onnx(model, raw, ["input_ids", "attention_mask"], OUTPUT)
+    to_onnx(model, raw, ["input_ids", "attention_mask"], EMBEDDING)
     graph = onnx.load(str(raw))
     save(graph, folder / MODEL)
     for path in folder.iterdir():  # large models come with their weights in files of their own

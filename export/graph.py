@@ -1,7 +1,8 @@
 """A PyTorch classifier → ONNX → the fused graph, checked operator by operator against the config.
 
-Fusion that finds only part of the pattern gives a graph that is correct but slow, without a warning. So every fused
-operator is counted, and its wiring looked at, before the graph is written.
+optimum writes the graph and has ONNX Runtime fuse it. Fusion that finds only part of the pattern gives a graph that is
+correct but slow, without a warning. So every fused operator is counted, and its wiring looked at, before the graph is
+written.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _ALIGNMENT = 4096
 """The runtime maps tensors into memory, by pages."""
 OPSET = 17
 """The first with LayerNormalization as one operator, so that it need not be recognised from its parts."""
+CLASSIFICATION, EMBEDDING = "text-classification", "feature-extraction"
+"""Names that optimum has for what a graph gives."""
 _MICROSOFT = "com.microsoft"
 _NEVER = ("Softmax", "Erf", "Gelu", "FastGelu", "MultiHeadAttention", "SimplifiedLayerNormalization")
 """Left-overs of an unfused block, and the approximation of GELU that would change the numbers."""
@@ -43,7 +46,7 @@ def export_fused(model: Any, family: Family, architecture: Mapping[str, Any], se
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".graph-") as scratch:
         raw = Path(scratch) / "raw.onnx"
         to_onnx(model, raw, inputs_of(segments))
-        graph = _fuse(raw, architecture)
+        graph = _fuse(raw, model.config)
         counts = family.fused(int(architecture["layers"]))
         if family.form == ENCODER:
             check_fused(graph, counts)
@@ -175,90 +178,59 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(attribute.g)
 
 
-def to_onnx(model: Any, path: Path, inputs: Sequence[str], output: str = "logits") -> None:
-    """Write a model of PyTorch as ONNX, not yet fused.
+def to_onnx(model: Any, path: Path, inputs: Sequence[str], task: str = CLASSIFICATION) -> None:
+    """Write a model of PyTorch as ONNX with optimum, not yet fused.
 
     Args:
-        output: what of the model's results the graph gives: ``logits``, or ``last_hidden_state`` of an encoder.
+        model: fp32 with eager attention: under SDPA nothing can be fused.
+        inputs: of the graph; those that optimum knows besides these are left out.
+        task: optimum's name of what the graph gives: ``logits``, or with :data:`EMBEDDING` ``last_hidden_state``.
 
     Raises:
         CheckpointError: the exporter failed.
     """
-    import torch
+    from optimum.exporters.onnx import export
+    from optimum.exporters.tasks import TasksManager
 
-    class OneOutput(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]  # by how much of torch mypy sees
-        """The model with its inputs in a fixed order and one output."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.wrapped = model
-
-        def forward(self, *values: Any) -> Any:
-            return getattr(self.wrapped(**dict(zip(inputs, values, strict=True))), output)
-
-    config = model.config
-    # Two rows of different lengths: what depends on padding is traced, not folded away. They end as pairs end.
-    end = config.eos_token_id if config.is_encoder_decoder else None
-    ids = torch.full((2, 12), 5, dtype=torch.int64)
-    ids[0, 11] = ids[1, 8] = 5 if end is None else end
-    mask = torch.ones_like(ids)
-    mask[1, 9:] = 0
-    ids[1, 9:] = config.pad_token_id or 0
-    example = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
-    axes = {name: {0: "batch", 1: "sequence"} for name in inputs} | {output: {0: "batch"}}
-    if output != "logits":
-        axes[output][1] = "sequence"
     try:
-        with torch.inference_mode():
-            # The TorchScript exporter: its graph is the one that the fusion below knows.
-            torch.onnx.export(
-                OneOutput().eval(),
-                tuple(example[name] for name in inputs),
-                str(path),
-                input_names=list(inputs),
-                output_names=[output],
-                dynamic_axes=axes,
-                opset_version=OPSET,
-                dynamo=False,
-            )
+        family = TasksManager.get_exporter_config_constructor("onnx", model, task=task, library_name="transformers")
+
+        class Config(family.func):  # type: ignore[misc, name-defined, unused-ignore]  # by how much of optimum mypy sees
+            """The family's configuration of an export, with the wanted inputs alone."""
+
+            @property
+            def inputs(self) -> dict[str, dict[int, str]]:
+                return {name: axes for name, axes in super().inputs.items() if name in inputs}
+
+        config = Config(model.config, **family.keywords)
+        # No axis of these outputs needs the fix, for which optimum would load the graph into a session.
+        export(model, config, path, opset=OPSET, disable_dynamic_axes_fix=True)
     except Exception as e:  # whatever tracing raises
-        raise CheckpointError(f"the ONNX exporter of PyTorch failed ({type(e).__name__}: {first_line(e)})") from e
+        raise CheckpointError(f"the ONNX exporter of optimum failed ({type(e).__name__}: {first_line(e)})") from e
 
 
-def _unwrapped(name: str) -> str:
-    return name.removeprefix("wrapped.").replace("/wrapped/", "/", 1)
-
-
-def _fuse(raw: Path, architecture: Mapping[str, Any]) -> Any:
+def _fuse(raw: Path, config: Any) -> Any:
+    """The fused graph of a raw one, in memory. ``config``: of the model in transformers."""
     import onnx
-    from onnxruntime.transformers import optimizer
-    from onnxruntime.transformers.fusion_options import FusionOptions
+    from optimum.onnxruntime import ORTOptimizer
+    from optimum.onnxruntime.configuration import OptimizationConfig
 
-    options = FusionOptions("bert")
-    options.use_raw_attention_mask(False)  # the 1-D mask, see check_fused
-    options.enable_gelu_approximation = False
-    # Embeddings stay as they are: they are a thousandth of the time, and their fused form wants other types of inputs.
-    options.enable_embed_layer_norm = False
-    # Shape inference only guards against fusing an Add that broadcasts, which the counts would show; it costs two
-    # more copies of the model in memory (10 GB instead of 3 for 24 layers).
-    options.enable_shape_inference = False
-    fused = optimizer.optimize_model(
-        str(raw),
-        model_type="bert",
-        num_heads=int(architecture["heads"]),
-        hidden_size=int(architecture["hidden_size"]),
-        optimization_options=options,
-        opt_level=0,  # the runtime's own optimisations belong to the machine that runs the model
-        use_gpu=False,
+    options = OptimizationConfig(
+        optimization_level=0,  # the runtime's own optimisations belong to the machine that runs the model
+        use_raw_attention_mask=False,  # the 1-D mask, see check_fused
+        enable_gelu_approximation=False,
+        # Embeddings stay as they are: they are a thousandth of the time, and their fused form wants other inputs.
+        disable_embed_layer_norm_fusion=True,
+        # It only guards against fusing an Add that broadcasts, which the counts would show; it costs two more copies
+        # of the model in memory (10 GB instead of 3 for 24 layers).
+        disable_shape_inference=True,
     )
-    model = fused.model
+    try:
+        ORTOptimizer([raw], config).optimize(options, raw.parent, file_suffix="fused")
+    except Exception as e:  # of every kind
+        raise CheckpointError(f"the graph cannot be fused ({type(e).__name__}: {first_line(e)})") from e
+    raw.unlink()
+    model = onnx.load(str(raw.with_stem(f"{raw.stem}_fused")))
     if _MICROSOFT not in {entry.domain for entry in model.opset_import}:
         model.opset_import.append(onnx.helper.make_opsetid(_MICROSOFT, 1))
-    # Tensors have the names of the checkpoint's, without that of the wrapper.
-    for part in graphs_of(model):
-        for named in (*part.initializer, *part.node):
-            named.name = _unwrapped(named.name)
-        for node in part.node:
-            for names in (node.input, node.output):
-                names[:] = map(_unwrapped, names)
     return model

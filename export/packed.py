@@ -1,11 +1,12 @@
 """The packed form of a fused graph, for GPUs: the tokens of a call end to end, without padding.
 
 Every layer takes com.microsoft.PackedMultiHeadAttention on separate queries, keys and values instead of Attention with
-a mask: the device's kernel reads them as the products wrote them. Only the queries have a bias. That of the keys adds
-the same number to all scores of a query, which softmax does not see; that of the values adds itself to every result,
-since the weights of a query sum to 1, so it is part of the bias after the output's product. Both are exact in real
-arithmetic; the last bits differ from the padded form's. All else of the graph works on rows, whether they come as
-(batch, sequence, hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
+a mask: the device's kernel reads them as the products wrote them. None of the three has a bias, which would cost a
+kernel of its own. That of the keys adds the same number to all scores of a query, which softmax does not see; that of
+the values adds itself to every result, since the weights of a query sum to 1, so it is part of the bias after the
+output's product; that of the queries is folded into their weight (:func:`_constant`). All are exact in real arithmetic;
+the last bits differ from the padded form's. All else of the graph works on rows, whether they come as (batch, sequence,
+hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
 which is all that the head reads. The inputs are those that :mod:`scorer.inference.packed` puts together; nothing in the
 graph counts or moves tokens, which would have the device wait for the host.
 
@@ -15,8 +16,12 @@ The operators' contracts are in ONNX Runtime's ``docs/ContribOperators.md`` and,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from scorer.errors import CheckpointError
 from scorer.inference.manifest import PACKED_ATTENTION as ATTENTION
@@ -28,7 +33,12 @@ from .variants import to_half
 
 SHARED = "model.half.data"
 """The weights of the fp16 variants, which differ in their graphs alone."""
+Array = npt.NDArray[np.float64]
 _OFFSETS, _ENDS, _FIRST = "token_offset", "cumulative_sequence_length", "first_tokens"
+_LEAST_SCALE = 1e-3
+"""Ratio of the smallest to the largest weight of a normalisation, from which its outputs tell a constant exactly."""
+_LEAST_SUM = 0.5
+"""How far the sum of a normalisation's outputs over its weights is kept from 0, for each output."""
 _NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePadding", "RestorePadding", "Shape")
 
 
@@ -90,7 +100,6 @@ def pack(model: Any, *, first_position: int, segments: bool) -> None:
 
 def _embed(graph: Any, first_position: int, segments: bool) -> None:
     """Look tokens, positions and segments up by the packed inputs."""
-    import numpy as np
     from onnx import numpy_helper
 
     tensors = {tensor.name: tensor for tensor in graph.initializer}
@@ -136,41 +145,98 @@ def _attend(graph: Any) -> None:
 def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
     """Query, key and value of an attention, apart: what the kernel takes without a copy.
 
-    The parts of the weights are taken in the graph, which the runtime does once, as it loads it, so that the file of
-    the weights is the same as that of the padded form.
+    The weights of keys and values are taken in the graph, which the runtime does once, as it loads it, so that they
+    are stored once for this form and the padded one. Those of queries are stored apart where their bias is in them.
     """
-    from onnx import helper, numpy_helper
+    from onnx import helper
 
-    weights = [f"{node.name}_{role}_weight" for role in ("query", "key", "value")]
     query, key, value = (f"{node.name}_{role}" for role in ("query", "key", "value"))
-    biases = numpy_helper.to_array(tensors[node.input[2]])
-    size = len(biases) // 3
-    graph.initializer.append(numpy_helper.from_array(biases[:size].copy(), f"{query}_bias"))
-    _add_to_output(graph, node, tensors, biases[2 * size :])
+    weights = [f"{name}_weight" for name in (query, key, value)]
+    parts, (bias, _, value_bias) = (np.split(_values(tensors, name), 3, axis=-1) for name in node.input[1:3])
+    constant = _constant(graph, node, tensors)
+    shift = np.zeros(len(parts[0])) if constant is None else constant.shift
+    bias = bias - shift @ parts[0]
+    _set_output_bias(graph, node, tensors, value_bias - shift @ parts[2], shift)
     hidden = node.input[0]
+    if constant is None:
+        _store(graph, f"{query}_bias", bias)
+        asked = helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query)
+    else:
+        folded = f"{weights[0]}_folded"
+        _store(graph, folded, parts[0] + np.outer(constant.form, bias))
+        asked = helper.make_node("MatMul", [hidden, folded], [query], query)
     return [
         helper.make_node("Split", [node.input[1]], weights, f"{node.name}_weights", axis=1),
-        helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query),
+        asked,
         helper.make_node("MatMul", [hidden, weights[1]], [key], key),
         helper.make_node("MatMul", [hidden, weights[2]], [value], value),
     ]
 
 
-def _add_to_output(graph: Any, node: Any, tensors: dict[str, Any], bias: Any) -> None:
-    """Have the bias of the output of an attention contain that of its values. ``bias``: float32, *Shape:* (hidden,)."""
-    import numpy as np
-    from onnx import numpy_helper
+@dataclass(frozen=True)
+class _Constant:
+    """A linear form that is 1 on every output of a normalisation, once ``shift`` is added to the normalisation's bias.
 
+    Both float64, *Shape:* (hidden,).
+    """
+
+    form: Array
+    shift: Array
+
+
+def _constant(graph: Any, attention: Any, tensors: dict[str, Any]) -> _Constant | None:
+    """The constant of the normalisation whose outputs an attention reads; ``None`` where there is none to rely on.
+
+    The outputs x of a normalisation with weight g and bias b lie on a hyperplane: sum(x / g) = sum(b / g). So a bias a
+    after a product with W is a product too: W x + a = (W + a v) x with v = 1 / g / sum(b / g). Where that sum is near
+    0, a shift of b moves it away; what reads x takes the shift back.
+    """
+    hidden = attention.input[0]
+    _, after = _after(graph, attention)
+    norm = next((node for node in graph.node if hidden in node.output), None)
+    readers = [node for node in graph.node if hidden in node.input]
+    first = {"LayerNormalization": 1, "SkipLayerNormalization": 2}.get("" if norm is None else norm.op_type)
+    if norm is None or first is None or readers != [attention, after] or len(norm.input) < first + 2:
+        return None
+    scale, bias = (_values(tensors, name) for name in norm.input[first : first + 2])
+    if np.abs(scale).min() < _LEAST_SCALE * np.abs(scale).max():
+        return None
+    total, size = float((bias / scale).sum()), len(scale)
+    step = max(0.0, _LEAST_SUM - abs(total) / size) * (1 if total >= 0 else -1)
+    shift = step * scale
+    if step:
+        norm.input[first + 1] = f"{norm.name}_shifted_bias"
+        _store(graph, norm.input[first + 1], bias + shift)
+    return _Constant(1 / scale / (total + step * size), shift)
+
+
+def _set_output_bias(graph: Any, node: Any, tensors: dict[str, Any], values: Array, residual: Array) -> None:
+    """Add what the values of an attention lack to the bias of its output, and take off what its residual has too much.
+
+    ``values``, ``residual``: float64, *Shape:* (hidden,).
+    """
     product, after = _after(graph, node)
     if len(after.input) < 5 or not {product.input[1], after.input[4]} <= tensors.keys():
         raise CheckpointError(
             f"the product after the attention {node.name} has no weight and bias of its own; its packed form is not "
             "known: export without fp16"
         )
-    weight, own = (numpy_helper.to_array(tensors[name]) for name in (product.input[1], after.input[4]))
-    total = (own + bias.astype(np.float64) @ weight.astype(np.float64)).astype(np.float32)
+    weight, own = (_values(tensors, name) for name in (product.input[1], after.input[4]))
     after.input[4] = f"{node.name}_output_bias"
-    graph.initializer.append(numpy_helper.from_array(total, after.input[4]))
+    _store(graph, after.input[4], own + values @ weight - residual)
+
+
+def _values(tensors: dict[str, Any], name: str) -> Array:
+    from onnx import numpy_helper
+
+    return np.asarray(numpy_helper.to_array(tensors[name]), np.float64)
+
+
+def _store(graph: Any, name: str, values: Array) -> None:
+    """Add a tensor to a graph, in fp32."""
+    from onnx import numpy_helper
+
+    graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(values, np.float32), name))
 
 
 def _after(graph: Any, attention: Any) -> tuple[Any, Any]:
@@ -187,7 +253,6 @@ def _after(graph: Any, attention: Any) -> tuple[Any, Any]:
 
 def _keep_first_tokens(graph: Any) -> None:
     """Go on with the first token of each pair after the last attention."""
-    import numpy as np
     from onnx import helper, numpy_helper
 
     require_first_token(graph)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import helper
 
 from export.architectures.encoder import fused_counts
@@ -29,13 +31,37 @@ def test_a_graph_holds_no_trace_of_the_machine(bundle: Path, precision: str) -> 
         assert trace not in content
 
 
+def test_optimum_makes_the_graph(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's exporter is called once, and by optimum; so is ONNX Runtime's fusion."""
+    from optimum.exporters.onnx import convert
+    from optimum.onnxruntime import optimization
+
+    calls = []
+
+    def record(name: str, action: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*given: Any, **options: Any) -> Any:
+            caller = str(sys._getframe(1).f_globals["__name__"])
+            calls.append((name, caller))
+            return action(*given, **options)
+
+        return recorded
+
+    for module, name in ((torch.onnx, "export"), (convert, "export_pytorch"), (optimization, "optimize_model")):
+        monkeypatch.setattr(module, name, record(name, getattr(module, name)))
+    fuse(checkpoint, tmp_path / "model.onnx")
+    made_by = ("optimum.exporters.onnx.convert", "optimum.onnxruntime.optimization")
+    assert calls == [("export_pytorch", made_by[0]), ("export", made_by[0]), ("optimize_model", made_by[1])]
+    assert [entry.version for entry in onnx.load(str(tmp_path / "model.onnx")).opset_import if not entry.domain] == [17]
+
+
 def test_an_unfused_graph_is_refused(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onnxruntime.transformers import optimizer
+    from optimum.onnxruntime import ORTOptimizer
 
-    def unfused(path: str, **_: Any) -> Any:
-        return SimpleNamespace(model=onnx.load(path))
+    def unfused(self: ORTOptimizer, *_: Any, file_suffix: str) -> None:
+        (raw,) = self.onnx_model_path
+        shutil.copy(raw, raw.with_stem(f"{raw.stem}_{file_suffix}"))
 
-    monkeypatch.setattr(optimizer, "optimize_model", unfused)
+    monkeypatch.setattr(ORTOptimizer, "optimize", unfused)
     with pytest.raises(CheckpointError, match=r"0 Attention \(expected 2\).*2 Softmax \(expected 0\)"):
         fuse(checkpoint, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import numpy_helper
 
 from export.packed import export_packed, packed_counts
 from export.variants import export_fp32
@@ -100,6 +101,34 @@ def test_packed_equals_padded(
 ) -> None:
     opened = Bundle.load(bundle)
     compare(packed, padded, opened, longest(opened) if kind == "longest" else texts_of(kind))
+
+
+@pytest.mark.parametrize(("kind", "gemms"), [("as it is", 2), ("no bias", 2), ("a weight near 0", 3)])
+def test_the_bias_of_queries_is_in_their_weight(
+    kind: str, gemms: int, fused: Path, bundle: Path, tmp_path: Path
+) -> None:
+    """Where a normalisation has no bias it gets one, so that its outputs have a constant; where one of its weights is
+    near 0, the bias stays. The head has two Gemm, and the logits are the padded form's."""
+    model = onnx.load(str(fused))
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    norms = [node for node in model.graph.node if node.op_type.endswith("LayerNormalization")]
+    for norm in norms:
+        place = 1 if norm.op_type == "LayerNormalization" else 2
+        if kind == "no bias":
+            bias = tensors[norm.input[place + 1]]
+            bias.CopyFrom(numpy_helper.from_array(np.zeros(bias.dims[0], np.float32), bias.name))
+    if kind == "a weight near 0":
+        weight = tensors[norms[0].input[1]]
+        values = numpy_helper.to_array(weight).copy()
+        values[3] = 1e-5
+        weight.CopyFrom(numpy_helper.from_array(values, weight.name))
+    raw, path, plain = (tmp_path / f"{name}.onnx" for name in ("raw", "packed", "padded"))
+    onnx.save(model, str(raw))
+    counts = export_packed(raw, path, LAYERS, first_position=ROBERTA, segments=False, half=False)
+    assert counts["Gemm"] == gemms
+    export_fp32(raw, plain, LAYERS)
+    padded = onnxruntime.InferenceSession(str(plain), providers=["CPUExecutionProvider"])
+    compare(onnx.load(str(path)), padded, Bundle.load(bundle), texts_of("mixed"))
 
 
 @pytest.mark.slow
