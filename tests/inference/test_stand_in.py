@@ -122,6 +122,7 @@ def test_a_packed_call_stays_on_the_device(bundle: Path, environment: dict[str, 
     assert {provider for provider, _ in nodes} == {"CUDAExecutionProvider"}
     operators = Counter(operator for _, operator in nodes)
     assert operators["PackedMultiHeadAttention"] == 3 * 2
+    assert operators["Gemm"] == 3 * 2, "the two of the head: no other product has a bias"
     assert not [operator for operator in operators if operator.startswith("Memcpy")]
     found = asked(log, 2)
     attention = {name: n for name, n in found.items() if "attention" in name.lower()}
@@ -129,6 +130,7 @@ def test_a_packed_call_stays_on_the_device(bundle: Path, environment: dict[str, 
     assert "cutlass" in kernel and "Sm80ELb1ELi64ELi64ELi64" in kernel and times == 2
     products = {name: n for name, n in found.items() if name.startswith("cublasGemmEx")}
     assert products == {f"cublasGemmEx A{FP16} C{FP16} compute{COMPUTE_FP32}": 12}
+    assert not [name for name in found if "BroadcastBias" in name and "__half" in name]
     assert found["cudaMemcpyAsync HtoD"] == 4 and found["cudaMemcpyAsync DtoH"] == 1
     assert found["cudaStreamSynchronize"] == 2
     allocations = [name for call in (1, 2) for name in asked(log, call) if "alloc" in name.lower()]
