@@ -1,44 +1,29 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from scorer.evaluation.challenge.build import ABOUT
+from tests.commands.conftest import CommandLine
 from tests.run.calls import scorer
 
 
-def test_keywords_see_no_hallucination() -> None:
-    found = json.loads(scorer("challenge", "keywords", "--per-kind", 8, "--json").stdout)
-    kinds = {kind["kind"]: kind for kind in found["kinds"]}
-    assert kinds["omission"]["right"]["value"] == 1.0
-    assert kinds["extra fact"]["right"]["value"] == kinds["role swap"]["right"]["value"] == 0.0
-    assert found["signature"] == "baseline:keywords"
-
-
-def test_slots_judge_restaurants_alone_and_fail_under_is_an_exit_code() -> None:
-    shown = scorer("challenge", "e2e-slots", "--per-kind", 16, "--fail-under", 0.99, code=1)
-    assert "pairs are left out, because this metric cannot judge their facts" in shown.stdout
-    assert "is below 0.99 (--fail-under)" in shown.stderr
-    assert "number by one" not in shown.stdout
-    scorer("challenge", "e2e-slots", "--per-kind", 16, "--fail-under", 0.1)
-
-
 @pytest.mark.slow
-def test_a_bundle_is_challenged_without_errors() -> None:
-    found = json.loads(scorer("challenge", "embedded", "--per-kind", 1, "--json").stdout)
-    assert found["rows"] > 40 and found["errors"] == 0 and found["left_out"] == 0
+def test_the_figures_of_the_embedded_model() -> None:
+    """As its card and docs/figures.md have them."""
+    found = json.loads(scorer("challenge", "embedded", "--json").stdout)
+    assert (found["pairs"], found["rows"], found["errors"], len(found["checks"])) == (5200, 11391, 0, 4)
     assert found["signature"].startswith("model:embedded")
-    assert len(found["checks"]) == 4
+    assert found["score"] == pytest.approx(0.928, abs=0.0006)
+    assert found["sensitivity"]["value"] == pytest.approx(0.943, abs=0.0006)
+    assert found["specificity"]["value"] == pytest.approx(0.920, abs=0.0006)
 
 
-def test_the_texts_can_be_written(tmp_path: Path) -> None:
-    scorer("challenge", "--write", tmp_path / "set.parquet", "--per-kind", 2)
-    assert pq.read_table(tmp_path / "set.parquet").num_rows == 4 * len(ABOUT)
-
-
-def test_what_cannot_be_challenged_exits_2() -> None:
-    assert "pass a BUNDLE or a baseline" in scorer("challenge", code=2).stderr
-    assert "apply to bundles" in scorer("challenge", "keywords", "--precision", "fp32", code=2).stderr
+def test_what_is_gone_is_one_line_that_says_where_it_went(command_line: CommandLine) -> None:
+    for option, told in (
+        ("--natural", "benchmarks.paper.challenge natural"),
+        ("--write", "embedded/challenge.parquet"),
+    ):
+        code, _, errors = command_line("challenge", "embedded", option, "x")
+        assert code == 2 and told in errors and errors.count("\n") == 1
+    assert command_line("challenge")[0] == 2

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from benchmarks.paper.challenge.sentence_pairs import is_trained
 from export.training.general import edits, field, rows
 from export.training.general.batches import pair_logits
 from export.training.general.bindings import Bindings
 from export.training.general.calibrate import held_out_pairs
 from export.training.general.pairs import ENTAILMENT
 from export.training.network import NLI_LABELS, load_checkpoint
-from scorer.evaluation.challenge.sentence_pairs import is_trained
 
 Asked = dict[str, list[tuple[str, str, bool]]]
 SEED = 1_000_003

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from scorer.evaluation.challenge.sentence_pairs import Row, SentencePair, gap, is_trained, paws, relations, syntactic
+from benchmarks.paper.challenge.sentence_pairs import Row, SentencePair, gap, is_trained, paws, relations, syntactic
 
 
 def breaking(rows: list[Row]) -> Iterator[SentencePair]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from ...evaluation.challenge.result import ChallengeResult
+from ...evaluation.challenge import ChallengeResult
 from ...stats.intervals import Rate
 from ...system.display import visible
 from .evaluation import wide_console
@@ -16,10 +16,8 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     """Print the result. ``console``: by default a wide one on stdout."""
     console = console or wide_console()
     say = console.print
-    say(f"{visible(result.metric)}: {result.rows:,} texts, {result.per_kind:,} pairs of each kind, seed {result.seed}")
+    say(f"{visible(result.metric)}: {result.rows:,} texts, {result.pairs:,} pairs, revision {result.revision}")
     say(f"signature: {visible(result.signature)}")
-    if result.left_out:
-        say(f"note: {result.left_out:,} pairs are left out, because this metric cannot judge their facts")
     if result.errors:
         say(f"note: {result.errors:,} texts have errors and count as flagged")
     say("\nChanged texts that are wrong: flagged (for one side: that side flagged); the same texts unchanged: passed")
@@ -34,9 +32,6 @@ def print_challenge(result: ChallengeResult, console: Console | None = None) -> 
     if result.checks:
         say("\nWhat must hold between texts")
         say(_checks(result))
-    if result.natural:
-        say("\nPublic sentence pairs (entailed: passed; others: flagged; intervals over premises)")
-        say(_natural(result))
 
 
 def _kinds(result: ChallengeResult, wrong: bool) -> Table:
@@ -53,18 +48,6 @@ def _checks(result: ChallengeResult) -> Table:
     made = table("", "broken", "largest change", "n")
     for check in result.checks:
         made.add_row(check.name, _shown(check.broken), number(check.largest), f"{check.broken.n:,}")
-    return made
-
-
-def _natural(result: ChallengeResult) -> Table:
-    made = table("set", "passed", "flagged", "balanced accuracy", "AUC", "right one higher", "both pass", "n")
-    for one in result.natural:
-        figures = [
-            MISSING if each.value is None else f"{number(each.value)} ({interval(each.interval)})"
-            for each in (one.balanced_accuracy, one.auc)
-        ]
-        made.add_row(one.name, _shown(one.passed), _shown(one.flagged), *figures,
-                     _shown(one.right_higher), _shown(one.both_pass), f"{one.pairs:,}")  # fmt: skip
     return made
 
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.paper.challenge import sentence_pairs
+from benchmarks.paper.challenge.sentence_pairs import is_trained, relations
 from export.training.general import field, nli
 from export.training.general.choose import asked
 from export.training.general.field import SETS
-from scorer.evaluation.challenge import sentence_pairs
-from scorer.evaluation.challenge.sentence_pairs import is_trained, relations
 
 CHILD = {"relation": "P40", "name": "child", "text": "Ada is the daughter of Ben.",
          "head": "Ben", "tail": "Ada", "head_id": "Q1"}  # fmt: skip

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...metric.triples import Triple
+from scorer.metric.triples import Triple
+
 from . import words
 from .domains import Attribute, Domain
 from .values import Value

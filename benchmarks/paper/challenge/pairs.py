@@ -1,6 +1,6 @@
 """The kinds that need records of their own: two entities, an order, a quantity of a whole, a sum.
 
-Each maker returns one case; the facts have templates of their own in :data:`TEMPLATES`.
+Each maker returns one case; the facts have templates of their own in :data:`PAIR_TEMPLATES`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from ...metric.triples import Triple
+from scorer.metric.triples import Triple
+
 from . import words
 from .case import NOT_OK, Kind, Pair
 from .domains import DOMAINS
@@ -216,7 +217,7 @@ PAIR_KINDS = (
     Kind("reference", "the former and the latter are exchanged", NOT_OK, _reference),
 )
 
-TEMPLATES = {
+PAIR_TEMPLATES = {
     **{(domain, predicate): template for domain, predicate, template, _, _ in _ROLES},
     **{(domain, predicate): template for domain, predicate, template, _, _ in _WHOLES},
     **{(domain, predicate): template for domain, predicate, template, *_ in _SIGNED},

@@ -15,18 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...errors import ColumnError, InputError
-from ...scoring.output_columns import fine_codes, numbers
-from ...scoring.output_files import guarded, open_parquet
-from ...scoring.scorer import Scorer
-from ...stats.design_effect import share_rate
-from ...stats.intervals import Rate
-from ..bootstrap import RESAMPLES, Floats, Indices, drawn_interval
-from ..figures import Values, ratio
-from ..ranking import ranking
-from .judging import WINDOW
+from scorer.errors import ColumnError, InputError
+from scorer.evaluation.bootstrap import RESAMPLES, Floats, Indices, drawn_interval
+from scorer.evaluation.figures import Values, ratio
+from scorer.evaluation.ranking import ranking
+from scorer.scoring.output_columns import fine_codes, numbers
+from scorer.scoring.output_files import guarded, open_parquet
+from scorer.scoring.scorer import Scorer
+from scorer.stats.design_effect import share_rate
+from scorer.stats.intervals import Rate
+
 from .sentence_pairs import SETS, SentencePair, tests
 
+WINDOW = 512
 Bools = npt.NDArray[np.bool_]
 
 

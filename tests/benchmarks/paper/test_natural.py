@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.paper.challenge.natural import NATURAL, Judged, judge_natural, measure
+from benchmarks.paper.challenge.sentence_pairs import is_trained
 from scorer.errors import ColumnError, InputError
-from scorer.evaluation.challenge.natural import NATURAL, Judged, judge_natural, measure
-from scorer.evaluation.challenge.sentence_pairs import is_trained
 from scorer.scoring.scorer import Scorer
 
 

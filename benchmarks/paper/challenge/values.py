@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from ...metric.terms import NUMBER_WORDS
-
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
           "November", "December")  # fmt: skip
-_WORDS = {value: word for word, value in NUMBER_WORDS.items()}
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+         "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")  # fmt: skip
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SIMILAR = {"a": "o", "e": "a", "i": "e", "o": "u", "u": "i", "n": "m", "m": "n", "l": "r", "r": "l", "t": "d",
             "d": "t", "k": "g", "s": "z"}  # fmt: skip
 
@@ -61,7 +61,7 @@ def in_words(value: Value, rng: Random) -> str | None:
     (n,) = value.parts
     if n >= 100:
         return None
-    words = _WORDS[n] if n in _WORDS else f"{_WORDS[n - n % 10]}-{_WORDS[n % 10]}"
+    words = _ONES[n] if n < 20 else _TENS[n // 10] + (f"-{_ONES[n % 10]}" if n % 10 else "")
     return f"{words} {value.unit}".strip()
 
 

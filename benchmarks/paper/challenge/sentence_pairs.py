@@ -1,7 +1,7 @@
 """Sentence pairs from public sets about who did what to whom: paraphrases, exchanged arguments, relations, pronouns.
 
 Each set is a Parquet file of one folder. The pairs of its *test* part are judged by :mod:`.natural`; the others may be
-trained on (``export.training.general``). PAWS and GAP have a test split of their own; of the other sets, a hash of the
+trained on (``training/``). PAWS and GAP have a test split of their own; of the other sets, a hash of the
 text decides.
 """
 
