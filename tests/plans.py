@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from scorer.scoring.origin import Device
 from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
-from scorer.scoring.summary import Recheck, RunSummary, ShardCounts, Speed
+from scorer.scoring.summary import RunSummary, ShardCounts, Speed
 from scorer.storage import InputRecord
 from scorer.storage.counts import CheckCounts, FactCounts, RowCounts, TokenCounts
 
@@ -57,7 +57,6 @@ def made_summary(signature: str = "s", **changes: Any) -> RunSummary:
         invariance_error=None,
         origins=(),
         reuse=(),
-        recheck=Recheck(0, 0, None),
         versions={"d2t-scorer": "0"},
         finished="",
     )

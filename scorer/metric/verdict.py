@@ -73,23 +73,6 @@ def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> np
     return np.where(np.isnan(others), entailment >= np.float32(threshold), entailment > others)
 
 
-def near_tie(probabilities: npt.NDArray[np.float32], bound: float, threshold: float = 0.5) -> npt.NDArray[np.bool_]:
-    """Whether logits that move by ``bound`` at most may change whether a check passes. *Shape:* (n, 3) → (n,).
-
-    Softmax probabilities differ by the difference of their logits, in logarithms; without other classes the logit of
-    P(entailment) is compared with that of the threshold.
-    """
-    values = np.log(np.maximum(probabilities.astype(np.float64), 1e-300))
-    others = np.maximum(values[:, CONTRADICTION], values[:, NEUTRAL])
-    rest = np.log(np.maximum(1 - probabilities[:, ENTAILMENT].astype(np.float64), 1e-300))
-    margin = np.where(
-        np.isnan(others),
-        values[:, ENTAILMENT] - rest - np.log(threshold / (1 - threshold)),
-        values[:, ENTAILMENT] - others,
-    )
-    return np.asarray(np.abs(margin) <= 2 * bound)
-
-
 def decide(
     rows: Rows,
     checks: Checks,

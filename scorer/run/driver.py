@@ -19,7 +19,6 @@ from ..errors import OutputError, UsageError
 from ..scoring.plan import Budgets, Plan
 from ..scoring.row_scorer import RowScoring
 from ..storage import Fingerprint, RunOutput
-from ..storage.counts import RecheckCounts
 from ..storage.store_old import ABSENT
 from ..system.signals import check_signals, signals_raise
 from .executors import Executor, Inline
@@ -175,7 +174,6 @@ class _Run:
     def _set_aside(self, failed: Failed) -> None:
         """Note why a shard was not scored; an earlier output stays, and is not believed any more."""
         with self.guard:
-            self.work.aside = RecheckCounts.total([self.work.aside, failed.recheck])
             self.output.check()
             self.work.failures[failed.relative] = failed.message
             self.output.set_aside(failed.relative)

@@ -234,8 +234,6 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     works: list[Work] = []
     for shard in chosen:
         windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each, first_rows=FIRST_ROWS)
-        if reuse is not None:
-            reuse.begin_shard()
         for table in windows:
             prepared = scorer.pipeline.prepare(shard.columns.rows(table), reuse)
             work, inverse = prepared.work, prepared.work.pairs.inverse

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from ..errors import ScorerError, ShardError
@@ -18,7 +18,6 @@ from ..scoring.row_scorer import Caveats, RowScoring
 from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
 from ..storage import Identity, Receipt
-from ..storage.counts import RecheckCounts
 from ..storage.pieces import Piece
 from .options import RunOptions
 
@@ -46,7 +45,6 @@ class ReuseFacts:
     planned: tuple[PlannedReuse, ...]
     origins: tuple[Origin, ...]
     summary: tuple[ReusedOutput, ...]
-    bound: float | None
 
 
 @dataclass(frozen=True)
@@ -158,19 +156,18 @@ class Made:
 
 @dataclass(frozen=True)
 class Failed:
-    """A shard cannot be scored. ``recheck``: rows of it that were scored again and disagreed."""
+    """A shard cannot be scored."""
 
     relative: str
     kind: str
     message: str
     identity: Identity | None
-    recheck: RecheckCounts = field(default_factory=RecheckCounts)
 
     @classmethod
-    def of(cls, relative: str, error: ScorerError, identity: Identity | None, *recheck: RecheckCounts) -> Self:
+    def of(cls, relative: str, error: ScorerError, identity: Identity | None) -> Self:
         """Why a shard cannot be scored, as an error."""
         kind = error.kind if isinstance(error, ShardError) else "columns"
-        return cls(relative, kind, str(error), identity, *recheck)
+        return cls(relative, kind, str(error), identity)
 
 
 Result = Made | Failed

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..errors import ScorerError, ShardError
 from ..scoring.counts import total
 from ..scoring.plan import Budgets, Plan
-from ..scoring.reuse import RecheckLog, Reuse
+from ..scoring.reuse import Reuse
 from ..scoring.row_scorer import Known, RowScorer, RowScoring
 from ..scoring.windows import (
     FIRST_ROWS,
@@ -32,7 +32,6 @@ from ..scoring.windows import (
     Window,
 )
 from ..storage import Counts, InputFile, Maker, Receipt, ShardReader, ShardWriter, require_space
-from ..storage.counts import RecheckCounts
 from ..storage.durable import Holder
 from ..storage.objects.uri import Location
 from ..storage.store_old import Store
@@ -89,8 +88,7 @@ class OpenScorer:
         scorer, reuse = self.scorer, None
         if self.reuse is not None:
             sources = self.reuse.sources
-            bound = RecheckLog(sources).figures(Counts()).bound
-            reuse = ReuseFacts(sources.digest, sources.planned(), sources.origins()[1:], sources.summary(), bound)
+            reuse = ReuseFacts(sources.digest, sources.planned(), sources.origins()[1:], sources.summary())
         return Facts(
             scorer.signature,
             scorer.budgets,
@@ -129,14 +127,12 @@ class ShardWorker:
         self._talks, self._holder = talks, holder
         self._scorer, self._reuse = opened.scorer, opened.reuse
         self._digest = opened.reuse.sources.digest if opened.reuse is not None else ""
-        self._recheck = RecheckLog(opened.reuse.sources if opened.reuse is not None else None)
         self._reader, self._plan = reader, plan
         self._early = EarlyCheck(self._scorer.warnings, max_error_rate, reporter.say)
         self._writing = 0.0
         self._expected: dict[str, str] = {}
         self._before: dict[str, float] = dict(self._scorer.seconds)
         self._computed = self._scorer.computed
-        self._aside = RecheckCounts()
 
     def score(self, todo: Iterable[tuple[Shard, str] | Mark]) -> None:
         """Score shards, each with the version of its output that is expected; a :class:`Mark` is passed over."""
@@ -180,12 +176,10 @@ class ShardWorker:
                             )
                         writer.write(scored.table)
                         counts.append(scored.counts)
-                        self._recheck.window(len(scored.table), scored.counts, scored.disagreements)
                         self._early.see(scored.counts)
                         self._reporter.progress(relative, len(scored.table), self._scorer.computed)
                     elif isinstance(scored, _ShardEnd):
-                        disagreed = self._recheck.end_shard(scored.shard.file.uri)
-                        error = scored.error or failure or disagreed
+                        error = scored.error or failure
                         if error is not None:
                             if writer is not None:
                                 writer.abandon()
@@ -206,8 +200,6 @@ class ShardWorker:
                 yield one
                 continue
             shard, self._expected[one[0].file.relative] = one
-            if self._reuse is not None:
-                self._reuse.begin_shard()
             seen, error = 0, None
             try:
                 for table in shard.windows(
@@ -252,10 +244,7 @@ class ShardWorker:
 
     def _set_aside(self, shard: Shard, error: ScorerError) -> None:
         """Tell why a shard was not scored."""
-        aside = self._recheck.aside
-        recheck = RecheckCounts(aside.rows - self._aside.rows, aside.disagreed - self._aside.disagreed)
-        self._aside = aside
-        self._give(Failed.of(shard.file.relative, error, shard.info.identity, recheck))
+        self._give(Failed.of(shard.file.relative, error, shard.info.identity))
 
     def _maker(self) -> Maker:
         """What made a shard, with the seconds and the pairs since the shard before."""

@@ -15,11 +15,10 @@ from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.plan import Plan
 from ..scoring.row_scorer import Report
-from ..scoring.summary import Recheck, ReusedOutput, RunSummary, ShardCounts
+from ..scoring.summary import ReusedOutput, RunSummary, ShardCounts
 from ..stats.percentages import percent
 from ..storage import Counts, Fingerprint, Receipt, Receipts
 from ..storage.canonical import canonical
-from ..storage.counts import RecheckCounts
 from .messages import Facts
 from .options import Outcome, Reporter, RunOptions
 from .preview import named
@@ -39,14 +38,13 @@ class Totals:
 @dataclass
 class Work:
     """What this run did. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
-    scored. ``failures``: why it quarantined others, by relative path; ``aside``: reused rows of these that were scored
-    again, and how many disagreed. ``skipped``: shards that were done before. ``scoring``: seconds from the first shard
-    to the last receipt; ``publishing``: seconds of giving outputs their names and receipts."""
+    scored. ``failures``: why it quarantined others, by relative path. ``skipped``: shards that were done before.
+    ``scoring``: seconds from the first shard to the last receipt; ``publishing``: seconds of giving outputs their names
+    and receipts."""
 
     reuse: tuple[ReusedOutput, ...]
     receipts: list[Receipt] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
-    aside: RecheckCounts = field(default_factory=RecheckCounts)
     skipped: int = 0
     scoring: float = 0.0
     publishing: float = 0.0
@@ -108,7 +106,6 @@ def summary_of(
     stages["total"] = seconds
     origins = _origins(totals.receipts, facts.origin)
     origins += [one for one in (facts.reuse.origins if facts.reuse is not None else ()) if one not in origins]
-    again = RecheckCounts.total([counts.recheck or RecheckCounts(), work.aside])
     return RunSummary(
         signature_line=facts.signature.line,
         signature_parts=facts.signature.parts,
@@ -127,7 +124,6 @@ def summary_of(
         invariance_error=found.invariance_error,
         origins=tuple(origins),
         reuse=work.reuse,
-        recheck=Recheck(again.rows, again.disagreed, facts.reuse.bound if facts.reuse is not None else None),
         random_weights=facts.caveats.random_weights,
         forced=facts.caveats.forced,
         versions=versions(facts.versions),
@@ -180,11 +176,6 @@ def outcome_of(
     failed = failures if totals.missing else totals.failed
     if failed:
         reasons.append(f"{len(failed)} shards failed, see {options.out}/_failed/")
-    if wrong := summary.recheck.disagreed:
-        reasons.append(
-            f"{wrong} of {summary.recheck.rows} reused rows that were scored again disagree with the earlier "
-            "output, so its labels cannot be relied on: run without --reuse"
-        )
     counts = summary.counts
     if totals.missing:
         counts = total(receipt.counts for receipt in totals.receipts if mine(receipt.relative))

@@ -25,31 +25,28 @@ OTHER_PREDICATES = "(other predicates)"
 class ReusedCounts:
     """What a window has besides the rows that are judged: labels from earlier outputs.
 
-    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``scored``: how many of the judged
-    rows, from the first on, have no label yet; the others are judged to compare them. ``fine``: int8, *Shape:*
+    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``fine``: int8, *Shape:*
     (reused rows,), positions in ``FINE``. ``notes``: of the reused rows, by kind.
     """
 
     rows: Rows
     backoff: npt.NDArray[np.bool_]
-    scored: int
     fine: npt.NDArray[np.int8]
     notes: Mapping[str, int]
 
 
 def count(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, reused: ReusedCounts | None = None) -> Counts:
-    """Count a window, of which ``rows`` were judged. The checks are those that were asked, for whatever reason."""
-    scored = len(rows) if reused is None else reused.scored
-    errors = Counter(error.partition(":")[0] for row, error in verdicts.errors.items() if row < scored)
-    notes = Counter(note for row, note in verdicts.notes.items() if row < scored)
-    fine = Counter(code for code in verdicts.fine[:scored].tolist() if code >= 0)
+    """Count a window, of which ``rows`` were judged."""
+    errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
+    notes = Counter(verdicts.notes.values())
+    fine = Counter(code for code in verdicts.fine.tolist() if code >= 0)
     if reused is not None:
         fine.update(reused.fine.tolist())
         notes.update(reused.notes)
     return Counts(
         RowCounts(
             len(rows if reused is None else reused.rows),
-            scored - sum(errors.values()),
+            len(rows) - sum(errors.values()),
             0 if reused is None else len(reused.fine),
             dict(errors),
             dict(notes),

@@ -1,4 +1,4 @@
-"""Where labels were computed, how far numbers stray there, and when two probabilities of the same check agree.
+"""Where labels were computed, how far numbers stray there, and how far two probabilities of one check may be apart.
 
 What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
 with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from ..system.codec import Count, Magnitude, OpenRecord
 
-NOISE = 1e-4
-"""|Δlogit| below which a difference is not reported. That a pair's numbers do not depend on its batch was measured on
-probes, and a row may be the first to differ in its last bits; a label that was changed or mixed up differs by far
-more."""
 ROUNDING = 1e-6
 """Probabilities are stored as float32."""
 
@@ -45,16 +41,6 @@ class Origin(OpenRecord, frozen=True):
     invariance_error: Magnitude
     exact: Magnitude | None = None
 
-    def allowed(self, other: Origin) -> float:
-        """The largest |Δlogit| between here and there that measured bounds explain.
-
-        Each may stray from fp32 by its bound. On one device, where a pair's numbers are its own, no more than
-        :data:`NOISE` is left of that.
-        """
-        same = (self.device, self.runtime, self.exact) == (other.device, other.runtime, other.exact)
-        isolated = self.invariance_error == 0.0 == other.invariance_error
-        return min(self.bound + other.bound, NOISE if same and isolated else float("inf"))
-
 
 def allowed_difference(*logit_bounds: float) -> float:
     """The largest |Δ probability| that bounds on logits explain, rounding aside.
@@ -63,11 +49,6 @@ def allowed_difference(*logit_bounds: float) -> float:
         logit_bounds: how far each of the two sides may be from the value that they share.
     """
     return 0.5 * sum(logit_bounds)
-
-
-def agree(one: float, other: float, allowed: float) -> bool:
-    """Whether two stored probabilities differ by no more than ``allowed`` and rounding; never true of NaN."""
-    return is_within(abs(one - other), allowed)
 
 
 def is_within(difference: float, allowed: float) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from msgspec import structs
 
 from ..inference.engine import Answers, Work
 from ..metric.checks import Checks, Options, build_checks
@@ -35,13 +34,13 @@ from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
-from ..storage.counts import Counts, RecheckCounts
+from ..storage.counts import Counts
 from ..system.waiting import any_of, outcome
 from .counts import count
 from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
 
 if TYPE_CHECKING:
-    from .reuse import Disagreement, Reuse, ReuseMatch
+    from .reuse import Reuse, ReuseMatch
 
 _WINDOWS = 2
 """Windows that the model is asked about at a time: one that it computes, and the next."""
@@ -89,7 +88,7 @@ class Judged:
         """
         keys = self.match.keys if self.match is not None else None
         if self.match is not None and len(self.match.reused):
-            keys = self.match.keys.take(pa.array(self.match.asked))
+            keys = self.match.keys.take(pa.array(self.match.to_score))
         more: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, self.rows, self.checks, self.verdicts),
             "mean_entailment": partial(to_mean_entailment, self.verdicts),
@@ -167,16 +166,12 @@ class Pipeline:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(self.names)
-        counts, found = judged.counts, []
         if judged.match is not None:
-            names = [column.name for column in schema]
-            found = _recheck(judged, judged.match, dict(zip(names, arrays, strict=True)))
-            counts = structs.replace(counts, recheck=RecheckCounts(len(judged.match.to_recheck), len(found)))
-            arrays = judged.match.merge(names, arrays)
+            arrays = judged.match.merge([column.name for column in schema], arrays)
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):
             table = table.append_column(added.with_name(self.names.prefix + added.name), array)
-        return ScoredWindow(window.tag, table, counts, found)
+        return ScoredWindow(window.tag, table, judged.counts)
 
     def stream(
         self,
@@ -284,17 +279,3 @@ def _comes_first(
     else:
         any_of([ahead, first.answers], partial(first.tell, tick))
     return ahead.done()
-
-
-def _recheck(judged: Judged, match: ReuseMatch, fresh: Mapping[str, pa.Array]) -> list[Disagreement]:
-    """The rows that were scored although they have a label, and are not what it says."""
-    from .reuse.recheck import Disagreement, disagreements
-
-    again = pa.array(match.to_recheck)
-    stored = {name: column.take(again) for name, column in match.labels.items()}
-    probabilities, threshold = judged.answers.probabilities, judged.answers.threshold
-    found = disagreements(
-        stored, fresh, judged.rows, judged.checks, probabilities, match.to_score, match.allowed, threshold
-    )
-    rows = match.reused[match.to_recheck].tolist()
-    return [Disagreement(rows[i], match.keys[rows[i]].as_py().hex(), what) for i, what in found]

@@ -73,14 +73,6 @@ class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
     shards_refused: Mapping[str, Count]
 
 
-class Recheck(OpenRecord, frozen=True):
-    """Reused rows that were scored again, how many disagreed, and the |Δ probability| that was allowed, if any was."""
-
-    rows: Count
-    disagreed: Count
-    bound: Magnitude | None
-
-
 class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     """How a run went.
 
@@ -108,7 +100,6 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     invariance_error: Magnitude | None
     origins: tuple[Origin, ...]
     reuse: tuple[ReusedOutput, ...]
-    recheck: Recheck
     random_weights: bool = False
     forced: tuple[str, ...] = ()
     versions: Mapping[str, str]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -12,9 +12,6 @@ from ..errors import ScorerError
 from ..metric.refusals import BadRows as BadRows
 from ..metric.rows import Rows
 from ..storage.counts import Counts
-
-if TYPE_CHECKING:
-    from .reuse import Disagreement
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
@@ -88,10 +85,8 @@ class FailedWindow(Generic[Tag]):
 
 @dataclass(frozen=True)
 class ScoredWindow(Generic[Tag]):
-    """What became of a :class:`Window`: its table with the output columns, its counts, and the rows that were scored
-    again and are not what their earlier output says."""
+    """What became of a :class:`Window`: its table with the output columns, and its counts."""
 
     tag: Tag
     table: pa.Table
     counts: Counts
-    disagreements: list[Disagreement] = field(default_factory=list)

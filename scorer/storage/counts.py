@@ -80,22 +80,14 @@ class TokenCounts(_Sums, frozen=True):
     squared: Count = 0
 
 
-class RecheckCounts(_Sums, frozen=True):
-    """Reused rows that were scored again, and how many of them disagreed."""
-
-    rows: Count = 0
-    disagreed: Count = 0
-
-
 class Counts(_Sums, frozen=True):
-    """Counts of rows. ``labels``: rows by label. ``recheck``: ``None`` where no earlier output was reused."""
+    """Counts of rows. ``labels``: rows by label."""
 
     rows: RowCounts = field(default_factory=RowCounts)
     labels: Mapping[str, Count] = field(default_factory=dict)
     facts: FactCounts = field(default_factory=FactCounts)
     checks: CheckCounts = field(default_factory=CheckCounts)
     tokens: TokenCounts = field(default_factory=TokenCounts)
-    recheck: RecheckCounts | None = None
 
     @property
     def error_rate(self) -> float:

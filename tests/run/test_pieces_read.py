@@ -85,7 +85,7 @@ def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Pa
 def test_labels_of_pieces_are_reused_for_whole_shards(forms: Forms, tmp_path: Path, bundle: Path) -> None:
     data, whole, pieces = forms
     summary = run(data, tmp_path / "out", bundle, "--reuse", pieces)
-    assert summary["rows"]["scored"] == 0 and summary["recheck"]["disagreed"] == 0
+    assert summary["rows"]["scored"] == 0
     for name in ("a.parquet", "b.parquet"):
         found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(whole / name)
         assert found.drop_columns("reused").equals(expected.drop_columns("reused"))

@@ -11,7 +11,7 @@ import pytest
 from scorer import Scorer
 from scorer.errors import BundleError, UsageError
 from scorer.inference.schemes import BINARY, SCORE
-from scorer.metric.verdict import near_tie, passes
+from scorer.metric.verdict import passes
 from scorer.scoring.pipeline import ColumnNames
 from tests.bundles import edit_manifest, expected_logits, make_bundle, tokenizer
 
@@ -57,15 +57,11 @@ def test_rows_are_judged_by_the_threshold(tmp_path: Path, kind: str, order: str)
             assert [(c["contradiction"], c["neutral"]) for c in row["details"]] == [(None, None)] * 2
 
 
-def test_passes_and_near_ties_by_hand() -> None:
+def test_passes_by_hand() -> None:
     nan = float("nan")
     rows = [[0.2, 0.3, 0.5], [0.2, 0.4, 0.4], [nan, nan, 0.6], [nan, nan, 0.59], [nan, nan, nan]]
     probabilities = np.array(rows, np.float32)
     assert passes(probabilities, 0.6).tolist() == [True, False, True, False, False]
-    # log .5 − log .3 is .51; the logit of .59 is .04 below that of .6.
-    assert near_tie(probabilities, 0.25, 0.6).tolist() == [False, True, True, True, False]
-    assert near_tie(probabilities, 0.26, 0.6).tolist() == [True, True, True, True, False]
-    assert near_tie(probabilities, 0.01, 0.6).tolist() == [False, True, True, False, False]
 
 
 TRIPLES = [("Blue Spice", "eatType", "coffee shop"), ("Blue Spice", "area", "riverside"), ("The Mill", "near", "Café")]

@@ -33,8 +33,6 @@ def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False
     not_ok = labelled - labels["OK"]
     reused = f", {rows.reused:,} reused" if rows.reused else ""
     console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused} ({labels['OK']:,} OK, {not_ok:,} not_OK)")
-    if again := summary.recheck.rows:
-        console.print(f"reused rows scored again: {again:,}, {summary.recheck.disagreed:,} of them disagree")
     for source in summary.reuse:
         print_source(console, source)
     for what, found in (("errors", rows.errors), ("notes", rows.notes)):

@@ -24,8 +24,6 @@ from .earlier_rows import EarlierRows
 from .key_index import KeyIndex, KeyIndexBuilder, key_words
 from .sources import KEY, LABELLED, Sources
 
-RECHECKED = 0.001
-"""Share of the reused rows that are scored again; the first of each shard always is."""
 _CODES = {"fine": FINE, "rough": ROUGH}
 
 
@@ -33,31 +31,27 @@ _CODES = {"fine": FINE, "rough": ROUGH}
 class ReuseMatch:
     """What is known of a window before the model is asked.
 
-    ``keys``: of all rows. ``asked``: int64, positions of the rows to judge: first the ``to_score`` ones that have no
-    label yet, then the reused ones to score again. ``reused``: int64, positions of the rows that have one.
-    ``labels``: their columns by name, in the order of ``reused``. ``to_recheck``: int64, positions in ``reused`` of the
-    rows to score again; ``allowed``: float64, same shape, by how much their logits may differ.
+    ``keys``: of all rows. ``to_score``: int64, positions of the rows that have no label yet. ``reused``: int64,
+    positions of the rows that have one; ``labels``: their columns by name, in that order. ``backoff``: bool, of the
+    distinct triples of the whole window. ``to_judge``: the rows to score.
     """
 
     rows: Rows
     keys: pa.Array
-    asked: npt.NDArray[np.int64]
-    to_score: int
+    to_score: npt.NDArray[np.int64]
     reused: npt.NDArray[np.int64]
     labels: dict[str, pa.Array]
-    to_recheck: npt.NDArray[np.int64]
-    allowed: npt.NDArray[np.float64]
     backoff: npt.NDArray[np.bool_]
     to_judge: Rows = field(init=False)
 
     def __post_init__(self) -> None:
-        self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.asked)
+        self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.to_score)
 
     def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Output columns of the judged rows to those of the whole window, in its order."""
         places = np.empty(len(self.rows), np.int64)
-        places[self.asked[: self.to_score]] = np.arange(self.to_score)
-        places[self.reused] = self.to_score + np.arange(len(self.reused))
+        places[self.to_score] = np.arange(len(self.to_score))
+        places[self.reused] = len(self.to_score) + np.arange(len(self.reused))
         order = pa.array(places)
         if not len(self.reused):
             return list(columns)
@@ -70,7 +64,7 @@ class ReuseMatch:
                 mask[self.reused] = True
                 merged.append(pa.array(mask))
             else:
-                merged.append(pa.concat_arrays([column.slice(0, self.to_score), self.labels[name]]).take(order))
+                merged.append(pa.concat_arrays([column, self.labels[name]]).take(order))
         return merged
 
     def counts(self) -> ReusedCounts:
@@ -78,11 +72,11 @@ class ReuseMatch:
         fine = self.labels["fine"].indices.to_numpy().astype(np.int8)
         notes = pc.value_counts(self.labels["note"].drop_null())
         counted = dict(zip(notes.field("values").to_pylist(), notes.field("counts").to_pylist(), strict=True))
-        return ReusedCounts(self.rows, self.backoff, self.to_score, fine, counted)
+        return ReusedCounts(self.rows, self.backoff, fine, counted)
 
 
 class Reuse(Closing):
-    """Finds rows in earlier outputs. One thread matches; :meth:`begin_shard` is called by the same.
+    """Finds rows in earlier outputs.
 
     Raises (all methods that read):
         OutputError: an earlier output changed since it was opened, or cannot be read.
@@ -92,13 +86,10 @@ class Reuse(Closing):
         self.sources = sources
         shards = [shard for output in sources.outputs for shard in output.shards]
         self._rows = EarlierRows(shards, sources.labels.names, key=KEY, labelled=LABELLED)
-        self._bounds = np.array([*sources.bounds(), 0.0])
         counts = [sum(shard.rows for shard in output.shards) for output in sources.outputs]
         self._ends = np.cumsum(counts)
-        self._salt = np.uint64(int(sources.digest[:16] or "0", 16))
         self._index: KeyIndex | None = None
         self._keys: list[int] | None = None
-        self._first_of_shard = True
 
     def summary(self) -> tuple[ReusedOutput, ...]:
         """What ``_run.json`` says of the earlier outputs."""
@@ -117,10 +108,6 @@ class Reuse(Closing):
     def close(self) -> None:
         """Close the earlier outputs."""
         self._rows.close()
-
-    def begin_shard(self) -> None:
-        """The next window is the first of a shard."""
-        self._first_of_shard = True
 
     def match(self, rows: Rows, templates: Templates, options: Options) -> ReuseMatch:
         """Find the rows of a window. Rows that cannot be scored are never looked for.
@@ -142,32 +129,14 @@ class Reuse(Closing):
             same = (key_words(_one(table[KEY])) == words[reused]).all(axis=1)
             if not same.all():
                 reused, table = reused[same], table.filter(pa.array(same))
-        again = self._chosen(words[reused])
-        own = np.setdiff1d(np.arange(len(rows)), reused)
-        source = np.searchsorted(self._ends, numbers[reused[again]], side="right")
         return ReuseMatch(
             rows,
             keys,
-            np.concatenate([own, reused[again]]),
-            len(own),
+            np.setdiff1d(np.arange(len(rows)), reused),
             reused,
             {column.name: _labels(table[column.name], column) for column in self.sources.labels if column.name != KEY},
-            again,
-            self._bounds[source],
             np.array([fact.backoff for fact in put_into_words(rows, templates, options)], bool),
         )
-
-    def _chosen(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Which reused rows to score again: by their keys and a salt from what is reused, so that runs differ."""
-        mixed = words[:, 1] ^ self._salt
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64 (Steele et al. 2014)
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed ^= mixed >> np.uint64(31)
-        chosen = mixed < np.uint64(int(RECHECKED * 2**64))
-        if len(chosen) and self._first_of_shard:
-            chosen[0] = True
-            self._first_of_shard = False
-        return np.flatnonzero(chosen)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -75,18 +75,6 @@ class Sources:
                 told += f"; shards not used: {reasons}"
             tell(told)
 
-    def bounds(self) -> list[float]:
-        """For each output, the largest |Δlogit| that measured bounds explain between its labels and this run's.
-
-        Without a ``_run.json`` that names where its labels come from, they may come from anywhere, and are allowed
-        twice the bound of this device.
-        """
-        found = []
-        for output in self.outputs:
-            allowed = (origin.allowed(self.now) for origin in output.origins)
-            found.append(max(allowed, default=2 * self.now.bound))
-        return found
-
     def origins(self) -> tuple[Origin, ...]:
         """What ``_run.json`` says of where its labels come from: here, and where those of the outputs that serve do."""
         found = [self.now]

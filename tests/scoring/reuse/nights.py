@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
-from scorer.storage import Receipts, WrittenFile
-from scorer.storage.durable import file_sha256
 from tests.faults.harness import SCHEMA
 from tests.run.calls import bytes_of, run
 
@@ -39,36 +35,25 @@ def full_run(data: Path, out: Path, bundle: Path, *more: Any) -> Path:
     return out
 
 
-def assert_labels_of(full_out: Path, out: Path) -> pa.Table:
+def assert_labels_of(full_out: Path, out: Path, prefix: str = "") -> pa.Table:
     """All columns of all rows are those of a run that reused nothing; returns the rows of ``out``."""
     assert bytes_of(full_out).keys() == bytes_of(out).keys()
     tables = []
     for name in bytes_of(out):
         full, found = pq.read_table(full_out / name), pq.read_table(out / name)
         assert found.schema.equals(full.schema, check_metadata=True)
-        assert found.drop_columns("reused").equals(full.drop_columns("reused")), name
+        assert found.drop_columns(f"{prefix}reused").equals(full.drop_columns(f"{prefix}reused")), name
         tables.append(found.drop_columns("triples"))
     counted, full_counts = (json.loads((folder / "_run.json").read_text()) for folder in (out, full_out))
     for key in ("labels", "facts", "signature"):
         assert counted[key] == full_counts[key]
     together = pa.concat_tables(tables)
     assert counted["rows"]["in"] == len(together)
-    assert counted["rows"]["reused"] == sum(together["reused"].to_pylist())
+    assert counted["rows"]["reused"] == sum(together[f"{prefix}reused"].to_pylist())
     assert counted["rows"]["reused"] + counted["rows"]["scored"] == full_counts["rows"]["scored"]
     for key in ("in", "errors", "notes"):
         assert counted["rows"][key] == full_counts["rows"][key]
     return together
-
-
-def forge(out: Path, relative: str, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Change an output, and its receipt with it, as nobody does by accident."""
-    table = change(pq.read_table(out / relative))
-    pq.write_table(table, out / relative, row_group_size=16)
-    receipts = Receipts(out)
-    old = receipts.read(relative)
-    assert old is not None
-    output = WrittenFile(file_sha256(out / relative), (out / relative).stat().st_size, len(table))
-    receipts.write(replace(old, output=output))
 
 
 def replaced(table: pa.Table, name: str, row: int, value: Any) -> pa.Table:
