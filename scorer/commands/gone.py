@@ -23,7 +23,6 @@ GONE = {
     "audit --rates": "`scorer rate` prints the true rates; a gate takes the metric's own",
     "run --report": "run `scorer audit OUT --report FILE` when the run is done",
     "extract --where": "extract from a file that has only these rows",
-    "extract --choose": "leave it out: with --bundle the model chooses, without it the choice is random",
     "challenge --natural": "use python -m benchmarks.paper.challenge natural BUNDLE DIR, in the source repository",
     "challenge --write": "the texts are scorer/embedded/challenge.parquet in the package",
     "challenge --per-kind": "leave it out: the set is scorer/embedded/challenge.parquet, with 200 pairs of each kind",

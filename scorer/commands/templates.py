@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import InputsArgument, bundle_argument, local, present, print_json, say, say_once
+from ..errors import OutputError, UsageError
+from .common import InputsArgument, bundle_argument, local, present, say, say_once
 from .ending import App
 from .files import written
 from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
 
 app = App(help="Extract templates from references, or check them.")
+
+
+class Choose(StrEnum):
+    """How one candidate of each predicate is chosen."""
+
+    first = "first"
+    random = "random"
+    nli = "nli"
 
 
 @app.command("extract")
@@ -28,20 +38,25 @@ def extract_command(
             help="Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
         ),
     ],
+    choose: Annotated[
+        Choose,
+        typer.Option(
+            "--choose",
+            help="Candidate to choose for each predicate: that of most references, a random one, or the one that the "
+            "model of --bundle scores best.",
+        ),
+    ] = Choose.first,
     seed: Annotated[
         int,
         typer.Option("--seed", metavar="N", help="Seed of the random choice, or of the order of references."),
     ] = 0,
     bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="B", help="Model that chooses: bundle folder, or `embedded`.")
+        str | None, typer.Option("--bundle", metavar="B", help="Model for --choose nli: bundle folder, or `embedded`.")
     ] = None,
     references: Annotated[
         int,
         typer.Option(
-            "--references",
-            min=1,
-            metavar="N",
-            help="Maximum number of references to compare a candidate with.",
+            "--references", min=1, metavar="N", help="Maximum number of references that nli compares a candidate with."
         ),
     ] = 16,
     device: DeviceOption = "auto",
@@ -56,33 +71,33 @@ def extract_command(
 ) -> None:
     """Extract templates from references of single triples.
 
-    Replace subject and object in each reference by slots. With --bundle, choose the candidate whose sentences best
-    entail, and are entailed by, other references of the predicate; without it, a random candidate, which is much worse.
+    Replace subject and object in each reference by slots, and choose one candidate for each predicate. With --choose
+    nli it is the one whose sentences best entail, and are entailed by, other references of the predicate.
     """
     from ..metric.inputs import ColumnNames
-    from ..templating.making import make_templates
+    from ..storage.user_files import check_user_file
+    from ..templating.extract import candidates_path, make_templates
     from .show.templates import print_extracted
 
-    engine = None
-    if bundle is None:
-        say("note: without --bundle the templates are random candidates; pass --bundle to have the model choose")
+    if (choose is Choose.nli) != (bundle is not None):
+        raise UsageError("--choose nli and --bundle go together: the model of the bundle chooses")
+    if out.suffix != ".json":
+        raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
+    for path in (out, candidates_path(out)):
+        check_user_file(path, "--out", inputs=inputs)
+        if path.exists() and not force:
+            raise OutputError(f"--out: {path} exists; choose another name, or replace it with --force")
+    model = None
     if bundle is not None:
         from ..inference.bundle import Bundle
         from ..inference.verify import open_verified
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
-        engine, _ = open_verified(opened, device=device, precision=precision, warn=say)
-    report = make_templates(
-        inputs,
-        out,
-        ColumnNames(text=text_column, triples=triples_column, mr=mr_column),
-        seed=seed,
-        model=engine,
-        references=references,
-        force=force,
-    )
-    if engine is not None:
-        engine.close()
+        model, _ = open_verified(opened, device=device, precision=precision, warn=say)
+    names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
+    report = make_templates(inputs, out, names, choose.value, seed=seed, model=model, most=references)
+    if model is not None:
+        model.close()
     present(report, as_json, print_extracted)
 
 
@@ -130,8 +145,4 @@ def check_command(
         facts=None if given else plan.facts,
         mr=mr_column if given else plan.mr,
     )
-    report = review(templates, data, names)
-    if as_json:
-        print_json({"file": str(file), **report})
-    else:
-        print_check(report)
+    present(review(templates, str(file), data, names), as_json, print_check)

@@ -1,112 +1,91 @@
-"""Find what a template file lacks for some data: predicates, objects of its maps, slots."""
+"""``scorer templates check``: what a template file lacks for some data: predicates, objects of its maps, slots."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..metric.inputs import ColumnNames, find_columns
-from ..metric.rows import Rows
-from ..metric.slots import IncompleteTemplate, Key, without_slot
+from ..metric.slots import Key, without_slot
 from ..metric.templates import Templates
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
-from ..system.formats import TEMPLATES_SCHEMA as SCHEMA
-from .document import CheckReport, CoverageBlocks, WithoutSlotLine
+from ..system.codec import Record
+from ..system.formats import TEMPLATES_SCHEMA
 
 
-@dataclass
-class Coverage:
-    """Number of facts by the template that they use.
+class TemplateUse(Record, frozen=True, kw_only=True):
+    """A predicate, or an object of its map, with its number of facts. ``template``, ``slots``: of a template that lacks
+    slots, and which ones; ``None`` and empty for one that is missing."""
 
-    ``missing``: by predicate that the file does not have. ``missing_values``: by (predicate, object) that a per-object
-    map does not have. ``used``: by template.
-    """
-
-    rows: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    facts: int = 0
-    missing: Counter[str] = field(default_factory=Counter)
-    missing_values: Counter[tuple[str, str]] = field(default_factory=Counter)
-    used: Counter[Key] = field(default_factory=Counter)
-
-    def add(self, rows: Rows, templates: Templates) -> None:
-        """Count a window. Rows with an error are counted as errors, and those of their facts that could be read."""
-        self.rows += len(rows)
-        self.errors.update(rows.errors.values())
-        counts = np.bincount(rows.triples.ids, minlength=len(rows.triples.distinct)).tolist()
-        for triple, count in zip(rows.triples.distinct, counts, strict=True):
-            self.facts += count
-            found = templates.lookup(triple)
-            if not found.backoff:
-                self.used[found.predicate, found.object] += count
-            elif found.object is not None:
-                self.missing_values[found.predicate, found.object] += count
-            else:
-                self.missing[triple.predicate] += count
-
-    def report(self, templates: Templates) -> CoverageBlocks:
-        """The blocks ``rows``, ``facts``, ``missing``, ``missing_values``, ``without_slot`` and ``unused``; each part
-        with its ``facts`` and their ``share`` of all."""
-        backoff = self.missing.total() + self.missing_values.total()
-        used = {predicate for predicate, _ in self.used}
-        return {
-            "rows": {"in": self.rows, "errors": dict(self.errors.most_common())},
-            "facts": {
-                "all": self.facts,
-                "template": self.facts - backoff,
-                "backoff": backoff,
-                "share": self._share(backoff),
-            },
-            "missing": [
-                {"predicate": name, "facts": n, "share": self._share(n)} for name, n in self.missing.most_common()
-            ],
-            "missing_values": [
-                {"predicate": name, "object": value, "facts": n, "share": self._share(n)}
-                for (name, value), n in self.missing_values.most_common()
-            ],
-            "without_slot": [self._without_slot(one) for one in without_slot(templates)],
-            "unused": sorted((templates.plain.keys() | templates.by_object.keys()) - used),
-        }
-
-    def _without_slot(self, found: IncompleteTemplate) -> WithoutSlotLine:
-        predicate, value = found.key
-        facts = self.used[found.key]
-        line: WithoutSlotLine = {
-            "predicate": predicate,
-            "template": found.template,
-            "slots": list(found.slots),
-            "facts": facts,
-            "share": self._share(facts),
-        }
-        if value is not None:
-            line["object"] = value
-        return line
-
-    def _share(self, facts: int) -> float:
-        return round(facts / self.facts, 6) if self.facts else 0.0
+    predicate: str
+    object: str | None
+    facts: int
+    template: str | None = None
+    slots: tuple[str, ...] = ()
 
 
-def review(templates: Templates, inputs: Sequence[str], names: ColumnNames) -> CheckReport:
-    """Check templates against data; the JSON of ``scorer templates check``.
+class CheckReport(Record, frozen=True, kw_only=True):
+    """What ``scorer templates check`` found. ``rows``, ``errors``: read, and those with an error by kind. ``facts``: of
+    all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map without a
+    template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
+
+    schema: int = TEMPLATES_SCHEMA
+    file: str
+    sha256: str
+    predicates: int
+    rows: int
+    errors: dict[str, int]
+    facts: int
+    backoff: int
+    missing: list[TemplateUse]
+    without_slot: list[TemplateUse]
+    unused: list[str]
+
+
+def review(templates: Templates, file: str, inputs: Sequence[str], names: ColumnNames) -> CheckReport:
+    """Check templates against data. ``file``: their name, for people.
 
     Raises:
         InputError, ShardError, ColumnError: as a run would.
     """
-    coverage = Coverage()
-    plain = names.inputs()
+    rows, errors = 0, Counter[str]()
+    missing, used = Counter[Key](), Counter[Key]()
     with ShardReader() as reader:
-        for file in resolve_inputs(list(inputs)):
-            columns = find_columns(reader.probe(file.uri).schema, plain).with_triples("templates are for triples")
+        for found in resolve_inputs(list(inputs)):
+            columns = find_columns(reader.probe(found.uri).schema, names.inputs())
+            columns = columns.with_triples("templates are for triples")
             wanted = list(columns.needed)
-            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
-                coverage.add(columns.rows(table), templates)
-    predicates = len(templates.plain) + len(templates.by_object)
-    return {
-        "schema": SCHEMA,
-        "templates": {"sha256": templates.sha256, "predicates": predicates},
-        **coverage.report(templates),
-    }
+            for table in reader.windows(found.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
+                window = columns.rows(table)
+                rows += len(window)
+                errors.update(window.errors.values())
+                distinct = window.triples.distinct
+                counts = np.bincount(window.triples.ids, minlength=len(distinct)).tolist()
+                for triple, count in zip(distinct, counts, strict=True):
+                    template = templates.lookup(triple)
+                    if template.backoff:
+                        name = triple.predicate if template.object is None else template.predicate
+                        missing[name, template.object] += count
+                    else:
+                        used[template.predicate, template.object] += count
+    known = templates.plain.keys() | templates.by_object.keys()
+    return CheckReport(
+        file=file,
+        sha256=templates.sha256,
+        predicates=len(known),
+        rows=rows,
+        errors=dict(errors.most_common()),
+        facts=missing.total() + used.total(),
+        backoff=missing.total(),
+        missing=[TemplateUse(predicate=p, object=value, facts=n) for (p, value), n in missing.most_common()],
+        without_slot=[
+            TemplateUse(
+                predicate=one.key[0], object=one.key[1], facts=used[one.key], template=one.template, slots=one.slots
+            )
+            for one in without_slot(templates)
+        ],
+        unused=sorted(known - {predicate for predicate, _ in used}),
+    )

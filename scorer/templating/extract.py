@@ -1,122 +1,284 @@
-"""Make candidate templates from references, with counts, and report how much of the data they cover."""
+"""``scorer templates extract``: from references of single triples to candidates, and from these to a template file."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import json
+import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import InputError
+from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
+from ..metric.nested import holders_of
+from ..metric.templates import Templates
 from ..metric.triples import Triple
-from .document import ExtractionCounts
+from ..metric.verdict import ENTAILMENT
+from ..scoring.pipeline import Model
+from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
+from ..status import SCORED
+from ..storage import ShardReader, resolve_inputs
+from ..storage.user_files import write_user_file
+from ..system.codec import Record
+from ..system.formats import TEMPLATES_SCHEMA
 from .matching import delexicalise, is_boolean
-from .references import References
 
+Choice = Literal["first", "random", "nli"]
 Key = tuple[str, str | None]
 """The key of a template: a predicate, and for yes-or-no predicates also the object."""
+Reference = tuple[Triple, str]
+
+_PAIRS = 32768
 
 
 @dataclass
 class Candidate:
-    """A template and its origin. ``count``: number of references that give it. ``sources``: the distinct ones.
-
-    ``score``: set by a choice that computes one, otherwise ``None``.
-    """
+    """A template. ``sources``: the distinct references that give it, ``count``: how often they occur. ``score``: mean
+    P(entailment), of the choice ``nli`` only."""
 
     template: str
     count: int = 0
-    sources: list[tuple[Triple, str]] = field(default_factory=list)
+    sources: list[Reference] = field(default_factory=list)
     score: float | None = None
 
 
-@dataclass
-class Extraction:
-    """``candidates``: by predicate (and object), in the order of the data. ``references``: by key, all distinct ones
-    that are usable or used, for the choice. ``report``: counts of both."""
+class ExtractionReport(Record, frozen=True, kw_only=True):
+    """What was read, found and written. ``references``: all, and those that gave a template; ``rejected``: the others
+    by reason. ``predicates``: all of the references, ``missing``: those without a template. ``pairs``: of texts that
+    the model compared."""
 
-    candidates: dict[Key, list[Candidate]]
-    references: dict[Key, list[tuple[Triple, str]]]
-    report: ExtractionCounts
+    schema: int = TEMPLATES_SCHEMA
+    out: str
+    candidates_file: str
+    choose: Choice
+    seed: int
+    pairs: int
+    references: int
+    used: int
+    rejected: dict[str, int]
+    predicates: int
+    missing: list[str]
+    candidates: int
 
 
-def extract(references: References) -> Extraction:
-    """Delexicalise all references: replace subject and object by slots.
+def make_templates(
+    inputs: Sequence[str],
+    out: Path,
+    names: ColumnNames,
+    choose: Choice,
+    *,
+    seed: int = 0,
+    model: Model | None = None,
+    most: int = 16,
+) -> ExtractionReport:
+    """Extract candidates, choose one for each predicate, and write both files.
 
-    The report: ``references`` {``all``, ``used``, ``share``, ``rejected`` {reason: n}}, ``predicates`` {``all``,
-    ``usable``, ``covered``, ``usable_covered``, ``share``, ``missing``}, ``candidates``. A predicate is *usable* if one
-    of its references is (:func:`is_usable`), which does not depend on the matching; ``share`` is the share of usable
-    predicates that have a template.
+    Args:
+        choose: the candidate of most references (``first``), any with equal probability as in the paper (``random``),
+            or the one that agrees best with other references according to ``model`` (``nli``).
+        most: references that ``nli`` compares a candidate with.
+
+    Raises:
+        ScorerError: no reference gave a template, an input cannot be read, or a file cannot be written.
     """
-    found: dict[Key, dict[str, Candidate]] = {}
-    others: dict[Key, list[tuple[Triple, str]]] = {}
-    rejected, used = Counter(references.rejected), 0
-    predicates: dict[str, bool] = {}
-    for (triple, text), count in references.counts.items():
-        if triple.predicate.startswith("$"):  # keys like "$aliases" are settings of a template file
-            rejected["reserved_predicate"] += count
+    rejected: Counter[str] = Counter()
+    references = read_references(inputs, names, rejected)
+    candidates = find_candidates(references, rejected)
+    used = sum(one.count for found in candidates.values() for one in found)
+    total = used + rejected.total()
+    if not candidates:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in rejected.most_common())
+        raise InputError(
+            f"no template could be made from {total} references ({reasons or 'none read'}); each reference must "
+            "contain the subject and the object of its one triple"
+        )
+    pairs = 0
+    if choose == "nli" and model is not None:
+        pairs = score_candidates(candidates, model, most, seed)
+    chosen = {key: _choose(key, found, choose, seed) for key, found in candidates.items()}
+    content = template_file({key: one.template for key, one in chosen.items()})
+    Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
+    path = candidates_path(out)
+    for file, written in ((path, _listed(candidates, chosen)), (out, content)):
+        write_user_file(file, (json.dumps(written, ensure_ascii=False, indent=1) + "\n").encode(), "--out")
+    predicates = {triple.predicate for triple, _ in references}
+    return ExtractionReport(
+        out=str(out),
+        candidates_file=str(path),
+        choose=choose,
+        seed=seed,
+        pairs=pairs,
+        references=total,
+        used=used,
+        rejected=dict(rejected.most_common()),
+        predicates=len(predicates),
+        missing=sorted(predicates - {predicate for predicate, _ in candidates}),
+        candidates=sum(map(len, candidates.values())),
+    )
+
+
+def candidates_path(out: Path) -> Path:
+    """The file of all candidates that belongs to a template file."""
+    return out.with_suffix(".candidates.json")
+
+
+def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter[str]) -> dict[Reference, int]:
+    """How often each distinct (triple, sentence) of the inputs occurs, in the order of the data.
+
+    The text column holds strings, or lists of strings. Rows that are not a sentence with one triple are counted by
+    reason in ``rejected``.
+
+    Raises:
+        InputError, ShardError: nothing to read, or a shard that cannot be read. ColumnError: a column is missing, or of
+            a type that cannot be read.
+    """
+    found: dict[Reference, int] = {}
+    with ShardReader() as reader:
+        for file in resolve_inputs(inputs):
+            schema = reader.probe(file.uri).schema
+            facts = find_facts(schema, names)
+            read = (names.text, *(facts[:1] if facts else ()), names.subject or "")
+            holders = {holder for name in read for holder in holders_of(schema, name)}
+            wanted = [name for name in schema.names if name in holders]
+            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted or None):
+                _add(found, _one_text_a_row(table, names.text), names, rejected)
+    return found
+
+
+def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
+    """A row with a list of texts becomes one row per text; an empty or null list gives none."""
+    position = table.schema.get_field_index(name)
+    kind = table.schema.field(position).type if position >= 0 else None
+    if kind is None or not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return table
+    column = one_array(table, name)
+    return table.take(pc.list_parent_indices(column)).set_column(position, name, pc.list_flatten(column))
+
+
+def _add(found: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
+    rows = find_columns(table.schema, names.inputs()).with_triples("templates are for triples").rows(table)
+    rejected.update(rows.errors.values())
+    triples = rows.triples
+    for row, (start, count) in enumerate(zip(triples.offsets.tolist(), triples.lengths.tolist(), strict=False)):
+        if row in rows.errors:
             continue
-        key = key_of(triple)
-        usable = is_usable(triple, text)
-        predicates[triple.predicate] = predicates.get(triple.predicate, False) or usable
-        outcome = delexicalise(triple, text)
-        if outcome.template is None:
-            rejected[outcome.reason or ""] += count
-        else:
-            used += count
-            candidate = found.setdefault(key, {}).setdefault(outcome.template, Candidate(outcome.template))
-            candidate.count += count
-            candidate.sources.append((triple, text))
-        if usable or outcome.template is not None:
-            others.setdefault(key, []).append((triple, text))
-    candidates = {key: list(by_template.values()) for key, by_template in found.items()}
-    covered = {predicate for predicate, _ in candidates}
-    usable_ones = {predicate for predicate, usable in predicates.items() if usable}
-    report: ExtractionCounts = {
-        "references": {
-            "all": references.rows,
-            "used": used,
-            "share": _share(used, references.rows),
-            "rejected": dict(rejected.most_common()),
-        },
-        "predicates": {
-            "all": len(predicates),
-            "usable": len(usable_ones),
-            "covered": len(covered),
-            "usable_covered": len(usable_ones & covered),
-            "share": _share(len(usable_ones & covered), len(usable_ones)),
-            "missing": sorted(predicates.keys() - covered),
-        },
-        "candidates": sum(len(choices) for choices in candidates.values()),
-    }
-    return Extraction(candidates, others, report)
+        text = rows.text_of(row) or ""
+        if count > 1 or not text.strip():
+            rejected["several_triples" if count > 1 else "blank_text"] += 1
+            continue
+        reference = triples.distinct[int(triples.ids[start])], text
+        found[reference] = found.get(reference, 0) + 1
 
 
-def key_of(triple: Triple) -> Key:
+def find_candidates(references: dict[Reference, int], rejected: Counter[str]) -> dict[Key, list[Candidate]]:
+    """The candidates of each predicate, in the order of the data; others are counted by reason in ``rejected``."""
+    found: dict[Key, dict[str, Candidate]] = {}
+    for (triple, text), count in references.items():
+        template, reason = delexicalise(triple, text)
+        if triple.predicate.startswith("$"):  # keys like "$aliases" are settings of a template file
+            template, reason = None, "reserved_predicate"
+        if template is None:
+            rejected[reason or ""] += count
+            continue
+        candidate = found.setdefault(_key_of(triple), {}).setdefault(template, Candidate(template))
+        candidate.count += count
+        candidate.sources.append((triple, text))
+    return {key: list(by_template.values()) for key, by_template in found.items()}
+
+
+def _key_of(triple: Triple) -> Key:
     """The predicate, and for a yes-or-no object also the object in the spelling of the template file."""
     return triple.predicate, triple.object.strip("\"'") if is_boolean(triple.object) else None
 
 
-def is_usable(triple: Triple, text: str) -> bool:
-    """Whether a reference names enough of both entities for a template to be expected.
+def _choose(key: Key, candidates: list[Candidate], how: Choice, seed: int) -> Candidate:
+    if how == "random":  # the draw depends on the seed and the predicate alone
+        return random.Random(f"{seed}|{key[0]}|{key[1]}").choice(candidates)
+    return max(candidates, key=lambda one: (-1.0 if one.score is None else one.score, one.count))
 
-    True if at least half of the words of each entity occur in the text, in any order and position. Words are runs of
-    letters or digits, in lower case without diacritics; only those of three or more characters count if an entity has
-    any; its parentheses are left out. This is less strict than the matching, and shares no code with it.
+
+def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, most: int, seed: int) -> int:
+    """Score every candidate by how well it agrees with other references; returns the number of pairs asked.
+
+    A candidate is filled with the triple of a reference that it was not taken from, and the model is asked in both
+    directions. A template that says too much is not entailed by other references; one that says too little does not
+    entail them. The score is the mean P(entailment), of pairs that are not too long for the model.
+
+    Args:
+        most: references that a candidate is compared with: those that gave another candidate of the predicate, in an
+            order drawn by the seed, those of other triples than its own first.
     """
-    there = set(_words(text))
-    sides = (triple.subject,) if is_boolean(triple.object) else (triple.subject, triple.object)
-    for side in sides:
-        words = _words(re.sub(r"\([^()]*\)", " ", side)) or _words(side)
-        words = [word for word in words if len(word) > 2] or words
-        if 2 * sum(word in there for word in words) < len(words) or not words:
-            return False
-    return True
+    pairs = _pairs(candidates, most, seed)
+    scores: dict[int, list[float]] = {}
+    asked = 0
+    while part := list(islice(pairs, _PAIRS)):
+        asked += len(part)
+        for (candidate, _, _), entailment in zip(part, _entailment(part, model), strict=True):
+            if entailment is not None:
+                scores.setdefault(id(candidate), []).append(entailment)
+    for candidate in (one for found in candidates.values() for one in found):
+        if values := scores.get(id(candidate)):
+            candidate.score = sum(values) / len(values)
+    return asked
 
 
-def _words(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    return re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+def _pairs(candidates: dict[Key, list[Candidate]], most: int, seed: int) -> Iterator[tuple[Candidate, str, str]]:
+    """Candidate, premise and hypothesis of every pair to ask."""
+    for key, found in candidates.items():
+        order = [reference for candidate in found for reference in candidate.sources]
+        random.Random(f"{seed}|{key[0]}|{key[1]}").shuffle(order)
+        for candidate in found:
+            own, triples = set(candidate.sources), {triple for triple, _ in candidate.sources}
+            others = [reference for reference in order if reference not in own]
+            templates = Templates.from_dict({key[0]: candidate.template})
+            for triple, text in sorted(others, key=lambda one: one[0] in triples)[:most]:
+                filled = templates.fill(triple).text
+                yield candidate, filled, text
+                yield candidate, text, filled
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+def _entailment(part: list[tuple[Candidate, str, str]], model: Model) -> list[float | None]:
+    """P(entailment) of each pair, ``None`` if the model gave no result; each distinct text is tokenised once."""
+    texts = list(dict.fromkeys(text for _, premise, hypothesis in part for text in (premise, hypothesis)))
+    place = {text: i for i, text in enumerate(texts)}
+    premise = np.array([place[one] for _, one, _ in part], np.int32)
+    hypothesis = np.array([place[other] for _, _, other in part], np.int32)
+    answers = model.run(model.prepare(texts, premise, hypothesis))
+    scored = (answers.status == SCORED).tolist()
+    values = answers.probabilities[:, ENTAILMENT].tolist()
+    return [value if there else None for value, there in zip(values, scored, strict=True)]
+
+
+def template_file(chosen: dict[Key, str]) -> dict[str, Any]:
+    """The content of a template file: predicate → template, or → object → template."""
+    content: dict[str, Any] = {"$version": 1}
+    for (predicate, value), template in sorted(chosen.items(), key=lambda one: (one[0][0], one[0][1] or "")):
+        if value is None:
+            content[predicate] = template
+        elif not isinstance(content.get(predicate), str):  # one with both names and yes or no has names
+            content.setdefault(predicate, {})[value] = template
+    return content
+
+
+def _listed(candidates: dict[Key, list[Candidate]], chosen: dict[Key, Candidate]) -> dict[str, list[dict[str, Any]]]:
+    """All candidates with their counts, the most frequent first; the chosen ones are marked."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key, of_key in candidates.items():
+        for one in sorted(of_key, key=lambda candidate: -candidate.count):
+            line = {
+                "template": one.template,
+                "count": one.count,
+                "object": key[1],
+                "score": None if one.score is None else round(one.score, 6),
+                "chosen": True if one is chosen[key] else None,
+            }
+            present = {name: value for name, value in line.items() if value is not None}
+            found.setdefault(key[0], []).append(present)
+    return found

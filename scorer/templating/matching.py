@@ -1,37 +1,44 @@
-"""Find an entity in a sentence, and replace both entities of a triple by slots.
+"""Replace the entities of a triple by slots in a sentence that expresses it.
 
-An entity in the notation of data sets (``Foo_(bar)``, ``"Aarhus, Denmark"@en``, ``1982.0``, ``Pugin,_Augustus``) is
-searched for
-
-1. as a whole, ignoring blanks and punctuation, so that ``Air Base`` matches ``Airbase`` and ``F.C.`` matches ``FC``,
-2. without its parentheses,
-3. with its words in another order, with more or fewer function words between them (``Augustus Pugin``).
-
-Of overlapping matches the longest is used, whichever entity it belongs to. Parts of a name are not searched for: the
-rest of the name would stay in the template, and be said of every other subject.
+Entities are found however they are spelled: ``Köln`` and ``KOLN``, ``Air Base`` and ``Airbase``, ``50,000`` and
+``50000.0``, ``1923-11-18`` and ``18 November 1923`` have the same keys; quotes, language tags and parentheses of the
+notation of data sets (``"Aarhus"@en``, ``Foo_(bar)``) are left out. Of overlapping matches the longest is used. Parts
+of a name are not searched for: the rest of the name would stay in the template, and be said of every other subject.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
 from ..metric.triples import Triple
-from .tokens import Token, tokens
 
 BOOLEANS = frozenset({"yes", "no", "true", "false"})
 """Objects that a sentence does not name: their templates have no slot for the object, and are kept by object."""
 
-_LITTLE = frozenset({"of", "the", "and", "or", "in", "de", "s"})
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = r"(?P<{}>" + "|".join(f"{month}[a-z]*" for month in _MONTHS) + r")\.?"
+_DAY = r"(?P<{}>\d{{1,2}})(?:st|nd|rd|th)?"
+_TOKEN = re.compile(
+    rf"""(?<![\w.,])(?:
+      (?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})
+    | (?:the\s)?{_DAY.format("day2")}\s?(?:of\s)?{_MONTH.format("month2")},?\s?(?P<year2>\d{{4}})
+    | {_MONTH.format("month3")}\s?(?:the\s)?{_DAY.format("day3")}\s?,?\s?(?P<year3>\d{{4}})
+    )(?!\d)
+    | (?P<number>(?:(?<!\S)-)?(?:\d{{1,3}}(?:,\d{{3}})+(?![,\d])|\d+)(?:\.\d+)?)
+    | (?P<word>(?:[^\W\d_][\u0300-\u036f]*)+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _TYPED = re.compile(r"""(["'].*["'])(?:@[A-Za-z-]+|\^\^\S+)""", re.DOTALL)
 _PARENTHESISED = re.compile(r"\([^()]*\)")
-_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "`": "'"}
 _SLOT = re.compile(r"<(?:subject|object)>")
-_QUOTED_SLOT = re.compile(r"""["“”]\s?(<(?:subject|object)>)\s?([.,]?)["“”]""")
+_QUOTED = re.compile(r"""["'“”‘’]\s?(<(?:subject|object)>)\s?([.,]?)["'“”‘’]""")
+_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i"})
 
 
 class Outcome(NamedTuple):
@@ -41,42 +48,66 @@ class Outcome(NamedTuple):
     reason: str | None
 
 
-@dataclass(frozen=True)
-class Entity:
-    """An entity, prepared for the search.
+class Token(NamedTuple):
+    """A word, number or date: its key, and its position in code points."""
 
-    ``keys``: keys of its tokens, with and without parentheses. ``aside``: keys of names in the parentheses. ``tail``:
-    the punctuation at its end. ``exact``: whether case matters, since the entity is short and in capitals (``IT``,
-    ``US``).
+    key: str
+    start: int
+    end: int
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a string, in order; everything that is neither letter nor digit only separates.
+
+    The key of a word is without case and diacritics, that of a number is ``#`` and its value, that of a date ``@`` and
+    the date in ISO 8601.
     """
+    return [Token(_key(match), *match.span()) for match in _TOKEN.finditer(text)]
 
-    keys: tuple[tuple[str, ...], ...]
-    aside: frozenset[str]
-    tail: str
-    exact: bool
+
+def _key(match: re.Match[str]) -> str:
+    parts = match.groupdict()
+    if parts["word"]:
+        return _folded(parts["word"])
+    if parts["number"]:
+        digits = "".join(str(unicodedata.decimal(c, c)) for c in parts["number"] if c != ",")
+        return f"#{Decimal(digits):f}".rstrip("0").rstrip(".") if "." in digits else f"#{digits}"
+    form = next(form for form in ("", "2", "3") if parts[f"year{form}"])
+    month = parts[f"month{form}"].lower()
+    number = int(month) if month.isdecimal() else _MONTHS.index(month[:3]) + 1
+    return f"@{parts[f'year{form}']}-{number:02}-{int(parts[f'day{form}']):02}"
+
+
+@lru_cache(maxsize=1 << 16)
+def _folded(word: str) -> str:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    return plain.casefold().translate(_LETTERS)
 
 
 @lru_cache(maxsize=1 << 15)
-def entity(name: str) -> Entity:
-    """Read an entity's name."""
+def _spellings(name: str) -> tuple[str, ...]:
+    """An entity without the notation of data sets, with and without its parentheses."""
     typed = _TYPED.fullmatch(name.strip())
     plain = " ".join((typed[1] if typed else name).replace("_", " ").split()).strip("\"'")
-    spellings = dict.fromkeys((plain, " ".join(_PARENTHESISED.sub(" ", plain).split())))
-    keys = [tuple(token.key for token in tokens(spelling)) for spelling in spellings]
-    aside = [word.key for part in _PARENTHESISED.findall(plain) for word in tokens(part) if part[word.start].isupper()]
-    return Entity(
-        tuple(dict.fromkeys(found for found in keys if found)),
-        frozenset(key for key in aside if len(key) > 1),
-        plain[len(plain.rstrip(".!?")) :],
-        plain.isupper() and len(plain) <= 3,
-    )
+    return tuple(dict.fromkeys((plain, " ".join(_PARENTHESISED.sub(" ", plain).split()))))
+
+
+@lru_cache(maxsize=1 << 15)
+def _targets(name: str) -> frozenset[str]:
+    """What the tokens of an entity spell when written together."""
+    return frozenset("".join(token.key for token in tokens(spelling)) for spelling in _spellings(name)) - {""}
+
+
+def is_boolean(value: str) -> bool:
+    """Whether an object is a yes or no."""
+    return value.strip("\"' ").casefold() in BOOLEANS
 
 
 def delexicalise(triple: Triple, text: str) -> Outcome:
     """Replace subject and object by slots in a sentence that expresses the triple and nothing else.
 
-    Each must be found exactly once. An object that is one of :data:`BOOLEANS` is not searched for. The beginning and
-    the end of the template stay as in the reference; a full stop is added if it ends without punctuation.
+    Each must be found exactly once. An object that is one of :data:`BOOLEANS` is not searched for. A full stop is added
+    if the sentence ends without punctuation.
 
     Returns a template in the form that :mod:`scorer.metric.templates` fills, or one of the reasons ``slot_in_text``,
     ``same_entity``, ``neither``, ``no_subject``, ``no_object``, ``subject_twice``, ``object_twice``, ``name_left``
@@ -85,9 +116,8 @@ def delexicalise(triple: Triple, text: str) -> Outcome:
     text = " ".join(text.split())
     if _SLOT.search(text):
         return Outcome(None, "slot_in_text")
-    subject, value = entity(triple.subject), entity(triple.object)
-    wanted = {"subject": subject} if is_boolean(triple.object) else {"subject": subject, "object": value}
-    if len(wanted) == 2 and set(subject.keys) & set(value.keys):
+    wanted = {"subject": triple.subject} | ({} if is_boolean(triple.object) else {"object": triple.object})
+    if len(wanted) == 2 and _targets(triple.subject) & _targets(triple.object):
         return Outcome(None, "same_entity")
     spans = _spans(wanted, text)
     found = Counter(slot for slot, _, _ in spans)
@@ -97,58 +127,48 @@ def delexicalise(triple: Triple, text: str) -> Outcome:
     twice = [slot for slot in wanted if found[slot] > 1]
     if twice:
         return Outcome(None, f"{twice[0]}_twice")
-    literals, slots, position = [], [], 0
+    template, position, literals = "", 0, ""
     for slot, start, end in sorted(spans, key=lambda span: span[1]):
-        literals.append(text[position:start])
-        slots.append(f"<{slot}>")
+        literals += text[position:start] + " "
+        template += f"{text[position:start]}<{slot}>"
         position = end
-    literals.append(text[position:])
-    aside = frozenset().union(*(sought.aside for sought in wanted.values()))
-    if aside and any(word.key in aside for literal in literals for word in tokens(literal)):
+    if any(token.key in _in_parentheses(wanted) for token in tokens(literals + text[position:])):
         return Outcome(None, "name_left")
-    template = "".join(literal + slot for literal, slot in zip(literals, [*slots, ""], strict=True))
-    template = _QUOTED_SLOT.sub(r"\1\2", template)  # quotes that hold a blank or the full stop as well
+    template = _QUOTED.sub(r"\1\2", template + text[position:])  # quotes that hold a blank or the full stop as well
     if template.endswith("..") and not template.endswith("..."):
         template = template[:-1]
     return Outcome(template if template.endswith((".", "!", "?")) else template + ".", None)
 
 
-def is_boolean(value: str) -> bool:
-    """Whether an object is a yes or no."""
-    return value.strip("\"' ").casefold() in BOOLEANS
+def _in_parentheses(wanted: dict[str, str]) -> set[str]:
+    """Keys of names in the parentheses of the entities."""
+    parts = [part for name in wanted.values() for part in _PARENTHESISED.findall(_spellings(name)[0])]
+    words = [(word, part) for part in parts for word in tokens(part)]
+    return {word.key for word, part in words if part[word.start].isupper() and len(word.key) > 1}
 
 
-def _spans(wanted: dict[str, Entity], text: str) -> list[tuple[str, int, int]]:
+def _spans(wanted: dict[str, str], text: str) -> list[tuple[str, int, int]]:
     """(slot, start, end) in code points of the matches, without those that a longer match overlaps."""
     words = tokens(text)
     candidates = []
-    for slot, sought in wanted.items():
-        for first, last in _finds(sought, words):
-            span = text[words[first].start : words[last].end]
-            if not sought.exact or span.isupper():
-                candidates.append((slot, first, last))
-    candidates.sort(key=lambda find: (words[find[1]].start - words[find[2]].end, find[1]))
-    taken: set[int] = set()
-    spans = []
-    for slot, first, last in candidates:
-        covered = range(first, last + 1)
-        if taken.isdisjoint(covered):
-            taken.update(covered)
-            spans.append((slot, *_widened(text, words[first].start, words[last].end, wanted[slot].tail)))
+    for slot, name in wanted.items():
+        plain = _spellings(name)[0]
+        is_acronym = plain.isupper() and len(plain) <= 3  # IT and US are not "it" and "us"
+        tail = plain[len(plain.rstrip(".!?")) :]
+        for first, last in {run for target in _targets(name) for run in _runs(target, words)}:
+            start, end = words[first].start, words[last].end
+            if not is_acronym or text[start:end].isupper():
+                candidates.append((slot, *_widened(text, start, end, tail)))
+    candidates.sort(key=lambda one: (one[1] - one[2], one[1]))
+    spans: list[tuple[str, int, int]] = []
+    for slot, start, end in candidates:
+        if all(end <= other_start or other_end <= start for _, other_start, other_end in spans):
+            spans.append((slot, start, end))
     return spans
 
 
-def _finds(sought: Entity, words: list[Token]) -> Iterator[tuple[int, int]]:
-    """First and last token of every match; a match may occur more than once."""
-    for keys in sought.keys:
-        yield from _runs("".join(keys), words)
-        content = Counter(key for key in keys if key not in _LITTLE)
-        if content.total() > 1:
-            yield from _reordered(content, words)
-
-
 def _runs(target: str, words: list[Token]) -> Iterator[tuple[int, int]]:
-    """Runs of tokens that spell the target when written together."""
+    """Runs of tokens that spell the target when written together, as positions of the first and the last."""
     for first in range(len(words)):
         length = 0
         for last in range(first, len(words)):
@@ -161,25 +181,8 @@ def _runs(target: str, words: list[Token]) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _reordered(content: Counter[str], words: list[Token]) -> Iterator[tuple[int, int]]:
-    """Runs of tokens that have the content words in any order, with only function words between them."""
-    total = content.total()
-    for first in range(len(words)):
-        left, seen = Counter(content), 0
-        for last in range(first, len(words)):
-            key = words[last].key
-            if left[key] > 0:
-                left[key] -= 1
-                seen += 1
-            elif key not in _LITTLE or last == first:
-                break
-            if seen == total:
-                yield first, last
-                break
-
-
 def _widened(text: str, start: int, end: int, tail: str) -> tuple[int, int]:
-    """A match extended by the punctuation that belongs to it: the entity's own end, its brackets, quotes around it."""
+    """A match extended by the punctuation that belongs to it: the entity's own end, and its brackets."""
     if tail and text.startswith(tail, end):
         end += len(tail)
     inside = text[start:end]
@@ -187,6 +190,4 @@ def _widened(text: str, start: int, end: int, tail: str) -> tuple[int, int]:
         end += 1
     elif inside.count(")") > inside.count("(") and text[start - 1 : start] == "(":
         start -= 1
-    while start and end < len(text) and _QUOTES.get(text[start - 1]) == text[end]:
-        start, end = start - 1, end + 1
     return start, end

@@ -29,8 +29,8 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_extract_by_model_then_run_then_check(references: str, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    result = scorer("templates", "extract", references, "--out", out, "--bundle", tiny, "--json")
-    assert json.loads(result.stdout)["choose"] == "nli" and "note" not in result.stderr
+    result = scorer("templates", "extract", references, "--out", out, "--choose", "nli", "--bundle", tiny, "--json")
+    assert json.loads(result.stdout)["choose"] == "nli"
     # Each candidate is compared with all references that did not give it, both ways.
     assert json.loads(result.stdout)["pairs"] == 2 * (8 + 12)
     candidates = json.loads((tmp_path / "t.candidates.json").read_text())["area"]
@@ -40,13 +40,12 @@ def test_extract_by_model_then_run_then_check(references: str, tiny: Path, tmp_p
     scored = tmp_path / "scored"
     scorer("run", references, "--out", scored, "--bundle", tiny, "--templates", out, "--prefix", "m_")
     found = json.loads(scorer("templates", "check", out, "--data", scored, "--json").stdout)
-    assert found["facts"] == {"all": 24, "template": 24, "backoff": 0, "share": 0.0}
+    assert (found["facts"], found["backoff"]) == (24, 0)
 
 
 def test_the_reports_for_people(references: str, tiny: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
     result = scorer("templates", "extract", references, "--out", out)
-    assert "note: without --bundle" in result.stderr
     assert "no_object: 4" in result.stdout
     out.write_text('{"area": "[bold]Nowhere[/bold]", "food": "<subject> serves <object>."}')
     rows = {"triples": [["A | area | B", "A | near | C"]] * 30, "text": ["A."] * 30}

@@ -35,25 +35,23 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
         (["A | colour | blue", 'A | kids | "no"'], "y"),
         (["A | near"], "y"),
     ]
-    report = review(TEMPLATES, [save(tmp_path / "a.parquet", rows)], ColumnNames())
-    assert report["rows"] == {"in": 4, "errors": {"malformed_triples": 1}}
-    assert report["facts"] == {"all": 8, "template": 5, "backoff": 3, "share": 0.375}
-    assert report["missing"] == [{"predicate": "colour", "facts": 2, "share": 0.25}]
-    assert report["missing_values"] == [{"predicate": "kids", "object": "maybe", "facts": 1, "share": 0.125}]
-    assert report["unused"] == ["area"]
-    assert report["templates"]["predicates"] == 4
-    slots = {(line["predicate"], line.get("object")): (line["slots"], line["facts"]) for line in report["without_slot"]}
+    report = review(TEMPLATES, "t.json", [save(tmp_path / "a.parquet", rows)], ColumnNames())
+    assert (report.rows, report.errors) == (4, {"malformed_triples": 1})
+    assert (report.facts, report.backoff, report.predicates, report.unused) == (8, 3, 4, ["area"])
+    missing = {(one.predicate, one.object): one.facts for one in report.missing}
+    assert missing == {("colour", None): 2, ("kids", "maybe"): 1}
+    slots = {(one.predicate, one.object): (one.slots, one.facts) for one in report.without_slot}
     assert slots == {
-        ("rating", None): (["subject"], 1),
-        ("area", None): (["subject", "object"], 0),
-        ("kids", "no"): (["subject"], 1),
+        ("rating", None): (("subject",), 1),
+        ("area", None): (("subject", "object"), 0),
+        ("kids", "no"): (("subject",), 1),
     }
 
 
 def test_the_windows_of_many_files_add_up(tmp_path: Path) -> None:
     rows: list[Row] = [([f"A | {('near', 'rating', 'colour')[i % 3]} | B{i}"], "x") for i in range(140)]
-    whole = review(TEMPLATES, [save(tmp_path / "whole.parquet", rows)], ColumnNames())
+    whole = review(TEMPLATES, "t.json", [save(tmp_path / "whole.parquet", rows)], ColumnNames())
     (tmp_path / "parts").mkdir()
     for i in range(7):
         save(tmp_path / "parts" / f"{i}.parquet", rows[i * 20 : (i + 1) * 20])
-    assert review(TEMPLATES, [str(tmp_path / "parts")], ColumnNames()) == whole
+    assert review(TEMPLATES, "t.json", [str(tmp_path / "parts")], ColumnNames()) == whole

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,7 @@ import pytest
 from scorer.inference.engine import Answers
 from scorer.metric.triples import Triple
 from scorer.status import SCORED
-from scorer.templating.agreement import score_candidates
-from scorer.templating.choosing import best_score, candidates_file, template_file
-from scorer.templating.extract import Extraction, extract
-from scorer.templating.references import References
+from scorer.templating.extract import Candidate, Key, find_candidates, score_candidates, template_file
 
 
 def overlap(premise: str, hypothesis: str) -> float:
@@ -37,12 +35,9 @@ class WordModel:
         return Answers(probabilities, np.full(len(work), SCORED, np.int8), np.zeros(len(work), bool))
 
 
-def extraction(*references: tuple[str, str, str, str]) -> Extraction:
-    found = References(rows=len(references))
-    for subject, predicate, value, text in references:
-        key = (Triple(subject, predicate, value), text)
-        found.counts[key] = found.counts.get(key, 0) + 1
-    return extract(found)
+def extraction(*references: tuple[str, str, str, str]) -> dict[Key, list[Candidate]]:
+    counts = Counter((Triple(*parts), text) for *parts, text in references)
+    return find_candidates(counts, Counter())
 
 
 NEAR = extraction(
@@ -55,24 +50,22 @@ NEAR = extraction(
 )
 
 
-def test_the_files_by_hand() -> None:
-    content = template_file(NEAR.candidates, lambda key, candidates: candidates[-1])
+def test_the_file_by_hand() -> None:
+    content = template_file({key: found[-1].template for key, found in NEAR.items()})
     assert content == {
         "$version": 1,
-        "kids": {"yes": "<subject> welcomes kids.", "no": "<subject> is for adults."},
+        "kids": {"no": "<subject> is for adults.", "yes": "<subject> welcomes kids."},
         "near": "<subject> lies near <object>.",
     }
-    lines = candidates_file(NEAR.candidates, content)
-    assert lines["near"][-1] == {"template": "<subject> lies near <object>.", "count": 1, "chosen": True}
-    assert [line["count"] for line in lines["near"]] == [2, 1, 1]
-    assert lines["kids"][0] == {"template": "<subject> welcomes kids.", "count": 1, "object": "yes", "chosen": True}
+    assert template_file({("p", None): "<subject>.", ("p", "yes"): "yes"}) == {"$version": 1, "p": "<subject>."}
+    assert [one.count for one in NEAR["near", None]] == [1, 2, 1]
 
 
 def test_nli_scores_by_hand() -> None:
     model = WordModel()
-    assert score_candidates(NEAR, model) == 2 * (3 + 2 + 3 + 0 + 0)
+    assert score_candidates(NEAR, model, 16, 0) == 2 * (3 + 2 + 3 + 0 + 0)
     assert len(model.asked) == 16
-    scores = {c.template: c.score for c in NEAR.candidates["near", None]}
+    scores = {c.template: c.score for c in NEAR["near", None]}
     # Against "C is near D.", "E is near F." and "G lies near H.": all 4 words of the first two are in the filled
     # sentence of 7, 3 of 4 of the third ("lies" is not); of its 7 words the references have 4, 4 and 3.
     assert scores["<subject> is a cheap pub near <object>."] == pytest.approx(
@@ -80,19 +73,16 @@ def test_nli_scores_by_hand() -> None:
     )
     # Against the pub (4 of 4, 4 of 7) and "G lies near H." (3 of 4 both ways).
     assert scores["<subject> is near <object>."] == pytest.approx(((1 + 4 / 7) + (3 / 4 + 3 / 4)) / 4, abs=1e-6)
-    assert template_file(NEAR.candidates, best_score)["near"] == "<subject> is near <object>."
-    assert [c.score for c in NEAR.candidates["kids", "yes"]] == [None], "there is nothing to compare it with"
+    assert [c.score for c in NEAR["kids", "yes"]] == [None], "there is nothing to compare it with"
 
 
 def test_nli_never_asks_about_a_candidate_s_own_references_and_stops_at_the_limit() -> None:
     many = extraction(*((f"S{i}", "near", f"O{i}", f"S{i} is near O{i}.") for i in range(30)),
                       ("A", "near", "B", "A, near B."), ("A", "near", "B", "A lies close to B."))  # fmt: skip
-    own = {
-        text for candidate in many.candidates["near", None] if candidate.count == 30 for _, text in candidate.sources
-    }
+    own = {text for candidate in many["near", None] if candidate.count == 30 for _, text in candidate.sources}
     for seed in range(20):
         model = WordModel()
-        score_candidates(many, model, references=4, seed=seed)
+        score_candidates(many, model, 4, seed)
         filled_by_own = {pair for pair in model.asked if pair[0] in own and pair[1] in own}
         assert not filled_by_own
         per_candidate = {"is near": 2, ", near": 4, "lies close": 4}  # references of other triples first
