@@ -155,7 +155,7 @@ class Program:
 
     def run(self, out: Path, name: str, folder: str, options: list[str]) -> str:
         """The JSON of `scorer run` of one folder below ``out`` into another."""
-        settings = ["--device", "cpu", "--max-error-rate", "1"]
+        settings = ["--max-error-rate", "1", *([] if "--devices" in options else ["--device", "cpu"])]
         if "--bundle" not in options:
             settings += ["--bundle", self.bundle]
             settings += [] if "--precision" in options else ["--precision", "int8"]

@@ -2,8 +2,7 @@
 
 Prints the functions of the package that `scorer run` calls for the sample that ships, in all its processes, in the
 order of their first call, and counts the import closure of a run and the imports of each module.
-tests/test_shape.py bounds
-these figures.
+tests/test_shape.py bounds these figures.
 """
 
 from __future__ import annotations
