@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
+from scorer.storage import object_store
+from scorer.storage.location import Location, StoreUri
 from scorer.storage.objects import store as stores
-from scorer.storage.objects.uri import Location, StoreUri
-from scorer.storage.output import open_store
+from scorer.storage.store import open_store
 
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A bucket that stands behind every URI."""
     bucket = pytest.importorskip("obstore.store", reason="the extra `objects` is not installed").MemoryStore()
-    monkeypatch.setattr(stores, "connect", lambda uri, **more: bucket)
+    for module in (stores, object_store):
+        monkeypatch.setattr(module, "connect", lambda uri, **more: bucket)
     return bucket
 
 
@@ -33,7 +35,7 @@ def files(out: Location) -> dict[str, bytes]:
     """All that has a name in an output, but locks."""
     store = open_store(out)
     found = {name: store.read(name) for name in store.list() if not name.startswith("_lock")}
-    return {name: one[0] for name, one in found.items() if one is not None}
+    return {name: content for name, content in found.items() if content is not None}
 
 
 def data_files(out: Location) -> dict[str, bytes]:
@@ -43,7 +45,7 @@ def data_files(out: Location) -> dict[str, bytes]:
 
 def put(out: Location, name: str, content: bytes) -> None:
     """Write a file or an object as another program would."""
-    assert open_store(out).put(name, content) is not None
+    assert open_store(out).write(name, content) is not None
 
 
 def remove(out: Location, *names: str) -> None:

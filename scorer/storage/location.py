@@ -1,0 +1,112 @@
+"""URIs of object stores: ``s3://bucket/path``; ``gs://`` and ``abfs://`` are opened in the same way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from ..errors import OutputError, UsageError
+from .local_paths import local_path
+
+SCHEMES = ("s3", "gs", "abfs", "abfss")
+_URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<bucket>[^/]*)(?P<path>/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class StoreUri:
+    """A place in an object store.
+
+    ``bucket``: bucket or container, with the account where the scheme has one. ``path``: the key, or the prefix of
+    keys, without slashes at its ends; empty for the whole bucket.
+    """
+
+    scheme: str
+    bucket: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.root}/{quote(self.path)}"
+
+    @property
+    def root(self) -> str:
+        """The URI of the bucket."""
+        return f"{self.scheme}://{self.bucket}"
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2] or self.bucket
+
+    def key(self, relative: str) -> str:
+        """The key of an object below this place."""
+        return f"{self.path}/{relative}" if self.path else relative
+
+    def below(self, relative: str) -> StoreUri:
+        """A place below this one."""
+        return StoreUri(self.scheme, self.bucket, self.key(relative))
+
+    @classmethod
+    def parse(cls, given: str) -> StoreUri | None:
+        """The place that a URI names; ``None`` for a path, or a URI of another kind of store.
+
+        Raises:
+            UsageError: it contains a password, has a query, or names no bucket.
+        """
+        found = _URI.fullmatch(given)
+        if found is None or found["scheme"].lower() not in SCHEMES:
+            return None
+        scheme, bucket, path = found["scheme"].lower(), found["bucket"], found["path"] or ""
+        user, at, host = bucket.rpartition("@")
+        if ":" in user or (at and scheme in ("s3", "gs")):
+            raise UsageError(
+                f"the URI for {host} contains credentials, which would be written to plans and receipts; set them in "
+                "the environment (docs/stores.md)"
+            )
+        if not bucket or "\0" in given:
+            raise UsageError(f"{given!r} names no bucket; write {scheme}://bucket/path")
+        if "?" in path or "#" in path:
+            raise UsageError(
+                f"{scheme}://{bucket}{path.partition('?')[0]}: the URI has a query or a fragment; set endpoint and "
+                "region in the environment (docs/stores.md), and write ? and # in names as %3F and %23"
+            )
+        parts = [part for part in unquote(path).split("/") if part]
+        if any(part in (".", "..") for part in parts):
+            raise UsageError(f"{given}: a path in a store cannot contain '.' or '..' as a part; write it without them")
+        return cls(scheme, bucket, "/".join(parts))
+
+
+Location = Path | StoreUri
+"""Where an output is: a local folder, or a prefix in an object store."""
+
+
+def parse_location(given: str) -> Location:
+    """The place that an argument names.
+
+    Raises:
+        UsageError: neither a local path nor a URI of a known store.
+    """
+    return StoreUri.parse(given) or local_path(given)
+
+
+def check_stores_apart(inputs: Sequence[str], out: StoreUri) -> None:
+    """Refuse an output among the inputs: the next run would take its outputs for inputs.
+
+    Raises:
+        OutputError: an input is at or below OUT, or OUT is below an input.
+    """
+    target = f"{out.root}/{out.path}/"
+    for given in inputs:
+        place = StoreUri.parse(given)
+        if place is None:
+            continue
+        # A glob may match anything below its fixed prefix.
+        fixed = re.split(r"[^/]*[*\[]", place.path, maxsplit=1)[0].strip("/")
+        source = f"{place.root}/{fixed}/" if fixed else f"{place.root}/"
+        if source.startswith(target) or target.startswith(source):
+            raise OutputError(
+                f"the output {out} and the input {given} contain one another, so that the next run would score its own "
+                "outputs; choose an --out outside of the input"
+            )

@@ -1,0 +1,329 @@
+"""The lock of an output: one run at a time.
+
+In a local folder it is an flock on ``_lock``, which the kernel releases when the process ends in any way. In an object
+store, and on a file system without flock, ``_lock`` is a record that is written on condition of the version that was
+seen: created, renewed every minute, deleted at the end. A record that was not renewed for five minutes is that of a
+lost machine and is taken over. A holder whose last renewal is older than two minutes publishes nothing until it has
+renewed it. Times of others are compared on the store's clock, own ones on a clock that goes on while the machine is
+suspended.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import socket
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import field
+from msgspec.structs import replace
+
+from ..errors import DamagedFileError, OutputError, SchemaError
+from ..system.closing import Closing
+from ..system.codec import OpenRecord, decode, encode
+from ..system.waiting import interruptible
+from .plan import LOCK
+from .store import ABSENT, FileInfo, LocalStore, Store, output_errors, temporary_name
+
+RENEW_S = 60.0
+STALE_S = 120.0
+EXPIRY_S = 300.0
+_POLL_S = 5.0
+_SETTLE_S = 2.0
+"""After a takeover in a folder, where a condition and its write are two steps: the last of two writers counts."""
+_RELEASE_S = 5.0
+"""How long the end of a run waits for a store that does not answer; the record expires by itself."""
+_NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+class LockRecord(OpenRecord, frozen=True):
+    """Content of ``_lock``. ``started``: of the run, UTC, ISO 8601. ``nonce``: another one in each renewal."""
+
+    pid: int = field(default_factory=os.getpid)
+    host: str = field(default_factory=socket.gethostname)
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    nonce: str = ""
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host} since {self.started}"
+
+
+class RunLock(Closing):
+    """The lock of an output while this process holds it."""
+
+    @property
+    @abstractmethod
+    def may_publish(self) -> bool:
+        """Whether outputs and receipts may be written now; costs no request."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Check before a write that the lock is still held; renews an old record first.
+
+        Raises:
+            OutputError: another run has taken the lock, it was released, or the store does not answer.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the lock."""
+
+
+def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: None) -> RunLock:
+    """Take the lock of an output.
+
+    Args:
+        on_wait: called with a message before this waits for a record to expire or to be renewed.
+
+    Raises:
+        OutputError: another run holds it, or the store cannot be used.
+    """
+    if isinstance(store, LocalStore):
+        try:
+            return FileLock(store.location / LOCK)
+        except BlockingIOError:
+            raise _held(store) from None
+        except OSError as error:
+            if error.errno not in _NO_FLOCK:
+                with output_errors("lock", store.location / LOCK):
+                    raise
+    return RecordLock(store, on_wait)
+
+
+def lock_holder(store: Store) -> LockRecord | None:
+    """The run that holds an output now, as far as one look tells."""
+    info = store.list(LOCK).get(LOCK)
+    record = _read(store)
+    if info is None or record is None:
+        return None
+    if isinstance(store, LocalStore) and (is_locked := _is_flocked(store.location / LOCK)) is not None:
+        return record if is_locked else None
+    return record if time.time() - info.modified < EXPIRY_S else None
+
+
+class FileLock(RunLock):
+    """An flock on a lock file. Child processes do not inherit the descriptor, so that none keeps the lock.
+
+    Raises:
+        BlockingIOError: another process holds it. OSError: the file cannot be opened or locked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._is_open = path, True
+        while True:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._is_there():  # otherwise its holder removed the file before it released the lock
+                    break
+            except BaseException:
+                os.close(self._file)
+                raise
+            os.close(self._file)
+        with suppress(OSError):  # a full disk: the record only tells others who holds the lock
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, encode(LockRecord()), 0)
+
+    @property
+    def may_publish(self) -> bool:
+        return self._is_open and self._is_there()
+
+    def check(self) -> None:
+        if not self.may_publish:
+            raise OutputError(
+                f"{self._path} was removed or replaced during the run, so that another run may have begun; run again "
+                "when nothing else writes there"
+            )
+
+    def remove(self) -> None:
+        """Delete the lock file, which is otherwise kept; the lock is held until :meth:`close`."""
+        with suppress(OSError):
+            self._path.unlink()
+
+    def close(self) -> None:
+        """Release the lock. The file is kept, empty."""
+        if self._is_open:
+            self._is_open = False
+            with suppress(OSError):
+                os.ftruncate(self._file, 0)
+            os.close(self._file)
+
+    def _is_there(self) -> bool:
+        """Whether the path still leads to the file that is locked."""
+        try:
+            return os.path.samestat(self._path.lstat(), os.fstat(self._file))
+        except OSError:
+            return False
+
+
+class RecordLock(RunLock):
+    """A record that a thread renews, see the module. Waits for the record of a holder that gives no sign of life."""
+
+    def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
+        self._store, self._record = store, LockRecord()
+        self._guard, self._ended, self._is_lost = threading.Lock(), threading.Event(), False
+        self._renewed = _now()
+        self._version = _await_expiry(store, on_wait)
+        was_taken_over = self._version != ABSENT
+        if not self._renew():
+            raise _held(store)
+        try:
+            if was_taken_over and not store.is_remote:
+                time.sleep(_SETTLE_S)
+                if not self._is_mine():
+                    raise _held(store)
+            if store.is_remote:
+                self._require_conditions()
+        except BaseException:
+            self.close()
+            raise
+        self._thread = threading.Thread(target=self._keep_renewing, name="lock", daemon=True)
+        self._thread.start()
+
+    @property
+    def may_publish(self) -> bool:
+        return not self._is_lost and not self._ended.is_set() and _now() - self._renewed < STALE_S
+
+    def check(self) -> None:
+        if self.may_publish:
+            return
+        if self._ended.is_set() or not self._renew():
+            raise OutputError(
+                f"{self._store.uri(LOCK)}: another run took over this output, because this run did not renew its "
+                "lock; run again when the other run has ended"
+            )
+
+    def close(self) -> None:
+        if not self._ended.is_set():
+            self._ended.set()
+            with suppress(TimeoutError, OutputError):
+                interruptible(self._give_back, lambda: None, limit_s=_RELEASE_S)
+
+    def _give_back(self) -> None:
+        with self._guard:  # a renewal under way would write the record again
+            if not self._is_lost and self._is_mine():
+                self._store.delete([LOCK])
+
+    def _keep_renewing(self) -> None:
+        while not self._ended.wait(RENEW_S):
+            with suppress(OutputError):  # the store does not answer: may_publish ends with the age of the record
+                if not self._renew():
+                    return
+
+    def _renew(self) -> bool:
+        """Write the record over the version that this holder wrote last; ``False`` if another one is there."""
+        with self._guard:
+            if self._is_lost:
+                return False
+            began = _now()
+            version = self._store.write(LOCK, self._next(), expect=self._version)
+            if version is None:
+                self._is_lost = True
+            else:
+                self._version, self._renewed = version, began
+            return not self._is_lost
+
+    def _next(self) -> bytes:
+        """The record with another nonce: no two writes have the same content."""
+        return encode(replace(self._record, nonce=secrets.token_hex(8)))
+
+    def _is_mine(self) -> bool:
+        info = self._store.list(LOCK).get(LOCK)
+        return info is not None and info.version == self._version
+
+    def _require_conditions(self) -> None:
+        """Make sure that the store refuses writes whose condition does not hold.
+
+        Raises:
+            OutputError: it writes them nevertheless.
+        """
+        first = self._version
+        self._renew()
+        for expect in (ABSENT, first):
+            if self._store.write(LOCK, self._next(), expect=expect) is not None:
+                self._store.delete([LOCK])
+                raise OutputError(
+                    f"{self._store.uri(LOCK)}: the store does not support conditional writes (If-None-Match and "
+                    "If-Match), without which two runs could overwrite each other's outputs; use a store that has "
+                    "them (docs/stores.md), or a local --out"
+                )
+
+
+def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
+    """The version of the record to replace: :data:`ABSENT`, or that of a holder that is lost.
+
+    Raises:
+        OutputError: the holder renews it.
+    """
+    first = store.list(LOCK).get(LOCK)
+    if first is None or first.size == 0:  # empty: left by a run with flock, from a machine that has it
+        return ABSENT if first is None else first.version
+    left = EXPIRY_S - _age(store, first)
+    deadline = time.monotonic() + left
+    if left > 0:
+        on_wait(
+            f"{store.location} is held by {_read(store)}; waiting at most {left:.0f} s for the other run to end or to "
+            "renew its lock"
+        )
+    while time.monotonic() < deadline:
+        time.sleep(min(_POLL_S, EXPIRY_S / 10))
+        now = store.list(LOCK).get(LOCK)
+        if now is None:
+            return ABSENT
+        if now.version != first.version:
+            raise _held(store)
+    return first.version
+
+
+def _age(store: Store, info: FileInfo) -> float:
+    """Seconds since a file was written, on the store's clock, which the time of a new file tells."""
+    probe = temporary_name()
+    try:
+        store.write(probe, b"?")
+        now = store.list(probe).get(probe)
+        return now.modified - info.modified if now is not None else 0.0
+    finally:
+        store.delete([probe])
+
+
+def _is_flocked(path: Path) -> bool | None:
+    """Whether a process has locked a file; ``None`` on a file system without flock."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return False
+
+
+def _read(store: Store) -> LockRecord | None:
+    try:
+        return decode(store.read(LOCK) or b"", LockRecord, store.uri(LOCK))
+    except (DamagedFileError, SchemaError):
+        return None
+
+
+def _held(store: Store) -> OutputError:
+    return OutputError(
+        f"{store.location} is held by another run ({_read(store)}); wait for it to end, or choose another --out"
+    )
+
+
+def _now() -> float:
+    """Seconds on a clock that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()

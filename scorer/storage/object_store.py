@@ -1,0 +1,348 @@
+"""A prefix of an object store (S3, Google Cloud Storage, Azure) as a :class:`.store.Store`, through ``obstore``.
+
+Outputs are written unconditionally: the same plan gives the same bytes. Only the lock is written on condition of the
+version that was seen. The acknowledgement of such a write can get lost; the client then repeats a request that has
+succeeded, and the store refuses the repetition. So after a refusal or an error the object is read, and one with the
+same content was written by this call. A refusal for concurrency (409) looks the same as one for a condition (412);
+where the object turns out to be as expected, the write is repeated.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from ..errors import MissingDependencyError, OutputError, without_user_info
+from ..system.progress import limited
+from ..system.waiting import interruptible
+from .location import StoreUri
+from .store import ABSENT, FileInfo, crash_point, discard, label_of, output_errors
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SMALL_S, BULK_S = 60, 1800
+"""Longest time of a request for a small object, and of an upload or a read, in seconds."""
+LARGEST_PUT = 5 << 30
+"""Largest object in bytes that S3 and its like take in one request; larger ones are sent in parts."""
+_PART_BYTES = 64 << 20
+_ATTEMPTS = 6
+_READ_AHEAD = 8 << 20
+"""Least number of bytes of a request when an object is read as a file; the rest is kept for the next read."""
+_SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|SAS|CREDENTIAL", re.IGNORECASE)
+_PUBLIC = re.compile(r"_FILE$|_URI$|_URL|REGION")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
+_DENIED = re.compile(r"status code: 40[13]\b")
+_LOG = logging.getLogger("scorer")
+"""Without a handler, Python writes warnings to stderr."""
+
+
+class StoreError(OutputError):
+    """The store cannot be reached, or refuses a request."""
+
+
+class ObjectStore:
+    """See :class:`.store.Store`. Names are keys below the prefix. Threads may share it.
+
+    Args:
+        patient: retry requests for four minutes while the store does not answer, as a run does; otherwise for seconds.
+
+    Raises:
+        MissingDependencyError: ``obstore`` is not installed. StoreError: the configuration is wrong.
+    """
+
+    is_remote = True
+
+    def __init__(self, location: StoreUri, *, patient: bool = True) -> None:
+        self.location = location
+        self._obstore = client()
+        self._small = connect(location, patient=patient, limit_s=SMALL_S if patient else SMALL_S // 3)
+        self._bulk = connect(location, patient=patient, limit_s=BULK_S)
+
+    def uri(self, name: str) -> str:
+        return str(self.location.below(name))
+
+    def list(self, prefix: str = "") -> dict[str, FileInfo]:
+        skip, key, found = len(self._key("x")) - 1, self._key(prefix), {}
+        try:
+            pages = iter(self._obstore.list(self._small, prefix=key or None, chunk_size=1000))
+            while (page := self._await(lambda: next(pages, None))) is not None:
+                found.update({str(one["path"])[skip:]: _info(one) for one in page})
+        except FileNotFoundError:
+            pass
+        except Exception as error:
+            raise self._error("list", key, error) from error
+        if not found and prefix and (info := self._stat(key)) is not None:
+            return {prefix: info}
+        return dict(sorted(found.items()))
+
+    def read(self, name: str) -> bytes | None:
+        found = self._get(self._key(name))
+        return None if found is None else found[0]
+
+    def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        key, label = self._key(name), label_of(name)
+        crash_point(f"{label}.synced")
+        version: str | None
+        if expect is None:
+            version = self._put(self._small, key, content)
+        else:
+            version = self._write_if(key, content, expect)
+        if version is not None:
+            crash_point(f"{label}.renamed")
+            crash_point(f"{label}.published")
+        return version
+
+    def publish(self, temporary: Path, name: str) -> FileInfo:
+        key = self._key(name)
+        with output_errors("read", temporary):
+            size = temporary.stat().st_size
+        crash_point("output.synced")
+        with limited():
+            version = self._put(self._bulk, key, temporary, use_multipart=size > LARGEST_PUT, chunk_size=_PART_BYTES)
+        discard(temporary)
+        crash_point("output.renamed")
+        crash_point("output.published")
+        return FileInfo(size, version, time.time())
+
+    def delete(self, names: Iterable[str]) -> None:
+        keys = [self._key(name) for name in names]
+        for start in range(0, len(keys), 1000):
+            some = keys[start : start + 1000]
+            self._ask("delete", some[0], partial(self._obstore.delete, self._small, some if len(some) > 1 else some[0]))
+            crash_point("removed")
+
+    def open(self, name: str, version: str | None = None) -> BinaryIO:
+        found = self._stat(self._key(name))
+        if found is None:
+            raise FileNotFoundError(f"{self.uri(name)} does not exist")
+        if version is not None and found.version != version:
+            raise StoreError(f"{self.uri(name)} was replaced while it was read; run again when it is complete")
+        return cast("BinaryIO", VersionedFile(partial(self._read_range, self._key(name), found.version), found.size))
+
+    def _read_range(self, key: str, version: str, start: int, end: int) -> bytes:
+        """The bytes from ``start`` to before ``end`` of one version of an object.
+
+        Raises:
+            OSError: it cannot be read, or has another version.
+        """
+        get = partial(self._obstore.get, self._bulk, key, options={"range": (start, end), "if_match": version})
+        try:
+            found = self._ask("read", key, lambda: bytes(get().bytes()))
+        except StoreError as error:
+            raise OSError(str(error)) from error
+        if found is None:
+            raise FileNotFoundError(f"{self._uri_of(key)} was removed while it was read")
+        if len(found) != end - start:
+            raise OSError(f"{self._uri_of(key)}: the store sent {len(found)} bytes of {end - start}")
+        return bytes(found)
+
+    def _put(self, bucket: Any, key: str, content: bytes | Path, **options: Any) -> str:
+        """Write an object over any version; returns the new one."""
+        put = partial(self._obstore.put, bucket, key, content, **{"use_multipart": False, **options})
+        for attempt in range(_ATTEMPTS):
+            try:
+                return _version(self._await(put))
+            except self._obstore.exceptions.AlreadyExistsError as error:  # 409: another write is under way
+                last: BaseException = error
+                time.sleep(0.05 * 2**attempt)
+            except Exception as error:
+                raise self._error("write", key, error) from error
+        raise self._error("write", key, last) from last
+
+    def _write_if(self, key: str, content: bytes, expect: str) -> str | None:
+        """Write an object over an expected version; the new version, or ``None`` if another one is there."""
+        errors = self._obstore.exceptions
+        last: BaseException = StoreError("no attempt was made")
+        for attempt in range(_ATTEMPTS):
+            try:
+                mode = "create" if expect == ABSENT else self._condition(key, expect)
+                put = partial(self._obstore.put, self._small, key, content, mode=mode, use_multipart=False)
+                return _version(self._await(put))
+            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as refused:
+                last = refused
+            except (errors.GenericError, TimeoutError) as failed:  # the request may have arrived nevertheless
+                last = failed
+            except Exception as error:
+                raise self._error("write", key, error) from error
+            there, version = self._get(key) or (None, ABSENT)
+            if there == content:
+                return version
+            if version != expect:
+                return None
+            time.sleep(0.05 * 2**attempt)
+        raise self._error("write", key, last) from last
+
+    def _condition(self, key: str, expect: str) -> dict[str, str]:
+        """The condition of a write as ``obstore`` takes it."""
+        if self.location.scheme != "gs":
+            return {"e_tag": expect}
+        meta = self._obstore.head(self._small, key)  # Google's condition is the generation, which listings lack
+        if _version(meta) != expect:
+            raise FileNotFoundError
+        return {"e_tag": expect, "version": str(meta["version"])}
+
+    def _stat(self, key: str) -> FileInfo | None:
+        meta = self._ask("look up", key, lambda: self._obstore.head(self._small, key))
+        return None if meta is None else _info(meta)
+
+    def _get(self, key: str) -> tuple[bytes, str] | None:
+        """Content and version of an object; ``None`` if there is none."""
+
+        def get() -> tuple[bytes, str]:
+            found = self._obstore.get(self._small, key)
+            return bytes(found.bytes()), _version(found.meta)
+
+        found: tuple[bytes, str] | None = self._ask("read", key, get)
+        return found
+
+    def _ask(self, action: str, key: str, question: Callable[[], Any]) -> Any:
+        """Make a request; ``None`` if the object does not exist."""
+        try:
+            return self._await(question)
+        except FileNotFoundError:
+            return None
+        except self._obstore.exceptions.PreconditionError as error:
+            raise StoreError(f"{self._uri_of(key)} was replaced while it was read; run again") from error
+        except Exception as error:
+            raise self._error(action, key, error) from error
+
+    def _await(self, call: Callable[[], Any]) -> Any:
+        """Make a call of the client, which looks for no signals, in a thread; a signal ends the wait."""
+        return interruptible(
+            call, lambda: _LOG.warning("%s does not answer; waiting", without_user_info(self.location.root))
+        )
+
+    def _key(self, name: str) -> str:
+        return self.location.key(name) if name else self.location.path
+
+    def _uri_of(self, key: str) -> str:
+        return f"{self.location.root}/{key}"
+
+    def _error(self, action: str, key: str, error: BaseException) -> StoreError:
+        refused = (self._obstore.exceptions.PermissionDeniedError, self._obstore.exceptions.UnauthenticatedError)
+        hint = ""
+        if isinstance(error, refused) or _DENIED.search(str(error)):
+            hint = "; check the credentials and the policy of the bucket (docs/stores.md)"
+        return StoreError(f"cannot {action} {self._uri_of(key)}: {error_text(error)}{hint}")
+
+
+class VersionedFile(io.RawIOBase):
+    """One version of an object as a file, which is read in large ranges.
+
+    Args:
+        read_range: returns the bytes from a start to before an end, or raises an ``OSError``.
+        size: of the object in bytes.
+    """
+
+    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
+        super().__init__()
+        self._read_range, self._size = read_range, size
+        self._at = self._start = 0
+        self._ahead = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Bytes from the current position on.
+
+        Raises:
+            OSError: the store refuses, or the object was replaced.
+        """
+        left = max(0, self._size - self._at)
+        end = self._at + (left if size is None or size < 0 else min(size, left))
+        if end > self._at and not (self._start <= self._at and end <= self._start + len(self._ahead)):
+            self._ahead = self._read_range(self._at, min(self._size, max(end, self._at + _READ_AHEAD)))
+            self._start = self._at
+        offset = self._at - self._start
+        self._at, length = end, end - self._at
+        return self._ahead[offset : offset + length]
+
+    def readall(self) -> bytes:
+        return self.read(-1)
+
+
+def client() -> ModuleType:
+    """The package ``obstore``.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        import obstore
+    except ImportError as error:
+        raise MissingDependencyError(
+            "object stores need the package obstore; install it with: pip install 'd2t-scorer[objects]'"
+        ) from error
+    return cast("ModuleType", obstore)
+
+
+def connect(location: StoreUri, *, patient: bool = True, limit_s: int = SMALL_S) -> Any:
+    """A client of the bucket of a URI; credentials, endpoint and region are those of the environment.
+
+    Args:
+        patient: retry requests for four minutes while the store does not answer, instead of a few seconds.
+        limit_s: longest time of a request.
+
+    Raises:
+        MissingDependencyError: ``obstore`` is not installed. StoreError: the configuration is wrong.
+    """
+    client()
+    from obstore.store import from_url
+
+    retries = {
+        "max_retries": 10_000 if patient else 4,  # the time decides: pauses are random, and many are short
+        "retry_timeout": timedelta(seconds=240 if patient else 10),
+        "backoff": {
+            "init_backoff": timedelta(milliseconds=100),
+            "max_backoff": timedelta(seconds=5),
+            "base": 2,
+        },
+    }
+    options: dict[str, Any] = {"timeout": f"{limit_s}s", "connect_timeout": "10s"}
+    if any(os.environ.get(name, "").lower().startswith("http://") for name in _ENDPOINTS):
+        options["allow_http"] = True
+    try:
+        return from_url(location.root, client_options=options, retry_config=retries)
+    except Exception as error:  # depending on the store, several classes
+        raise StoreError(
+            f"{location.root}: the store cannot be opened: {error_text(error)}; see docs/stores.md"
+        ) from error
+
+
+def error_text(error: BaseException) -> str:
+    """An error of the client on one line of bounded length, without any credential of the environment."""
+    text = str(error).split("\n\nDebug source")[0]
+    for name, value in os.environ.items():
+        if len(value) >= 8 and _SECRET.search(name) and not _PUBLIC.search(name):
+            text = text.replace(value, "***")
+    text = " ".join(text.split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def _version(found: Any) -> str:
+    return str(found.get("e_tag") or found.get("version") or "")
+
+
+def _info(found: Any) -> FileInfo:
+    return FileInfo(int(found["size"]), _version(found), found["last_modified"].timestamp())

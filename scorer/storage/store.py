@@ -1,0 +1,411 @@
+"""A folder or a prefix of an object store behind six methods, and durable files on local disks.
+
+Names are paths below the store's location, with slashes. A version is a short text that changes whenever a file is
+replaced. :class:`LocalStore` is in this module, :class:`.object_store.ObjectStore` in its own.
+
+A local file is written under a temporary name in its own folder, synced, renamed, and its folder is synced. Temporary
+names are random and created with ``O_EXCL`` and ``O_NOFOLLOW``, so that no other user can place a file or a link there.
+After an fsync error it is unknown which pages reached the disk, and a second fsync may report success without having
+written them: the file is deleted and the error reported.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, Protocol
+
+from ..errors import OutputError
+from ..system.progress import sha256_of
+from .location import Location, StoreUri
+
+ABSENT: Final = ""
+"""Expected version of a write that replaces nothing."""
+CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
+LARGEST_JSON = 1 << 30
+"""Largest size in bytes of a file that :meth:`Store.read` reads; the plan of a million shards has a third of it."""
+_TEMPORARY = re.compile(r"\.d2t-[0-9a-f]{16}\.tmp")
+_HINTS = {
+    errno.ENOSPC: "free some space and run again: it resumes",
+    errno.EDQUOT: "free some of the quota and run again: it resumes",
+    errno.EFBIG: "raise the limit on file sizes and run again: it resumes",
+    errno.EACCES: "choose a folder that this user can write",
+    errno.EPERM: "choose a folder that this user can write",
+    errno.EROFS: "choose a folder on a file system that can be written",
+    errno.ENAMETOOLONG: "give the input a shorter name",
+    errno.ENOTDIR: "a file stands where a folder is needed; remove it or choose another folder",
+    errno.EISDIR: "a folder stands where a file is needed; remove it or choose another folder",
+    errno.ELOOP: "a symbolic link stands there; remove it",
+}
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+class FileInfo(NamedTuple):
+    """Size in bytes, version, and time of the last change in seconds since 1970 on the store's clock."""
+
+    size: int
+    version: str
+    modified: float
+
+
+class Store(Protocol):
+    """The files of one location. All methods raise :class:`.OutputError` if the store cannot be used."""
+
+    @property
+    def location(self) -> Location: ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether each call is a request to another machine."""
+        ...
+
+    def uri(self, name: str) -> str:
+        """Absolute path or URI of a file."""
+        ...
+
+    def list(self, prefix: str = "") -> dict[str, FileInfo]:
+        """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a small file; ``None`` if there is no regular file of that name."""
+        ...
+
+    def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        """Write a small file atomically and durably.
+
+        Args:
+            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version.
+
+        Returns:
+            The new version; ``None`` if another version than the expected one is there.
+        """
+        ...
+
+    def publish(self, temporary: Path, name: str) -> FileInfo:
+        """Give a complete, synced local file its name in the store; the local file is moved or deleted."""
+        ...
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files; missing ones are skipped."""
+        ...
+
+    def open(self, name: str, version: str | None = None) -> BinaryIO:
+        """Open one version of a file for reading, by default the current one.
+
+        Raises:
+            OSError: it does not exist or cannot be read. OutputError: another version is there.
+        """
+        ...
+
+
+def open_store(location: Location, *, patient: bool = True) -> Store:
+    """Open the store of a location.
+
+    Args:
+        patient: retry requests to an object store for minutes instead of seconds.
+
+    Raises:
+        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
+    """
+    if isinstance(location, StoreUri):
+        from .object_store import ObjectStore
+
+        return ObjectStore(location, patient=patient)
+    return LocalStore(location)
+
+
+class LocalStore:
+    """A folder; see :class:`Store`. Nothing below it is written through a symbolic link; the folder may be one."""
+
+    is_remote = False
+
+    def __init__(self, location: Path) -> None:
+        self.location = location
+
+    def uri(self, name: str) -> str:
+        return str((self.location / name).absolute())
+
+    def list(self, prefix: str = "") -> dict[str, FileInfo]:
+        top, found = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
+        skip = len(os.path.join(self.location, ""))  # noqa: PTH118
+        with output_errors("list", Path(top)):
+            if prefix and not os.path.isdir(top):  # noqa: PTH112
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    return {prefix: _info(os.lstat(top))}
+                return {}
+            for folder, _, names in os.walk(top, onerror=_raise_unless_missing):
+                for name in names:
+                    path = os.path.join(folder, name)  # noqa: PTH118
+                    with suppress(FileNotFoundError):
+                        found[path[skip:]] = _info(os.lstat(path))
+        return dict(sorted(found.items()))
+
+    def read(self, name: str) -> bytes | None:
+        path = self.location / name
+        try:
+            # Non-blocking: opening a FIFO would wait for its writer.
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                found = os.fstat(file.fileno())
+                return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_JSON else None
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return None
+            raise OutputError(f"cannot read {path}: {error.strerror}") from error
+
+    def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        refuse_links(self.location, self.location / name)
+        if expect:
+            there = self.list(name).get(name)
+            if there is None or there.version != expect:
+                return None
+        written = atomic_write(self.location / name, content, label=label_of(name), replace=expect != ABSENT)
+        return None if written is None else written.version
+
+    def publish(self, temporary: Path, name: str) -> FileInfo:
+        """See :meth:`Store.publish`. The temporary file is in the folder of its final name."""
+        path = self.location / name
+        try:
+            refuse_links(self.location, path)
+            with output_errors("write", path):
+                crash_point("output.synced")
+                temporary.replace(path)
+                crash_point("output.renamed")
+                sync_folder(path.parent)
+                crash_point("output.published")
+                return _info(path.lstat())
+        finally:
+            discard(temporary)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """See :meth:`Store.delete`. Folders that became empty are removed."""
+        for name in names:
+            path = self.location / name
+            refuse_links(self.location, path)
+            with output_errors("remove", path):
+                try:
+                    path.unlink()
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                crash_point("removed")
+                sync_folder(path.parent)
+            for folder in path.parents:
+                if folder == self.location or not _removed(folder):
+                    break
+
+    def open(self, name: str, version: str | None = None) -> BinaryIO:
+        file = (self.location / name).open("rb")
+        if version is not None and _info(os.fstat(file.fileno())).version != version:
+            file.close()
+            raise OutputError(f"{self.location / name} was replaced while it was read; run again when it is complete")
+        return file
+
+
+def temporary_name() -> str:
+    """Random name of a temporary file; inputs cannot have such names."""
+    return f".d2t-{secrets.token_hex(8)}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file's path ends in a name that :func:`temporary_name` makes."""
+    return _TEMPORARY.fullmatch(name.rpartition("/")[2]) is not None
+
+
+def open_temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """Create an empty file with a temporary name in the folder of ``path``, and the missing folders above it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    temporary = path.with_name(temporary_name())
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    make_folders(path.parent)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except FileNotFoundError:  # another thread removed the folder because it was empty
+        make_folders(path.parent)
+        descriptor = os.open(temporary, flags, 0o666)
+    return temporary, os.fdopen(descriptor, "wb")
+
+
+def atomic_write(
+    path: Path, content: bytes, *, mode: int | None = None, label: str = "file", replace: bool = True
+) -> FileInfo | None:
+    """Write a local file atomically and durably; missing folders above it are created.
+
+    Args:
+        mode: permissions of the file; those of a new file by default.
+        label: of the crash points.
+        replace: replace an existing file. Otherwise of two writers on any machines one succeeds.
+
+    Returns:
+        The file; ``None`` if another one exists and is not replaced.
+
+    Raises:
+        OutputError: it cannot be written; an earlier file is unchanged, and no temporary file is left.
+    """
+    with output_errors("write", path):
+        temporary, file = open_temporary(path)
+        try:
+            with file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                written = _info(os.fstat(file.fileno()))
+            crash_point(f"{label}.synced")
+            if replace or not _link(temporary, path):
+                temporary.replace(path)
+        except FileExistsError:
+            return None
+        finally:
+            discard(temporary)
+        crash_point(f"{label}.renamed")
+        sync_folder(path.parent)
+        crash_point(f"{label}.published")
+        return written
+
+
+def refuse_links(root: Path, path: Path) -> None:
+    """Refuse to write to a path below a folder through a symbolic link; the folder itself may be one.
+
+    Raises:
+        OutputError: a folder on the way, or the file itself, is a link.
+    """
+    place = root
+    for part in path.relative_to(root).parts:
+        place = place / part
+        if place.is_symlink():
+            raise OutputError(
+                f"{place} is a symbolic link, and a run writes nothing through links in its output folder; replace it "
+                "by a real file or folder, or choose another --out"
+            )
+
+
+def make_folders(folder: Path) -> list[Path]:
+    """Create a folder and the missing folders above it durably; returns the created ones, topmost first."""
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.insert(0, folder)
+        folder = folder.parent
+    for path in missing:
+        path.mkdir(exist_ok=True)
+        sync_folder(path.parent)
+    return missing
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the file names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network and FUSE file systems cannot sync a folder; then only the rename itself can be relied on.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def discard(path: Path) -> None:
+    """Remove a file if it exists and can be removed."""
+    with suppress(OSError):
+        path.unlink()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex."""
+    with path.open("rb") as file:
+        return sha256_of(file)
+
+
+@contextmanager
+def output_errors(action: str, path: Path) -> Iterator[None]:
+    """Convert an ``OSError`` raised inside to an :class:`OutputError` that says what failed, where, and how to fix it.
+
+    Args:
+        action: a verb, as ``write``.
+    """
+    try:
+        yield
+    except OSError as error:
+        hint = _HINTS.get(error.errno or 0)
+        reason = error.strerror or str(error)
+        raise OutputError(f"cannot {action} {path}: {reason}" + (f"; {hint}" if hint else "")) from error
+
+
+def require_space(folder: Path, needed: int, what: str) -> None:
+    """Refuse to begin if an output cannot fit.
+
+    Args:
+        needed: lower bound in bytes of what will be written.
+        what: what is to be written, for the message.
+
+    Raises:
+        OutputError: less space is free.
+    """
+    with output_errors("read the free space of", folder):
+        free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise OutputError(
+            f"{folder} has {_size(free)} free, and {what} needs at least {_size(needed)}; free some space and run "
+            "again: it resumes"
+        )
+
+
+def crash_point(name: str) -> None:
+    """End the process here, as kill -9 would, if the environment names this point; for tests of the protocol."""
+    if os.environ.get(CRASH_VARIABLE) == name:
+        os._exit(97)
+
+
+def label_of(name: str) -> str:
+    """Label of a file's crash points: ``plan`` of ``_plan.json``, ``receipt`` of ``_receipts/a.parquet.json``."""
+    return name.partition("/")[0].strip("_").removesuffix(".json").removesuffix("s").lower()
+
+
+def _info(found: os.stat_result) -> FileInfo:
+    return FileInfo(found.st_size, f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}", found.st_mtime)
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _link(path: Path, other: Path) -> bool:
+    """Give a file a second name; ``False`` on a file system without hard links."""
+    try:
+        os.link(path, other)
+    except OSError as error:
+        if error.errno in _NO_HARD_LINKS:
+            return False
+        raise
+    return True
+
+
+def _removed(folder: Path) -> bool:
+    """Remove a folder if it is empty."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def _size(count: int) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}"
+        count //= 1024
+    return f"{count:,.0f} GiB"

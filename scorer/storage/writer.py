@@ -1,0 +1,153 @@
+"""The Parquet file of a shard: written under a temporary name, read back, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from .receipts import WrittenFile
+from .store import crash_point, discard, file_sha256, make_folders, output_errors, sync_folder, temporary_name
+
+COMPRESSION_LEVEL = 1
+
+
+class ShardWriter:
+    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes.
+
+    Args:
+        temporary: the file to write, which does not exist yet.
+        schema: of all tables; its metadata is kept.
+        metadata: added to the footer's key/value metadata; overrides the schema's.
+        path: the final name of the file, for messages and :meth:`commit`.
+
+    Raises:
+        OutputError: the file cannot be created.
+    """
+
+    def __init__(
+        self, temporary: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None, path: Path | None = None
+    ) -> None:
+        self._temporary, self._path = temporary, path or temporary
+        self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
+        self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
+        self._rows = 0
+        self._file: BinaryIO | None = None
+        self._parquet: pq.ParquetWriter | None = None
+        with output_errors("write", self._path):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._file = os.fdopen(os.open(temporary, flags, 0o666), "wb")
+        with self._or_abandoned():
+            self._parquet = pq.ParquetWriter(
+                self._file,
+                self._schema,
+                compression="zstd",
+                compression_level=COMPRESSION_LEVEL,
+                write_page_checksum=True,
+                store_schema=True,
+            )
+
+    @classmethod
+    def replacing(cls, path: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None) -> Self:
+        """Writer of a file that appears at ``path`` only by :meth:`commit`; missing folders above it are created."""
+        with output_errors("write", path):
+            make_folders(path.parent)
+        return cls(path.with_name(temporary_name()), schema, metadata=metadata, path=path)
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table as one row group; one without rows adds nothing.
+
+        Raises:
+            OutputError: it cannot be written, or has another schema; the file is abandoned.
+        """
+        if self._parquet is None:
+            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be written to")
+        if not table.schema.equals(self._schema):
+            self.abandon()
+            raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
+        if not table.num_rows:
+            return
+        with self._or_abandoned():
+            self._parquet.write_table(table, row_group_size=table.num_rows)
+        self._rows += table.num_rows
+
+    def commit(self) -> WrittenFile:
+        """:meth:`finish` the file and give it its final name.
+
+        Raises:
+            OutputError: one of these steps failed; the file is deleted.
+        """
+        written = self.finish()
+        try:
+            with output_errors("write", self._path):
+                self._temporary.replace(self._path)
+                sync_folder(self._path.parent)
+        finally:
+            discard(self._temporary)
+        return written
+
+    def finish(self) -> WrittenFile:
+        """Close, sync, read back and check the file, and leave it under its temporary name.
+
+        Raises:
+            OutputError: one of these steps failed; the file is deleted, and not synced a second time.
+        """
+        if self._parquet is None or self._file is None:
+            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be finished")
+        with self._or_abandoned():
+            crash_point("output.written")
+            self._parquet.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            written = self._check()
+        self._parquet = self._file = None
+        return written
+
+    @contextmanager
+    def _or_abandoned(self) -> Iterator[None]:
+        """Throw the file away when anything inside fails."""
+        try:
+            with output_errors("write", self._path):
+                yield
+        except pa.ArrowException as error:
+            self.abandon()
+            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
+        except OutputError:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Delete the file; does nothing after :meth:`finish`."""
+        parquet, self._parquet = self._parquet, None
+        file, self._file = self._file, None
+        if file is None:
+            return
+        # Closing writes a footer. This may fail as the writes before it did, but the file is deleted anyway.
+        if parquet is not None:
+            with suppress(OSError, pa.ArrowException):
+                parquet.close()
+        with suppress(OSError):
+            file.close()
+        discard(self._temporary)
+
+    def _check(self) -> WrittenFile:
+        """Read the file back, and check its rows, its schema and its metadata; returns its digest and size."""
+        size = self._temporary.stat().st_size
+        digest = file_sha256(self._temporary)
+        # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
+        with self._temporary.open("rb") as file, pq.ParquetFile(file) as found:
+            if found.metadata.num_rows != self._rows:
+                raise OSError(f"{found.metadata.num_rows} rows were read back, {self._rows} written")
+            if found.schema_arrow.names != self._schema.names:
+                raise OSError(f"the columns {found.schema_arrow.names} were read back")
+            kept = found.metadata.metadata or {}
+            if any(kept.get(key) != value for key, value in self._metadata.items()):
+                raise OSError("the metadata was not read back as written")
+        return WrittenFile(digest, size, self._rows)

@@ -1,0 +1,114 @@
+"""Plans, shards and receipts for tests of what only needs that there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from scorer.storage.counts import Counts, RowCounts
+from scorer.storage.location import Location
+from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.plan import Budgets, Plan
+from scorer.storage.receipts import Identity, InputRecord, Provenance, Receipt, WrittenFile, line_parts
+from scorer.storage.store import open_store
+
+SIGNATURE = "model:x|prec:int8"
+IDENTITY = Identity(10, 1_784_000_000_123_456_789, "ab")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard of ``rows`` rows; see :class:`scorer.storage.plan.PlannedShard`."""
+
+    relative: str
+    rows: int = 3
+    identity: Identity = IDENTITY
+    uri: str = "/in/file"
+    groups: tuple[int, int] | None = None
+    limit: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    min_output_bytes: int = 0
+
+
+def make_plan(shards: Iterable[Shard], signature: str = SIGNATURE, **changes: Any) -> Plan:
+    """A plan of shards."""
+    plan = Plan(
+        signature=signature,
+        signature_parts=line_parts(signature),
+        inputs={one.relative: InputRecord(one.uri, one.identity, groups=one.groups) for one in shards},
+        budgets=Budgets(),
+        device="cpu x",
+        provider="CPU",
+        runtime="1.0",
+        versions={"numpy": "2", "pyarrow": "20"},
+        settings={},
+    )
+    return replace(plan, **changes)
+
+
+def content_of(shard: Shard) -> bytes:
+    """The output that all tests take a shard to have."""
+    return f"{shard.relative}:{shard.rows}".encode()
+
+
+def make_receipt(shard: Shard, plan: Plan, **changes: Any) -> Receipt:
+    """The receipt of :func:`content_of` a shard."""
+    content = content_of(shard)
+    receipt = Receipt(
+        relative=shard.relative,
+        input=InputRecord(shard.uri, shard.identity, groups=shard.groups),
+        fingerprint=plan.fingerprint(shard),
+        output=WrittenFile(sha256(content).hexdigest(), len(content), shard.rows),
+        counts=Counts(RowCounts(all=shard.rows)),
+        plan=plan.digest,
+        provenance=Provenance(run="r", worker=plan.device, origin={"runtime": plan.runtime}, seconds={}, computed=0),
+    )
+    return replace(receipt, **changes)
+
+
+def score(output: LockedOutput, shard: Shard, plan: Plan, **changes: Any) -> Receipt:
+    """Write and publish the output of a shard as a worker does."""
+    temporary = output.temporary(shard.relative)
+    temporary.write_bytes(content_of(shard))
+    return output.publish(Path(temporary), make_receipt(shard, plan, **changes))
+
+
+def run(
+    location: Location,
+    shards: list[Shard],
+    plan: Plan | None = None,
+    *,
+    bad: Iterable[str] = (),
+    rescore: bool = False,
+    allow_stale: bool = False,
+) -> dict[str, str]:
+    """A run as the driver does it; why each shard was scored, by relative path.
+
+    Args:
+        bad: shards that are quarantined.
+    """
+    plan = plan or make_plan(shards)
+    with OutputFolder.lock(location) as output:
+        stored = output.read_plan(lambda message: None)
+        todo = output.unfinished(shards, plan, rescore=rescore)
+        output.refuse_replacement(stored, plan, shards, todo, rescore=rescore, allow_stale=allow_stale)
+        output.begin(plan, todo)
+        for shard in todo:
+            if shard.relative in bad:
+                output.quarantine(shard.relative, "unreadable", "it is bad", shard.identity)
+            else:
+                score(output, shard, plan)
+        output.finish(plan, b"{}", output.totals(plan, shards))
+    return {shard.relative: reason for shard, reason in todo.items()}
+
+
+def files(location: Location) -> dict[str, bytes]:
+    """All files of an output but its lock."""
+    store = open_store(location)
+    found = {name: store.read(name) for name in store.list() if name != "_lock"}
+    return {name: content for name, content in found.items() if content is not None}

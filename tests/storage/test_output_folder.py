@@ -1,0 +1,409 @@
+"""The output folder, in a folder and in a bucket: what is done, what is scored again, what is refused, what is left."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace as changed
+
+from scorer.errors import DeviceError, OutputError, SchemaError
+from scorer.storage.location import Location
+from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.receipts import FailedShard, Identity, WrittenFile
+from scorer.storage.store import open_store, temporary_name
+from scorer.system.codec import seal
+from tests.processes import LIMIT_S
+from tests.storage.backends import put, remove
+from tests.storage.records import SIGNATURE, Shard, content_of, files, make_plan, make_receipt, run, score
+
+A, B, C = Shard("a.parquet"), Shard("2026/b.parquet", rows=5), Shard("2026/01/c.parquet")
+ALL = [A, B, C]
+RECEIPT = "_receipts/2026/b.parquet.json"
+NONE = "it has no receipt"
+
+
+def refused(
+    location: Location, why: str, *arguments: Any, error: type[Exception] = OutputError, **options: Any
+) -> None:
+    """A run that is refused, and leaves every byte as it was."""
+    before = files(location)
+    with pytest.raises(error, match=why):
+        run(location, *arguments, **options)
+    assert files(location) == before
+
+
+def test_a_run_is_done_once(target: Location) -> None:
+    assert run(target, ALL) == {shard.relative: NONE for shard in ALL}
+    found = files(target)
+    assert {name for name in found if name[0] != "_"} == {shard.relative for shard in ALL}
+    assert OutputFolder(target).why_unfinished() is None
+    assert run(target, ALL) == {} and files(target) == found
+    assert run(target, [*ALL, replace(A, relative="d.parquet")]) == {"d.parquet": NONE}
+
+
+def test_every_damage_is_found_by_a_resume(target: Location) -> None:
+    run(target, ALL)
+    content, receipt = files(target)[B.relative], files(target)[RECEIPT]
+    for name, damaged, reason in (
+        (B.relative, content[:-1], "its output is damaged"),
+        (B.relative, content[::-1], "its output is damaged"),
+        (B.relative, None, "its output is damaged"),
+        (RECEIPT, receipt[:-9], "its receipt is damaged: Input data was truncated"),
+        (RECEIPT, receipt.replace(b'"rows": 5', b'"rows": 6'), "its receipt is damaged: its digest is not that of"),
+        (RECEIPT, files(target)["_receipts/a.parquet.json"], "its receipt is that of another output"),
+        (RECEIPT, None, NONE),
+    ):
+        remove(target, name) if damaged is None else put(target, name, damaged)
+        ((relative, found),) = run(target, ALL).items()
+        assert relative == B.relative and found.startswith(reason)
+        assert OutputFolder(target).why_unfinished() is None
+
+
+def test_every_flipped_bit_of_a_receipt_is_noticed(target: Location) -> None:
+    run(target, ALL)
+    content, output = files(target)[RECEIPT], OutputFolder(target)
+    whole = output.receipt(B.relative)
+    for position in range(0, len(content), 7):
+        flipped = bytearray(content)
+        flipped[position] ^= 1 << (position % 8)
+        put(target, RECEIPT, bytes(flipped))
+        found = output.receipt(B.relative)
+        assert isinstance(found, str) or found == whole, position  # white space may change
+    put(target, RECEIPT, seal({**msgspec.to_builtins(whole), "schema": 99}))
+    with pytest.raises(SchemaError, match="has schema 99"):
+        output.receipt(B.relative)
+
+
+def test_a_link_in_the_place_of_an_output_is_no_output(tmp_path: Path) -> None:
+    run(tmp_path / "out", ALL)
+    (tmp_path / "out/a.parquet").rename(tmp_path / "moved")
+    (tmp_path / "out/a.parquet").symlink_to(tmp_path / "moved")
+    with OutputFolder.lock(tmp_path / "out") as output:
+        assert list(output.unfinished(ALL, make_plan(ALL)).values()) == ["its output is damaged"]
+
+
+def test_a_touched_input_is_the_same_while_its_content_is(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(b"content")
+
+    def look() -> Shard:
+        found = source.stat()
+        return replace(A, uri=str(source), identity=Identity(found.st_size, found.st_mtime_ns, "ab"))
+
+    shard = look()
+    plan = make_plan([shard])
+    digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"  # of b"content"
+    with OutputFolder.lock(tmp_path / "out") as output:
+        output.begin(plan, output.unfinished([shard], plan))
+        receipt = make_receipt(shard, plan)
+        score(output, shard, plan, input=changed(receipt.input, content_sha256=digest))
+        output.finish(plan, b"{}", output.totals(plan, [shard]))
+    os.utime(source, ns=(1, 1))
+    assert run(tmp_path / "out", [look()]) == {}
+    source.write_bytes(b"CONTENT")
+    assert run(tmp_path / "out", [look()]) == {"a.parquet": "its input changed: mtime_ns"}
+
+
+@pytest.mark.parametrize(
+    ("shard", "plan", "reason"),
+    [
+        ({"identity": Identity(10, 0, "cd")}, {}, "its input changed: footer_sha256, mtime_ns"),
+        ({"columns": {"keep": ["a,b"]}}, {}, "columns differs: keep none → [a,b]"),
+        ({"limit": 3}, {}, "rows differs: rows none → 3"),
+        ({"groups": (0, 2)}, {}, "it has other rows of its input (--split-rows)"),
+        ({}, {"reuse_digest": "ab"}, "reuse differs: reuse  → ab"),
+    ],
+)
+def test_a_shard_is_scored_again_with_the_reason(
+    target: Location, shard: dict[str, Any], plan: dict[str, Any], reason: str
+) -> None:
+    run(target, [A])
+    again = [replace(A, **shard)]
+    assert run(target, again, make_plan(again, **plan)) == {A.relative: reason}
+
+
+def test_labels_of_another_signature_need_rescore(target: Location) -> None:
+    run(target, ALL)
+    other = make_plan(ALL, SIGNATURE.replace("int8", "fp32"))
+    refused(target, r"another signature \(prec int8 → fp32\); nothing was written: pass --rescore", ALL, other)
+    assert len(run(target, ALL, other, rescore=True)) == 3
+    digests = make_plan(ALL, other.signature, signature_parts={**other.signature_parts, "templates": "f" * 64})
+    refused(target, r"\(templates none → ffffffffffff\)", ALL, digests)
+
+
+def test_shards_of_one_output_are_scored_on_one_kind_of_device(target: Location) -> None:
+    run(target, ALL)
+    more = [*ALL, Shard("d.parquet")]
+    elsewhere = {"device": "cuda L4", "versions": {"numpy": "3", "pyarrow": "21"}}
+    why = r"different device or runtime \(device: cpu x → cuda L4; numpy: 2 → 3\). Resume there"
+    refused(target, why, more, make_plan(more, **elsewhere), error=DeviceError)
+    assert run(target, more, make_plan(more, versions={"numpy": "2", "pyarrow": "21"})) == {"d.parquet": NONE}
+    found = run(target, more, make_plan(more, **elsewhere), rescore=True)
+    assert found == dict.fromkeys([one.relative for one in more], "it was scored elsewhere (cpu x)")
+
+
+def test_fewer_rows_than_an_output_has_need_rescore(target: Location) -> None:
+    run(target, ALL)
+    fewer = [A, replace(B, rows=4, identity=Identity(9, 0, "cd")), C]
+    why = r"1 output with more rows than would replace them \(2026/b.parquet: 5 rows, now 4\); nothing was written"
+    refused(target, why, fewer)
+    assert list(run(target, fewer, rescore=True)) == [B.relative]
+    limited = [replace(A, rows=1, limit=1)]
+    refused(target, "leave --limit out; or choose another --out", limited, make_plan(limited, limit=1))
+
+
+def test_outputs_whose_input_is_gone_are_kept_and_need_allow_stale(target: Location) -> None:
+    run(target, ALL, bad=[C.relative])
+    for rescore in (False, True):
+        why = r"2 outputs whose input is not among IN \(2026/01/c.parquet, 2026/b.parquet\).*--allow-stale"
+        refused(target, why, [A], rescore=rescore)
+    assert run(target, [A], allow_stale=True) == {}
+    assert {B.relative, RECEIPT, "_failed/2026/01/c.parquet.json", "_SUCCESS"} <= files(target).keys()
+    with OutputFolder.lock(target) as output:
+        output.unfinished([A], make_plan([A]))
+        assert output.totals(make_plan([A]), [A]).stale == [C.relative, B.relative]
+
+
+def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_one(target: Location) -> None:
+    def divided(*ends: int) -> list[Shard]:
+        ranges = enumerate(zip((0, *ends), ends, strict=False))
+        return [replace(A, relative=f"a.parquet/part-{i:05d}.parquet", groups=of, rows=9) for i, of in ranges] + [B]
+
+    run(target, [A, B])
+    for shards, names in ((divided(1, 2, 3), "a.parquet"), (divided(2), "a.parquet/part-0000"), ([A, B], "a.parquet/")):
+        refused(target, rf"another --split-rows \({names}.*use the earlier --split-rows, or --rescore", shards)
+        assert B.relative not in run(target, shards, rescore=True)
+        assert {name for name in files(target) if name[0] != "_"} == {shard.relative for shard in shards}
+        assert OutputFolder(target).why_unfinished() is None
+
+
+def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Location) -> None:
+    run(target, ALL)
+    broken = [A, replace(B, identity=Identity(10, 0, "cd")), C]
+    run(target, broken, bad=[B.relative])
+    found = files(target)
+    assert found[B.relative] == content_of(B) and RECEIPT not in found and "_SUCCESS" not in found
+    assert OutputFolder(target).why_unfinished() == "it has no _SUCCESS"
+    record = OutputFolder(target).failed()[B.relative]
+    assert (record.kind, record.message, record.identity) == ("unreadable", "it is bad", broken[1].identity)
+    put(target, "_failed/2026/b.parquet.json", b"{")
+    assert OutputFolder(target).failed() == {B.relative: FailedShard(relative=B.relative, created="")}
+    assert run(target, broken) == {B.relative: NONE}
+    assert not [name for name in files(target) if name.startswith("_failed")]
+
+
+def test_what_another_program_removes_or_replaces_during_a_run_is_missing(target: Location) -> None:
+    plan = make_plan(ALL)
+    with OutputFolder.lock(target) as output:
+        output.begin(plan, output.unfinished(ALL, plan))
+        for shard in ALL:
+            score(output, shard, plan)
+        assert output.totals(plan, ALL).missing == []
+        put(target, A.relative, b"theirs")
+        remove(target, RECEIPT)
+        put(target, C.relative, content_of(C))  # replaced by the same: it is hashed again
+        totals = output.totals(plan, ALL)
+        # A bucket names versions and not contents: there the same bytes of somebody else are another version.
+        versions_count = not isinstance(target, Path)
+        assert totals.missing == [A.relative, B.relative] + ([C.relative] if versions_count else [])
+        output.finish(plan, b"{}", totals)
+    assert "_SUCCESS" not in files(target) and "_run.json" in files(target)
+
+
+def test_success_counts_only_while_it_agrees(target: Location) -> None:
+    run(target, ALL)
+    put(target, "_SUCCESS", b"x")
+    assert OutputFolder(target).why_unfinished() == "its _SUCCESS does not agree with its receipts"
+    run(target, ALL)
+    with OutputFolder.lock(target) as output:
+        plan = make_plan(ALL)
+        output.unfinished(ALL, plan)
+        receipt = make_receipt(A, plan, output=WrittenFile("f" * 64, 1, 3))
+        open_store(target).write("_receipts/a.parquet.json", seal(receipt))
+    assert OutputFolder(target).why_unfinished() == "its _SUCCESS does not agree with its receipts"
+    put(target, "_plan.json", b"{")
+    assert OutputFolder(target).why_unfinished() == "its _plan.json is damaged"
+    assert run(target, ALL) == {A.relative: "its output is damaged"}, "a damaged plan is written again"
+
+
+def test_a_plan_that_was_replaced_ends_the_run(target: Location) -> None:
+    plan, other = make_plan(ALL), make_plan(ALL, limit=99)
+    with OutputFolder.lock(target) as output:
+        output.begin(plan, output.unfinished(ALL, plan))
+        remove(target, "_plan.json")
+        output.finish(plan, b"{}", output.totals(plan, ALL))
+        assert OutputFolder(target).read_plan() == plan, "a removed one is written again"
+        put(target, "_plan.json", other.content)
+        with pytest.raises(OutputError, match=r"Another run replaced _plan\.json"):
+            output.finish(plan, b"{}", output.totals(plan, ALL))
+
+
+def test_a_run_that_did_not_begin_leaves_no_folder(tmp_path: Path) -> None:
+    with OutputFolder.lock(tmp_path / "deep/out"):
+        assert (tmp_path / "deep/out/_lock").exists()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "out").mkdir()
+    with OutputFolder.lock(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_an_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name, why in (
+        ("", "is not an output folder of this program.*but holds 'file' and 1 more"),
+        ("file", "is a file"),
+        ("link", "leads nowhere"),
+        ("file/out", "file is a file"),
+    ):
+        with pytest.raises(OutputError, match=why), OutputFolder.lock(tmp_path / name):
+            pass
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for path in (tmp_path / "empty", tmp_path / "new"):
+        with pytest.raises(OutputError, match="written"), OutputFolder.lock(path):
+            pass
+
+
+def test_an_output_inside_another_one_is_refused(target: Location) -> None:
+    run(target, [A])
+    inside = target / "part-1" / "deep" if isinstance(target, Path) else target.below("part-1/deep")
+    with pytest.raises(OutputError, match="is inside the output"), OutputFolder.lock(inside):
+        pass
+
+
+def test_an_output_without_a_plan_is_one_while_all_in_it_is_its_own(target: Location) -> None:
+    run(target, ALL)
+    put(target, ".DS_Store", b"")
+    remove(target, "_plan.json")
+    assert run(target, ALL) == {}
+    remove(target, "_plan.json")
+    put(target, "notes.txt", b"somebody's")
+    refused(target, r"it has no _plan\.json, but holds 'notes.txt'", ALL)
+
+
+def test_hidden_names_are_left_alone(target: Location) -> None:
+    """What file managers and archives leave behind: ``._a.json`` is no receipt, ``.DS_Store`` makes no folder ours."""
+    for name in (".DS_Store", "._a.parquet"):
+        put(target, name, b"")
+    run(target, [A], bad=[A.relative])
+    for name in ("_receipts/._a.parquet.json", "_receipts/.DS_Store", "_receipts/.x/b.json", "_failed/._b.json"):
+        put(target, name, b"\0")
+    output = OutputFolder(target)
+    assert output.receipts() == {} and list(output.failed()) == [A.relative]
+    assert run(target, [A]) == {A.relative: NONE}
+
+
+def test_names_outside_the_folder_are_refused(target: Location) -> None:
+    for name in ("../a", "/a", "a/../b", "a//b", "_plan", "a/_b", ".a", "", "a/", "a\0"):
+        with pytest.raises(OutputError, match="is not a valid output path"):
+            OutputFolder(target).receipt(name)
+
+
+@pytest.mark.parametrize("name", ["../precious", "/{precious}", "linked/precious", "_lock", ".git/x"])
+def test_a_plan_cannot_have_other_files_removed(tmp_path: Path, name: str) -> None:
+    precious, out = tmp_path / "precious", tmp_path / "out"
+    precious.write_bytes(b"")
+    run(out, [A])
+    (out / "linked").symlink_to(tmp_path)
+    part = replace(A, relative=f"{name.format(precious=precious)}/part-00000.parquet", groups=(0, 1))
+    (out / "_plan.json").write_bytes(make_plan([A, replace(part, relative=name.format(precious=precious))]).content)
+    run(out, [A], rescore=True, allow_stale=True)
+    assert precious.exists() and (out / "_lock").exists()
+
+
+def test_temporary_files_of_killed_runs_are_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(out, ALL)
+    theirs = out / ".d2t-mine.tmp"
+    for path in (theirs, out / temporary_name(), out / "2026" / temporary_name()):
+        path.write_bytes(b"half")
+    with OutputFolder.lock(out) as output:
+        assert [path.name for path in out.rglob(".*")] == [theirs.name]
+        output.temporary(A.relative).write_bytes(b"half")
+    assert [path.name for path in out.rglob(".*")] == [theirs.name]
+
+
+LINKED: dict[str, Callable[[LockedOutput], object]] = {
+    "2026": lambda output: output.temporary(B.relative),
+    "2026/b.parquet": lambda output: output.temporary(B.relative),
+    "_receipts": lambda output: output.quarantine(B.relative, "k", "m", None),
+    "_receipts/2026": lambda output: output.quarantine(B.relative, "k", "m", None),
+    "_failed": lambda output: output.quarantine(B.relative, "k", "m", None),
+    "_failed/2026": lambda output: output.quarantine(B.relative, "k", "m", None),
+    "_plan.json": lambda output: output.begin(make_plan(ALL), ALL),
+    "_run.json": lambda output: output.finish(make_plan(ALL), b"{}", output.totals(make_plan(ALL), [])),
+}
+
+
+@pytest.mark.parametrize("link", LINKED)
+@pytest.mark.parametrize("leads_to", ["folder", "file", "nothing"])
+def test_nothing_is_written_through_links(tmp_path: Path, link: str, leads_to: str) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    (elsewhere / "folder/2026").mkdir(parents=True)
+    for name in ("file", "folder/b.parquet", "folder/2026/b.parquet.json", "folder/b.parquet.json"):
+        (elsewhere / name).write_bytes(b"precious")
+    before = files(elsewhere)
+    why = rf"out/{link} is a symbolic link, and a run writes nothing through links"
+    with OutputFolder.lock(out) as output:
+        (out / link).parent.mkdir(parents=True, exist_ok=True)
+        (out / link).symlink_to(elsewhere / leads_to)
+        with pytest.raises(OutputError, match=why):
+            output.refuse_replacement(None, make_plan(ALL), ALL, ALL)
+        with pytest.raises(OutputError, match=why):
+            LINKED[link](output)
+        assert (out / link).is_symlink()
+    assert files(elsewhere) == before
+
+
+def test_of_runs_that_race_for_a_folder_one_gets_it(tmp_path: Path) -> None:
+    together, ended, got = threading.Barrier(4, timeout=LIMIT_S), threading.Event(), []
+
+    def attempt(number: int) -> None:
+        together.wait()
+        with suppress(OutputError), OutputFolder.lock(tmp_path / "out"):
+            got.append(number)
+            ended.wait(LIMIT_S)
+        ended.set()
+
+    with ThreadPoolExecutor(4) as racers:
+        list(racers.map(attempt, range(4)))
+    assert len(got) == 1
+
+
+def test_a_run_that_lost_its_lock_publishes_nothing(tmp_path: Path) -> None:
+    out, plan = tmp_path / "out", make_plan(ALL)
+    with OutputFolder.lock(out) as output:
+        output.begin(plan, output.unfinished(ALL, plan))
+        temporary = output.temporary(A.relative)
+        temporary.write_bytes(content_of(A))
+        (out / "_lock").unlink()
+        with OutputFolder.lock(out):
+            before = {name: content for name, content in files(out).items() if not name.startswith(".")}
+            for attempt, *given in (
+                (output.publish, temporary, make_receipt(A, plan)),
+                (output.quarantine, A.relative, "k", "m", None),
+                (output.finish, plan, b"{}", output.totals(plan, [])),
+            ):
+                with pytest.raises(OutputError, match="_lock was removed or replaced during the run"):
+                    attempt(*given)  # type: ignore[operator]
+            assert {name: content for name, content in files(out).items() if not name.startswith(".")} == before
+
+
+def test_too_little_space_is_refused_before_anything_is_written(target: Location) -> None:
+    run(target, [A])
+    large = [A, replace(B, min_output_bytes=1 << 60)]
+    if isinstance(target, Path):
+        refused(target, "free, and the output of 1 shard needs at least 1,073,741,824 GiB", large)
+    else:
+        assert run(target, large) == {B.relative: NONE}
