@@ -207,8 +207,9 @@ def make(out: Path, program: Program) -> None:
 
 def files(out: Path) -> dict[str, Path]:
     """Every Parquet file of every output, by its path below ``out``."""
-    names = [*RUNS, KILLED, EMBEDDED]
-    return {str(file.relative_to(out)): file for name in names for file in sorted((out / name).rglob("*.parquet"))}
+    found = [file for name in [*RUNS, KILLED, EMBEDDED] for file in sorted((out / name).rglob("*.parquet"))]
+    named = {file.relative_to(out): file for file in found if file.is_file()}
+    return {str(path): file for path, file in named.items() if not any(part.startswith("_") for part in path.parts)}
 
 
 def whole(file: Path) -> str:
