@@ -1,0 +1,293 @@
+"""The lock of an output: an flock, or a record that is renewed, in a bucket and on a file system without flock.
+
+No test waits for a record to expire: they have clocks of their own, which move only when somebody sleeps.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.errors import OutputError
+from scorer.storage import lock
+from scorer.storage.location import Location
+from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, lock_holder, take_lock
+from scorer.storage.store import FileInfo, Store, open_store
+from tests.processes import start, wait_until
+
+RECORD = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "nonce": "n"}
+NO_FLOCK = OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+class Clock:
+    """Stands in for the module ``time`` and for the clock of the store. ``meanwhile``: done in each sleep."""
+
+    CLOCK_BOOTTIME = 0
+
+    def __init__(self) -> None:
+        self.slept = 0.0
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.slept
+
+    def clock_gettime(self, clock: int) -> float:
+        return self.slept
+
+    def time(self) -> float:
+        return self.slept
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(lock, "time", made)
+    return made
+
+
+@pytest.fixture
+def store(target: Location, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Store]:
+    """A bucket, or a folder on a file system without flock; files are written at the time of the clock."""
+    if isinstance(target, Path):
+        target.mkdir()
+
+        def refuse(*_: Any) -> None:
+            raise NO_FLOCK
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    found = open_store(target)
+    real_list, real_write, written = type(found).list, type(found).write, dict[str, float]()
+
+    def listing(self: Any, prefix: str = "") -> dict[str, FileInfo]:
+        return {name: info._replace(modified=written.get(name, 0.0)) for name, info in real_list(self, prefix).items()}
+
+    def write(self: Any, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        version = real_write(self, name, content, expect=expect)
+        if version is not None:
+            written[name] = clock.slept
+        return version
+
+    monkeypatch.setattr(type(found), "list", listing)
+    monkeypatch.setattr(type(found), "write", write)
+    yield found
+
+
+def foreign(store: Store, **changes: object) -> None:
+    """Write the record of another machine."""
+    store.write(LOCK, json.dumps({**RECORD, **changes}).encode())
+
+
+def age(clock: Clock, seconds: float) -> None:
+    clock.slept += seconds
+
+
+def test_one_of_two_gets_it_and_leaves_nothing(store: Store) -> None:
+    with take_lock(store) as held:
+        assert isinstance(held, RecordLock) and held.may_publish
+        holder = lock_holder(store)
+        assert holder is not None and holder.pid == os.getpid()
+        held.check()
+    assert not held.may_publish and store.list() == {} and lock_holder(store) is None
+    with pytest.raises(OutputError, match="another run took over"):
+        held.check()
+    take_lock(store).close()
+
+
+def test_a_holder_that_renews_keeps_it(store: Store, clock: Clock) -> None:
+    foreign(store)
+    clock.meanwhile = lambda: foreign(store, nonce="m") if clock.slept == 60 else None
+    told: list[str] = []
+    with pytest.raises(OutputError, match=r"is held by another run \(pid 7 on elsewhere since 2026"):
+        take_lock(store, told.append)
+    assert clock.slept == 60
+    assert "pid 7 on elsewhere" in told[0] and "waiting at most 300 s" in told[0]
+    assert json.loads(store.read(LOCK) or b"")["nonce"] == "m"
+
+
+def test_a_holder_that_ends_is_waited_for(store: Store, clock: Clock) -> None:
+    foreign(store)
+    clock.meanwhile = lambda: store.delete([LOCK]) if clock.slept == 30 else None
+    with take_lock(store):
+        assert clock.slept == 30
+
+
+@pytest.mark.parametrize(("old", "waits"), [(0, 300), (200, 100), (300, 0), (86_400, 0)])
+def test_a_record_that_was_not_renewed_for_five_minutes_is_taken_over(
+    store: Store, clock: Clock, old: int, waits: int
+) -> None:
+    foreign(store)
+    age(clock, old)
+    settle = 0 if store.is_remote else 2
+    with take_lock(store) as held:
+        assert clock.slept == old + waits + settle
+        held.check()
+    assert store.list() == {}
+
+
+def test_of_two_that_take_it_over_one_gets_it(store: Store, clock: Clock) -> None:
+    """In a bucket the condition decides; in a folder, where it is two steps, the one that wrote last."""
+    foreign(store)
+    age(clock, EXPIRY_S)
+    if store.is_remote:
+        real, other = type(store).write, [1]
+
+        def write(self: Any, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+            if name == LOCK and other:
+                other.clear()
+                foreign(store, pid=8)
+            return real(self, name, content, expect=expect)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(store), "write", write)
+            with pytest.raises(OutputError, match="pid 8 on elsewhere"):
+                take_lock(store)
+    else:
+        clock.meanwhile = lambda: foreign(store, pid=8)
+        with pytest.raises(OutputError, match="pid 8 on elsewhere"):
+            take_lock(store)
+    assert json.loads(store.read(LOCK) or b"")["pid"] == 8
+
+
+def test_it_is_renewed_while_it_is_held(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "RENEW_S", 0.01)
+    with take_lock(store):
+        first = store.read(LOCK)
+        wait_until(lambda: store.read(LOCK) not in (None, first), "the record is not renewed")
+    assert store.list() == {}
+    wait_until(lambda: "lock" not in [one.name for one in threading.enumerate()], "its thread has not ended")
+
+
+def test_an_old_renewal_publishes_nothing_until_it_is_renewed(store: Store, clock: Clock) -> None:
+    """As after a suspension of the machine, which the clock counts."""
+    with take_lock(store) as held:
+        age(clock, STALE_S)
+        assert not held.may_publish
+        held.check()
+        assert held.may_publish
+
+
+def test_who_was_taken_over_writes_no_more(store: Store, clock: Clock) -> None:
+    with take_lock(store) as held:
+        foreign(store)
+        held.check()  # the last renewal is young: nobody may have taken it over
+        age(clock, STALE_S)
+        for _ in range(2):
+            with pytest.raises(OutputError, match="another run took over this output"):
+                held.check()
+    assert json.loads(store.read(LOCK) or b"") == RECORD, "the other's record stays"
+
+
+def test_a_store_that_does_not_answer_ends_publishing(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: Any, **__: Any) -> None:
+        raise OutputError("the store does not answer")
+
+    with take_lock(store) as held:
+        with monkeypatch.context() as patch:
+            patch.setattr(type(store), "write", silent)
+            held.check()
+            age(clock, STALE_S)
+            with pytest.raises(OutputError, match="does not answer"):
+                held.check()
+        held.check()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"host": 3}'])
+def test_a_damaged_record_expires_as_any(store: Store, clock: Clock, content: bytes) -> None:
+    store.write(LOCK, content)
+    age(clock, EXPIRY_S)
+    assert lock_holder(store) is None
+    take_lock(store).close()
+
+
+def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import obstore
+
+    from scorer.storage.location import StoreUri
+
+    real = obstore.put
+    monkeypatch.setattr(obstore, "put", lambda *given, **more: real(*given, **(more | {"mode": "overwrite"})))
+    found = open_store(StoreUri("s3", "bucket", "out"))
+    with pytest.raises(OutputError, match="does not support conditional writes"):
+        take_lock(found)
+    assert found.list() == {}
+
+
+HOLD = """
+import subprocess, sys, time
+from pathlib import Path
+from scorer.storage.lock import take_lock
+from scorer.storage.store import LocalStore
+with take_lock(LocalStore(Path(sys.argv[1]))):
+    child = subprocess.Popen(["sleep", "60"])
+    print(child.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_flock_ends_with_its_process_and_no_child_keeps_it(tmp_path: Path) -> None:
+    store, child = open_store(tmp_path), 0
+    with start(HOLD, str(tmp_path)) as holder:
+        try:
+            assert holder.stdout is not None
+            child = int(holder.stdout.readline())
+            with pytest.raises(OutputError, match=rf"\(pid {holder.pid} on"):
+                take_lock(store)
+            found = lock_holder(store)
+            assert found is not None and found.pid == holder.pid
+        finally:
+            holder.kill()
+    try:
+        assert lock_holder(store) is None
+        with take_lock(store) as held:
+            assert isinstance(held, FileLock)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_an_flock_on_a_file_that_was_removed_is_lost(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with take_lock(store) as held:
+        (tmp_path / LOCK).unlink()
+        assert not held.may_publish
+        with take_lock(store) as other, pytest.raises(OutputError, match="removed or replaced"):
+            assert other.may_publish
+            held.check()
+
+
+def test_a_lock_file_that_its_holder_removes_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the opening and the flock of a second process."""
+    store, real = open_store(tmp_path), fcntl.flock
+    held = take_lock(store)
+    assert isinstance(held, FileLock)
+
+    def flock(file: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", real)
+        held.remove()
+        held.close()
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with take_lock(store) as other:
+        assert other.may_publish
+
+
+def test_a_lock_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / LOCK).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=r"cannot lock .*a symbolic link stands there; remove it"):
+        take_lock(open_store(tmp_path))
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,0 +1,194 @@
+"""An object store in the memory of this process: lost acknowledgements, conflicts, credentials, a silent server."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.errors import OutputError, UsageError
+from scorer.storage.location import StoreUri, check_stores_apart, parse_location
+from scorer.storage.object_store import ObjectStore, StoreError
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.store import ABSENT
+from scorer.system import waiting
+from tests.storage.records import Shard, make_plan, score
+
+obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
+OUT = StoreUri("s3", "bucket", "runs/a b")
+PASSWORD = "hunter22"
+Happens = Callable[[str], object]
+
+
+def flaky(monkeypatch: pytest.MonkeyPatch, before: Happens = str, after: Happens = str) -> ObjectStore:
+    """A store where something happens before or after each put."""
+    real = obstore.put
+
+    def put(bucket: Any, key: str, value: bytes, **more: Any) -> Any:
+        before(key)
+        found = real(bucket, key, value, **more)
+        after(key)
+        return found
+
+    monkeypatch.setattr(obstore, "put", put)
+    return ObjectStore(OUT)
+
+
+def test_a_lost_acknowledgement_is_no_refusal(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = ["new"]
+
+    def lose(key: str) -> None:
+        name = key.rpartition("/")[2]
+        if name in left:
+            left.remove(name)
+            raise obstore.exceptions.GenericError("connection closed")
+
+    store = flaky(monkeypatch, after=lose)
+    first = store.write("new", b"1", expect=ABSENT)
+    assert first == store.list("new")["new"].version and store.read("new") == b"1"
+    left.append("new")
+    second = store.write("new", b"2", expect=first)
+    assert second == store.list("new")["new"].version and store.read("new") == b"2" and left == []
+    assert store.write("new", b"3", expect=ABSENT) is None, "another call's object is a refusal"
+
+
+def test_a_conflict_is_tried_again(memory: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """409 looks like 412: the object is as it was expected, so the write is repeated."""
+    left = [0]
+
+    def refuse(key: str) -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise obstore.exceptions.AlreadyExistsError("409 Conflict")
+
+    store = flaky(monkeypatch, before=refuse)
+    for expect in (ABSENT, None):
+        left[0] = 2
+        assert store.write("new", b"1", expect=expect) is not None and left == [-1]
+    (tmp_path / "file").write_bytes(b"content")
+    left[0] = 2
+    assert store.publish(tmp_path / "file", "file").size == 7 and store.read("file") == b"content"
+
+
+def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[str] = Counter()
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(obstore, name)
+
+        def call(*given: Any, **more: Any) -> Any:
+            asked[name] += 1
+            return real(*given, **more)
+
+        return call
+
+    for name in ("put", "get", "head", "list", "delete"):
+        monkeypatch.setattr(obstore, name, counted(name))
+    shards = [Shard(f"{i}.parquet") for i in range(20)]
+    plan = make_plan(shards)
+    with OutputFolder.lock(OUT) as output:
+        output.begin(plan, output.unfinished(shards, plan))
+        asked.clear()
+        for shard in shards:
+            score(output, shard, plan)
+        assert asked == {"put": 40}
+        asked.clear()
+        output.finish(plan, b"{}", output.totals(plan, shards))
+        assert asked.total() <= 6
+    asked.clear()
+    with OutputFolder.lock(OUT) as output:
+        assert output.unfinished(shards, plan) == {}
+        assert asked["get"] <= 20 + 6, "a receipt is read once, and no output"
+
+
+def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "AWS_SECRET_ACCESS_KEY", "canary-secret-1")
+    monkeypatch.setitem(os.environ, "AWS_SESSION_TOKEN", "canary-token-22")
+
+    def fail(key: str) -> None:
+        raise obstore.exceptions.PermissionDeniedError("refused for canary-secret-1 and canary-token-22\n\nDebug: x")
+
+    for expect in (ABSENT, None):
+        with pytest.raises(StoreError, match=r"refused for \*\*\* and \*\*\*") as caught:
+            flaky(monkeypatch, before=fail).write("key", b"", expect=expect)
+        assert "canary" not in str(caught.value) and "docs/stores.md" in str(caught.value)
+
+
+def test_uris() -> None:
+    assert parse_location("s3://bucket/a%20b//c/") == StoreUri("s3", "bucket", "a b/c")
+    assert str(StoreUri("s3", "bucket", "a b/c")) == "s3://bucket/a%20b/c"
+    assert parse_location("plain/path") == Path("plain/path")
+    for given, why in (
+        ("s3://key:secret@bucket/x", "contains credentials"),
+        ("s3:///x", "names no bucket"),
+        ("s3://bucket/x?region=y", "has a query"),
+        ("s3://bucket/../x", "cannot contain"),
+    ):
+        with pytest.raises(UsageError, match=why) as caught:
+            parse_location(given)
+        assert "secret" not in str(caught.value)
+    for inside in ("s3://bucket/runs", "s3://bucket/runs/a%20b/x.parquet", "s3://bucket/*", "s3://bucket"):
+        with pytest.raises(OutputError, match="contain one another"):
+            check_stores_apart([inside], OUT)
+    check_stores_apart(["s3://bucket/runs/a", "s3://other/runs", "local", "s3://bucket/runs/a%20bc"], OUT)
+
+
+class _AlarmError(BaseException):
+    """As Terminated is, no Exception."""
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """A bucket whose server takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        _environment(monkeypatch, f"http://127.0.0.1:{server.getsockname()[1]}")
+        yield ObjectStore(StoreUri("s3", "bucket", "out"))
+
+
+def _environment(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    for name, value in (("ENDPOINT_URL", endpoint), ("ACCESS_KEY_ID", "a"), ("SECRET_ACCESS_KEY", "b")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+@pytest.mark.parametrize(("call", "given"), [("read", ["key"]), ("list", []), ("write", ["key", b"x"])])
+def test_a_call_that_is_not_answered_says_so_within_ten_seconds_and_a_signal_ends_it(
+    silent: ObjectStore,
+    call: str,
+    given: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def ring(*_: Any) -> None:
+        raise _AlarmError
+
+    assert waiting.LATE_S + 1 < 10
+    monkeypatch.setattr(waiting, "LATE_S", 0.0)
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 1.5)
+    try:
+        with caplog.at_level(logging.WARNING), pytest.raises(_AlarmError):
+            getattr(silent, call)(*given)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert caplog.messages == ["s3://bucket does not answer; waiting"]
+
+
+def test_a_password_in_the_endpoint_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    _environment(monkeypatch, f"http://user:{PASSWORD}@127.0.0.1:{port}")  # where nobody listens any more
+    store = ObjectStore(StoreUri("s3", "bucket", "out"), patient=False)
+    with pytest.raises(StoreError) as caught:
+        store.read("key")
+    assert PASSWORD not in str(caught.value) and "cannot read s3://bucket/out/key" in str(caught.value)

@@ -1,0 +1,59 @@
+"""The plan: what is stored is what is read, and how shards are divided among parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+
+from scorer.errors import DamagedFileError, SchemaError
+from scorer.storage.plan import Budgets, ExactBudget, Part, Plan, PlannedReuse, belongs_to_part, shards_digest
+from scorer.storage.receipts import Identity, InputRecord
+from tests.storage.records import Shard, make_plan
+
+SHARDS = [Shard("a.parquet"), Shard("b\udcff.parquet/part-00001.parquet", groups=(2, 5))]
+
+
+def test_a_plan_is_read_as_it_was_stored() -> None:
+    plan = make_plan(
+        SHARDS,
+        budgets=Budgets(window_rows=10, first_rows=(1, 2), exact=ExactBudget(pairs=5, largest=0.25)),
+        part=Part(number=1, count=3, shards="ab"),
+        reuse=(PlannedReuse(out="s3://x", signature="s", shards=3, digest="cd"),),
+        settings={"device": "cpu", "optional": [["a", "b"]]},
+    )
+    read = Plan.decode(plan.content, "_plan.json")
+    assert read == plan and read.digest == plan.digest
+    assert changed(plan, limit=3).digest != plan.digest
+    assert read.fingerprint(SHARDS[1]).groups == (2, 5)
+
+
+def test_a_damaged_plan_and_one_of_another_version_are_told_apart() -> None:
+    content = make_plan(SHARDS).content
+    with pytest.raises(DamagedFileError, match=r"_plan\.json is damaged"):
+        Plan.decode(content[:-5], "_plan.json")
+    with pytest.raises(SchemaError, match=r"_plan\.json has schema 1"):
+        Plan.decode(content.replace(b'"schema": 2', b'"schema": 1'), "_plan.json")
+
+
+def test_every_shard_is_in_one_part_and_new_shards_move_no_others() -> None:
+    names = [f"2026/{i}.parquet" for i in range(300)]
+    parts = {name: [k for k in (1, 2, 3) if belongs_to_part(name, k, 3)] for name in names}
+    assert all(len(found) == 1 for found in parts.values())
+    assert all(70 < sum(found == [k] for found in parts.values()) < 130 for k in (1, 2, 3))
+    assert belongs_to_part("2026/0.parquet", 1, 1)
+
+
+def test_the_digest_of_all_shards_knows_paths_sizes_footers_and_ranges() -> None:
+    plain = make_plan(SHARDS).inputs
+    other = [
+        make_plan([replace(SHARDS[0], relative="c.parquet"), SHARDS[1]]).inputs,
+        make_plan([replace(SHARDS[0], identity=Identity(11, 0, "ab")), SHARDS[1]]).inputs,
+        make_plan([replace(SHARDS[0], identity=Identity(10, 0, "cd")), SHARDS[1]]).inputs,
+        make_plan([SHARDS[0], replace(SHARDS[1], groups=(2, 6))]).inputs,
+        {**plain, "d.parquet": InputRecord("u", None)},
+    ]
+    assert len({shards_digest(inputs) for inputs in [plain, *other]}) == 6
+    touched = make_plan([replace(SHARDS[0], identity=Identity(10, 0, "ab")), SHARDS[1]]).inputs
+    assert shards_digest(dict(reversed(touched.items()))) == shards_digest(plain)

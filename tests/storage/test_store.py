@@ -1,0 +1,238 @@
+"""Stores: six methods that mean the same in a folder and in a bucket; and files that appear whole, durably, or not at
+all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from pathlib import Path
+from unittest.mock import Mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError
+from scorer.storage.location import Location
+from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, is_temporary, open_store, temporary_name
+from scorer.storage.writer import ShardWriter
+from tests.processes import finish
+from tests.storage.tables import rows_table
+
+
+@pytest.fixture
+def store(target: Location) -> Store:
+    return open_store(target)
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def contents(folder: Path) -> dict[Path, bytes | bool]:
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+def publish(store: Store, name: str, content: bytes, folder: Path) -> None:
+    """Publish a file that was written beside its name, or in a folder of its own."""
+    temporary = folder / "temporary"
+    if isinstance(store, LocalStore):
+        temporary = (store.location / name).with_name(temporary_name())
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+    temporary.write_bytes(content)
+    info = store.publish(temporary, name)
+    assert info.size == len(content) and info.version == store.list(name)[name].version
+    assert not temporary.exists()
+
+
+def test_a_write_says_what_it_expects_to_replace(store: Store) -> None:
+    name = "deep/a.json"
+    first = store.write(name, b"1", expect=ABSENT)
+    assert first and store.write(name, b"2", expect=ABSENT) is None
+    second = store.write(name, b"22", expect=first)
+    assert second and store.write(name, b"3", expect=first) is None
+    assert store.read(name) == b"22" and store.list(name)[name].version == second
+    assert store.write(name, b"333")
+    assert store.write("none", b"4", expect=second) is None and store.read("none") is None
+
+
+def test_a_list_has_what_is_at_or_below_a_name(store: Store, tmp_path: Path) -> None:
+    for name in ("_x/a.json", "_x/deep/b.json", "_xy", "c.parquet/part-0"):
+        store.write(name, b"12345")
+    publish(store, "b.parquet", b"123", tmp_path)
+    assert list(store.list()) == ["_x/a.json", "_x/deep/b.json", "_xy", "b.parquet", "c.parquet/part-0"]
+    assert list(store.list("_x")) == ["_x/a.json", "_x/deep/b.json"]
+    assert list(store.list("_xy")) == ["_xy"] and store.list("_xy")["_xy"].size == 5
+    assert list(store.list("c.parquet")) == ["c.parquet/part-0"]
+    assert store.list("none") == {} == store.list("_xy/deep")
+
+
+def test_what_is_deleted_or_was_never_there(store: Store) -> None:
+    store.write("deep/er/a", b"1")
+    store.write("deep/b", b"2")
+    store.delete(["deep/er/a", "none", "deep/b/none"])
+    assert store.read("deep/er/a") is None and list(store.list()) == ["deep/b"]
+    if isinstance(store, LocalStore):
+        assert tree(store.location) == ["deep", "deep/b"], "a bucket has no empty folders either"
+    with pytest.raises(FileNotFoundError):
+        store.open("none")
+
+
+def test_a_file_is_read_in_one_version(store: Store, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 100
+    publish(store, "a", content, tmp_path)
+    version = store.list("a")["a"].version
+    with store.open("a", version) as file:
+        assert file.read(3) == content[:3] and file.seek(-5, os.SEEK_END) == len(content) - 5
+        assert file.read() == content[-5:] and file.read(1) == b"" and file.seek(10) == 10
+        assert file.tell() == 10 and file.read(1000) == content[10:1010]
+    with store.open("a") as opened:
+        publish(store, "a", content[::-1], tmp_path)
+        if isinstance(store, LocalStore):
+            assert opened.read() == content, "the file that was opened"
+        else:
+            with pytest.raises(OSError, match="was replaced while it was read"):
+                opened.read()
+    with pytest.raises(OutputError, match="was replaced while it was read"):
+        store.open("a", version)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    store = open_store(tmp_path)
+    assert [store.read(name) for name in ("pipe", "folder", "none", "none/deep")] == [None] * 4
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list any folder")
+def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir(mode=0)
+    with pytest.raises(OutputError, match=r"cannot list .*: Permission denied"):
+        open_store(tmp_path).list()
+
+
+@pytest.mark.parametrize("planted", ["a link to a file", "a link to nothing", "a file"])
+def test_what_was_planted_under_a_temporary_name_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    """Even where the name is known: it is made by this program or the write fails."""
+    name = temporary_name()
+    for module in ("store", "writer"):
+        monkeypatch.setattr(f"scorer.storage.{module}.temporary_name", lambda: name)
+    victim = tmp_path / "victim"
+    if planted != "a file":
+        (tmp_path / name).symlink_to(victim)
+    if planted != "a link to nothing":
+        (tmp_path / name).write_bytes(b"theirs")
+    before = contents(tmp_path)
+    with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.json: File exists")):
+        atomic_write(tmp_path / "a.json", b"ours")
+    with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.parquet: File exists")):
+        ShardWriter.replacing(tmp_path / "a.parquet", rows_table(1).schema)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("link", ["deep", "deep/a.json"])
+def test_a_store_writes_nothing_through_links(tmp_path: Path, link: str) -> None:
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "deep/a.json").write_bytes(b"precious")
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(elsewhere / link)
+    store, temporary = open_store(out), tmp_path / "temporary"
+    temporary.write_bytes(b"ours")
+    why = rf"out/{link} is a symbolic link, and a run writes nothing through links"
+    with pytest.raises(OutputError, match=why):
+        store.write("deep/a.json", b"ours")
+    with pytest.raises(OutputError, match=why):
+        store.delete(["deep/a.json"])
+    with pytest.raises(OutputError, match=why):
+        store.publish(temporary, "deep/a.json")
+    assert (elsewhere / "deep/a.json").read_bytes() == b"precious" and (out / link).is_symlink()
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+def test_a_failing_fsync_is_an_error_and_leaves_the_earlier_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """After a failed fsync a second one may lie: it is never tried."""
+    store, path = open_store(tmp_path), tmp_path / "a.parquet"
+    store.write("a.json", b"1")
+    write_parquet(path, rows_table(3))
+    before = contents(tmp_path)
+    fail = Mock(side_effect=OSError(code, os.strerror(code)))
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match=rf"cannot write .*a\.json: {os.strerror(code)}") as caught:
+        store.write("a.json", b"22")
+    assert fail.call_count == 1
+    with pytest.raises(OutputError, match=rf"cannot write .*a\.parquet: {os.strerror(code)}"):
+        write_parquet(path, rows_table(9))
+    assert fail.call_count == 2 and contents(tmp_path) == before
+    assert ("run again: it resumes" in str(caught.value)) == (code == errno.ENOSPC)
+
+
+CRASH = """
+import sys
+from pathlib import Path
+from scorer.storage.store import LocalStore
+LocalStore(Path(sys.argv[1])).write(sys.argv[2], b"new")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("_plan.json", "plan"), ("_SUCCESS", "success"), ("_receipts/deep/a.json", "receipt"), ("_failed/a", "failed")],
+)
+@pytest.mark.parametrize("moment", ["synced", "renamed", "published"])
+def test_a_process_that_is_killed_leaves_the_old_or_the_new_file(
+    tmp_path: Path, name: str, label: str, moment: str
+) -> None:
+    store = open_store(tmp_path)
+    store.write(name, b"old")
+    code, _, said = finish(CRASH, str(tmp_path), name, D2T_SCORER_CRASH_AT=f"{label}.{moment}")
+    assert code == 97, said
+    assert store.read(name) == (b"old" if moment == "synced" else b"new")
+    assert all(is_temporary(other) for other in store.list() if other != name)
+
+
+def write_parquet(path: Path, *tables: pa.Table, **metadata: str) -> None:
+    writer = ShardWriter.replacing(path, tables[0].schema, metadata=metadata)
+    for table in tables:
+        writer.write(table)
+    writer.commit()
+
+
+def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / temporary_name()
+    kept = {"signature": "old", "mine": "kept"}
+    one, two = (rows_table(rows).replace_schema_metadata(kept) for rows in (10, 25))
+    writer = ShardWriter(path, one.schema, metadata={"signature": "é|1"}, path=tmp_path / "a.parquet")
+    for table in (one, one.slice(0, 0), two):
+        writer.write(table)
+    written = writer.finish()
+    assert written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (written.bytes, written.rows) == (path.stat().st_size, 35)
+    found = pq.ParquetFile(path)
+    assert found.read().equals(pa.concat_tables([one, two])) and found.schema_arrow.equals(one.schema)
+    assert [found.metadata.row_group(i).num_rows for i in range(found.num_row_groups)] == [10, 25]
+    assert found.metadata.metadata[b"signature"] == "é|1".encode() and found.metadata.metadata[b"mine"] == b"kept"
+    assert found.metadata.row_group(0).column(1).compression == "ZSTD"
+    writer.abandon()
+    assert tree(tmp_path) == [path.name], "a finished file is the caller's"
+    again = tmp_path / "again"
+    write_parquet(again / "a.parquet", one, two, signature="é|1")
+    assert (again / "a.parquet").read_bytes() == path.read_bytes() and tree(again) == ["a.parquet"]
+
+
+def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> None:
+    writer = ShardWriter.replacing(tmp_path / "a.parquet", rows_table(1).schema)
+    writer.write(rows_table(100))
+    assert [is_temporary(path.name) for path in tmp_path.iterdir()] == [True]
+    with pytest.raises(OutputError, match=r"a\.parquet: the columns of a later window differ"):
+        writer.write(pa.table({"x": [1]}))
+    for attempt in (lambda: writer.write(rows_table(1)), writer.commit):
+        with pytest.raises(OutputError, match="finished or abandoned"):
+            attempt()
+    assert tree(tmp_path) == []
