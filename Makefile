@@ -6,11 +6,19 @@ DEV := .venv-dev/bin
 BENCH := .venv-bench/bin
 AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: help demo test test-slow trace lint format smoke lock audit-deps reproduce bench bench-gpu-prepare bench-gpu-measure clean
+# Before anything is installed, which takes minutes.
+CHECK_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+  "Python 3.11 or later is needed, and $(PYTHON) is " + sys.version.split()[0] + ": name another, make PYTHON=python3.13 ...")'
+
+.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce bench bench-gpu-prepare \
+  bench-gpu-measure clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
 	@echo "make test       lint, types, import contract, smoke test of the bare environment, tests"
+	@echo "make lint       the first part of it: ruff, mypy, import contract"
+	@echo "make smoke      the smoke test of the bare environment alone"
+	@echo "make test-lowest  the commands with the lowest versions of packages that pyproject.toml allows"
 	@echo "make test-slow  the slow tests: full-size export, long sweeps"
 	@echo "make trace      the functions that a run goes through, and how much it imports"
 	@echo "make format     format the code and fix lint findings"
@@ -23,11 +31,13 @@ help:
 
 # The bare run-time environment: no torch, no transformers.
 .venv/installed: pyproject.toml constraints.txt
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv
 	$(RUN)/pip install $(PIP_FLAGS) -e '.[cpu]'
 	touch $@
 
 .venv-dev/installed: pyproject.toml constraints.txt
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
 	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
@@ -41,7 +51,7 @@ demo: .venv/installed
 	@for row in 3 7 11; do echo; $(RUN)/scorer explain demo-out --row domains.parquet:$$row || exit $$?; done
 	@echo
 	@echo "The scored Parquet is demo-out/domains.parquet: the columns of the input, followed by the labels."
-	@echo "This model is small: export/training/general/MODEL_CARD.md says how often it is right. A large model is"
+	@echo "This model is small: scorer/embedded/MODEL_CARD.md says how often it is right. A large model is"
 	@echo "better. README.md shows how to export one."
 
 lint: .venv-dev/installed
@@ -63,6 +73,17 @@ smoke: .venv/installed
 test: .venv/installed .venv-dev/installed
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint smoke
 	$(DEV)/pytest -n 2 --dist loadfile
+
+# Each dependency in the lowest version that pyproject.toml allows; what they depend on themselves in the newest.
+.venv-lowest/installed: pyproject.toml tests/lowest.py
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/pip install -q --disable-pip-version-check $$($(PYTHON) tests/lowest.py --pins)
+	.venv-lowest/bin/pip install -q --disable-pip-version-check --no-deps -e .
+	touch $@
+
+test-lowest: .venv-lowest/installed
+	.venv-lowest/bin/python tests/lowest.py
 
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
@@ -152,6 +173,6 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-lowest .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from importlib import metadata, util
 
-from scorer.errors import MissingDependencyError
+from scorer.errors import MissingDependencyError, install_hint
 
 _MODULES = {
     "torch": "export",
@@ -31,11 +31,10 @@ def require() -> None:
     """
     missing = [module for module in _MODULES if not _installed(module)]
     if missing:
-        extras = "'d2t-scorer[export,cpu]' (on a machine with an NVIDIA GPU 'd2t-scorer[export,gpu]')"
-        if all(_MODULES[m] == "export" for m in missing):
-            extras = "'d2t-scorer[export]'"
+        extras = ("export",) if all(_MODULES[m] == "export" for m in missing) else ("export", "cpu")
         raise MissingDependencyError(
-            f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have: pip install {extras}"
+            f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have; "
+            f"{install_hint(*extras)}"
         )
 
 

@@ -29,6 +29,12 @@ import re
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/\s?#]*)@")
 
 
+def install_hint(*extras: str) -> str:
+    """How to install extras of this package, for users of an installed package and of a clone."""
+    named, noun = ",".join(extras), "extra" if len(extras) == 1 else "extras"
+    return f"install the {noun} {named} (pip install 'd2t-scorer[{named}]', in a clone pip install '.[{named}]')"
+
+
 def without_user_info(text: str) -> str:
     """A text with ``***`` for the user and the password in every URL. In an Azure URI a container has that place."""
     return _AUTHORITY.sub(_masked, text)

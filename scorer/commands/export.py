@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import MissingDependencyError, UsageError
+from ..errors import MissingDependencyError, UsageError, install_hint
 from .common import local, say, tell
 
 _PRECISIONS = "fp32,fp16,int8"
@@ -116,7 +116,7 @@ def export_command(
         from export import FACTSPOTTER, Answers, export_bundle, export_embeddings
     except ImportError as error:
         raise MissingDependencyError(
-            f"export needs further packages ({error}); install them with: pip install 'd2t-scorer[export,cpu]'"
+            f"export needs further packages ({error}); {install_hint('export', 'cpu')}"
         ) from error
     if task is Task.embeddings:
         others = {

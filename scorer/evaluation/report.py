@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError, UsageError
+from ..errors import ColumnError, UsageError, install_hint
 from ..metric.inputs import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
@@ -116,7 +116,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     if not scored.finished:
         note(f"{path} is not finished: the figures cover only the shards that are done")
     if not correlation.available():
-        note("correlations are null: install the extra stats (pip install 'd2t-scorer[stats]')")
+        note(f"correlations are null: {install_hint('stats')}")
     if not scored.omissions_checked:
         note(
             "this run checked for hallucinations only: if the gold has omissions, only the figures of hallucination "

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ..errors import install_hint
 from . import cuda
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -190,7 +191,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
                 "cudnn_status_alloc_failed",
                 *_HOST_MEMORY,
             ),
-            install="install 'd2t-scorer[gpu]' on a machine with an NVIDIA driver, or choose --device cpu",
+            install=f"{install_hint('gpu')} on a machine with an NVIDIA driver, or choose --device cpu",
             options=MappingProxyType(
                 {
                     # The arena grows by what is asked, since the largest shape comes first.
@@ -216,7 +217,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             matrix=1024,
             smoke_test_memory=2 << 30,
             memory_errors=_HOST_MEMORY,
-            install="install 'd2t-scorer[cpu]'",
+            install=install_hint("cpu"),
             # Its kernel of a fused residual and normalisation is slower than the two apart
             # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
             unwanted_fusions=("SkipLayerNormFusion",),

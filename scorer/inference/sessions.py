@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DeviceError, MissingDependencyError
+from ..errors import DeviceError, MissingDependencyError, install_hint
 from .devices import CPU, KINDS, Device, device, parse, unwanted_fusions
 
 OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
@@ -36,8 +36,8 @@ def runtime() -> Any:
         if find_spec("onnxruntime") is not None:  # it is there, and does not load: a damaged package, or no memory
             raise MissingDependencyError(f"ONNX Runtime cannot be loaded: {first_line(e)}; install it again") from e
         raise MissingDependencyError(
-            "ONNX Runtime is not installed: pip install 'd2t-scorer[cpu]', or on a machine with an NVIDIA GPU "
-            "'d2t-scorer[gpu]' (one of them, not both)"
+            f"ONNX Runtime is not installed: {install_hint('cpu')}; on a machine with an NVIDIA GPU install the extra "
+            "gpu instead, not both"
         ) from e
     return onnxruntime
 

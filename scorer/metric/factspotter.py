@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, install_hint
 from .templates import in_words
 from .triples import Triple
 
@@ -66,7 +66,6 @@ def _transliteration() -> Any:
         from text_unidecode import unidecode
     except ImportError as e:
         raise MissingDependencyError(
-            f"the protocol factspotter transliterates texts to ASCII ({e}); install what it needs with: "
-            "pip install 'd2t-scorer[factspotter]'"
+            f"the protocol factspotter transliterates texts to ASCII ({e}); {install_hint('factspotter')}"
         ) from e
     return unidecode

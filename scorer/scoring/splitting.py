@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, install_hint
 
 PACKAGE = "nupunkt"
 _BLANK_LINES = re.compile(r"\n[ \t\r\f\v\n]*\n")
@@ -40,8 +40,7 @@ def open_splitter() -> Splitter:
         from nupunkt import sentence_spans
     except ImportError as e:
         raise MissingDependencyError(
-            f"checking sentences needs a splitter of sentences ({e}); install it with: pip install "
-            "'d2t-scorer[sentences]'"
+            f"checking sentences needs a splitter of sentences ({e}); {install_hint('sentences')}"
         ) from e
 
     def split(text: str) -> list[tuple[int, int]]:

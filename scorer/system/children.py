@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..errors import DeviceError
+
 _ROOT = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
 _COMPLAINTS = 1 << 20
@@ -25,9 +27,12 @@ class Spawned:
 
     Raises:
         OSError: it could not be started.
+        DeviceError: this is not Linux.
     """
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
+        if sys.platform != "linux":
+            raise DeviceError(f"a run starts processes in a way that only Linux has, and this is {sys.platform}")
         # The last line that it prints becomes part of the error; the file is in memory, so that no disk is needed.
         self._complaints = os.memfd_create("child-stderr", os.MFD_CLOEXEC)
         # -P: a json.py in the current folder must not replace the standard one. The package is still found.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import __version__
-from ...errors import DeviceError, MissingDependencyError, UsageError
+from ...errors import DeviceError, MissingDependencyError, UsageError, install_hint
 from ...system.closing import Closing
 from ..messages import Moved, Said, frame
 from ..pool import Ended, Wrote
@@ -57,7 +57,7 @@ def connect(address: str) -> Iterator[Any]:
     try:
         import ray
     except ImportError as error:
-        raise MissingDependencyError("--ray needs Ray 2.60 or later: pip install 'd2t-scorer[ray]'") from error
+        raise MissingDependencyError(f"--ray needs Ray 2.60 or later; {install_hint('ray')}") from error
     more = {}
     named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
     found = _on_this_machine() if named == "auto" else named

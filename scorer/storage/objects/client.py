@@ -7,7 +7,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MissingDependencyError, OutputError
+from ...errors import MissingDependencyError, OutputError, install_hint
 from .uri import StoreUri
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def client() -> ModuleType:
     try:
         import obstore
     except ImportError as error:
-        raise MissingDependencyError(
-            "object stores need the package obstore; install it with: pip install 'd2t-scorer[objects]'"
-        ) from error
+        raise MissingDependencyError(f"object stores need the package obstore; {install_hint('objects')}") from error
     module: ModuleType = obstore
     return module
 

@@ -1,0 +1,47 @@
+"""Where the program does not run, it says so in one line."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scorer.errors import DeviceError, install_hint
+from scorer.system.children import Spawned
+from tests.conftest import ROOT
+
+
+def test_windows_is_refused_before_anything_is_imported() -> None:
+    code = "import sys; sys.platform = 'win32'; from scorer.commands import main"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "scorer: Windows is not supported: use Linux, or Linux in WSL\n"
+
+
+def test_a_run_elsewhere_than_on_linux_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(DeviceError, match=r"only Linux has, and this is darwin$"):
+        Spawned("scorer.storage.reading.reader", ())
+
+
+@pytest.mark.parametrize("target", [".venv/installed", ".venv-dev/installed"])
+def test_an_old_python_is_refused_before_anything_is_installed(target: str, tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / "python"
+    code = "import sys; sys.version_info = (3, 10, 0); sys.version = '3.10.0 (old)'; exec(sys.argv[2])"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
+    python.chmod(0o755)
+    command = ["make", "-C", tmp_path, target, f"PYTHON={python}"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode and f"Python 3.11 or later is needed, and {python} is 3.10.0" in ended.stderr
+    assert not (tmp_path / target).parent.exists()
+
+
+def test_what_to_install_is_said_for_a_package_and_for_a_clone() -> None:
+    assert install_hint("export", "cpu") == (
+        "install the extras export,cpu (pip install 'd2t-scorer[export,cpu]', in a clone pip install '.[export,cpu]')"
+    )
