@@ -40,7 +40,7 @@ help:
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
-	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,sentences,factspotter,dev]'
+	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,factspotter,dev]'
 	touch $@
 
 demo: .venv/installed

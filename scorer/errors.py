@@ -6,7 +6,6 @@
     ├── UsageError                  an option or argument that cannot be honoured
     │   ├── TemplateError           a template file that cannot be read or lacks what was asked
     │   └── ColumnError             an input column missing, of the wrong type, or in the way
-    │       └── DocumentFoundError  the input has documents where facts are scored
     ├── OutputError                 the output folder is not ours, is in use, or cannot be written
     │   ├── DamagedFileError        a file of ours that does not decode
     │   └── SchemaError             an intact file of ours that another version wrote
@@ -65,10 +64,6 @@ class TemplateError(UsageError):
 
 class ColumnError(UsageError):
     """An input column that is missing, has the wrong type, or has the name of an output column."""
-
-
-class DocumentFoundError(ColumnError):
-    """The input has documents, and facts are scored: one kind of input a run."""
 
 
 class OutputError(ScorerError):

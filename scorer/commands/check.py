@@ -43,7 +43,7 @@ def check_command(
     document: Annotated[
         list[str] | None,
         typer.Option(
-            "--document", metavar="D", help="Source text, instead of --triples. Repeatable: each is a passage."
+            "--document", metavar="D", help="Source text, whose sentences are the facts. Repeatable: each is a passage."
         ),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
@@ -54,9 +54,9 @@ def check_command(
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
-    check; with a document, those of each sentence and the passage that supports it best. Without facts and text, open
-    an interactive console.
+    check; with a document, those of each sentence. Without facts and text, open an interactive console.
     """
+    from ..metric.splitting import split_document
     from .show.verdict import print_verdict
 
     sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
@@ -68,18 +68,17 @@ def check_command(
     if any(not one.strip() for one in fact or ()):
         raise UsageError("--fact is blank; write a sentence")
     row = _parse(triples) if triples is not None else None
-    settings = replace(settings, documents=bool(document))
-    warn_of_documents(settings)
+    if document:
+        settings = replace(settings, columns=replace(settings.columns, document="document"))
+        warn_of_documents(settings)
+        fact = [sentence for passage in document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
         if note := note_of(settings):
             say(f"note: {note}")
         if not given:
             _console(scorer)
             return
-        if document:
-            verdict = scorer.score_document(document, text)
-        else:
-            verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
+        verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:

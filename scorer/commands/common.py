@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -18,7 +17,6 @@ from .show.output import say_always as say_always
 from .show.output import say_once as say_once
 from .show.output import tell as tell
 
-Scored = TypeVar("Scored")
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
@@ -91,23 +89,9 @@ def note_of(settings: Settings) -> str | None:
     return shipped.note if shipped else read_manifest(folder_of(settings.bundle))[0].caveat
 
 
-def with_documents(settings: Settings, score: Callable[[Settings], Scored]) -> Scored:
-    """What ``score`` gives with the settings; if the inputs have documents, and no option named another column, with
-    these."""
-    from ..errors import DocumentFoundError, InputError
-
-    try:
-        warn_of_documents(settings)
-        return score(settings)
-    except InputError as error:
-        if not isinstance(error.__cause__, DocumentFoundError):
-            raise
-        return with_documents(replace(settings, documents=True), score)
-
-
 def warn_of_documents(settings: Settings) -> None:
     """Say that a model that ships was not made for documents, where it is to check them."""
-    if settings.documents and str(settings.bundle) in SHIPPED:
+    if settings.columns.document is not None and str(settings.bundle) in SHIPPED:
         say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 

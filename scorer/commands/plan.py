@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, location, open_scorer, present, say, with_documents
+from .common import InputsArgument, location, open_scorer, present, say, warn_of_documents
 from .settings import takes_settings
 from .sharded import takes_run_options
 
 if TYPE_CHECKING:
-    from ..run.estimate import Estimate
+    pass
 
 
 @takes_settings()
@@ -45,8 +45,7 @@ def plan_command(
 
     options = RunOptions(tuple(inputs), out or Path(), **asked)
 
-    def estimate(chosen: Settings) -> Estimate:
-        with open_scorer(chosen) as scorer:
-            return estimate_run(options, scorer, out, say)
-
-    present(with_documents(settings, estimate), as_json, print_plan)
+    warn_of_documents(settings)
+    with open_scorer(settings) as scorer:
+        found = estimate_run(options, scorer, out, say)
+    present(found, as_json, print_plan)

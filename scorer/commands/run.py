@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UsageError
 from ..scoring.settings import Settings
-from .common import InputsArgument, note_of, say, with_documents
+from .common import InputsArgument, note_of, say, warn_of_documents
 from .ending import Command
 from .settings import takes_settings
 from .sharded import Job, OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
@@ -74,16 +74,14 @@ def run_command(
         say(f"note: {note}")
     options = RunOptions(tuple(inputs), out, **asked)
 
-    def score(chosen: Settings) -> None:
-        job = Job(options, chosen)
-        if devices is not None:
-            run_on_devices(job, devices, as_json=as_json)
-        elif ray is not None:
-            run_on_ray(job, ray, ray_cpus, as_json=as_json)
-        else:
-            run_here(job, as_json=as_json)
-
-    with_documents(settings, score)
+    warn_of_documents(settings)
+    job = Job(options, settings)
+    if devices is not None:
+        run_on_devices(job, devices, as_json=as_json)
+    elif ray is not None:
+        run_on_ray(job, ray, ray_cpus, as_json=as_json)
+    else:
+        run_here(job, as_json=as_json)
     if asked["part"] is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
 

@@ -61,7 +61,11 @@ SubjectColumnOption = Annotated[
 MrColumnOption = Annotated[str | None, _column("mr", "Column of E2E slots, used instead of triples.")]
 DocumentColumnOption = Annotated[
     str | None,
-    _column("document", "Column of source texts, or lists of passages, used instead of facts."),
+    _column(
+        "document",
+        "Column of source texts or lists of passages, whose sentences are the facts; implies --checks hallucination "
+        "--sentences.",
+    ),
 ]
 
 OPTIONS: dict[str, Any] = {
@@ -102,7 +106,7 @@ OPTIONS: dict[str, Any] = {
     ],
     "sentences": Annotated[
         bool,
-        typer.Option("--sentences", help="Also check every sentence of a text; needs the extra `sentences`."),
+        typer.Option("--sentences", help="Also check every sentence of a text."),
     ],
     "exact": Annotated[
         bool,

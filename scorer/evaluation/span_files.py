@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from ..errors import ColumnError, InputError
-from ..metric.columns import CHUNKED_SENTENCES, SENTENCES
+from ..metric.columns import SENTENCES
 from ..metric.inputs import check_unique
 from ..scoring.output_files import run_columns
 from . import gold as scored_files
@@ -88,7 +88,7 @@ def read_flags(path: Path, *, id_column: str, system: str, prefix: str | None, b
     ids = strings(column_of(scored.table, id_column, path))
     _refuse_repeated(ids, id_column, path)
     column = scored.array(sentences)
-    if not any(column.type.equals(one.type) for one in (SENTENCES, CHUNKED_SENTENCES)):
+    if not column.type.equals(SENTENCES.type):
         raise ColumnError(f"column {sentences!r} is {column.type}, but a run writes {SENTENCES.type}")
     lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False), np.int64)
     flat = pc.list_flatten(column)

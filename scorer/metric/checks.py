@@ -33,8 +33,7 @@ class Options:
 
     ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
     to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
-    too (:mod:`scorer.metric.sentences`). ``documents``: whether texts are checked against documents instead of facts
-    (:mod:`scorer.metric.document_checks`).
+    too (:mod:`scorer.metric.sentences`).
     """
 
     protocol: Protocol = "paper"
@@ -42,7 +41,6 @@ class Options:
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
-    documents: bool = False
 
     @property
     def spots_facts(self) -> bool:
@@ -68,19 +66,6 @@ class Sentences:
 
 
 @dataclass
-class Chunks:
-    """What the sentences of texts were asked of, where they are checked against documents.
-
-    ``sentence``: int64, *Shape:* (checks,), the number of each check's sentence among those of the window. ``starts``,
-    ``ends``: int32, *Shape:* (checks,), of the chunk of the document, code points.
-    """
-
-    sentence: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.int32]
-
-
-@dataclass
 class Checks:
     """The checks of a window, and the strings that they refer to.
 
@@ -89,8 +74,8 @@ class Checks:
     :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`, :data:`SENTENCE`. ``fact``: int64, *Shape:* (checks,),
     for an omission check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows
     whose text is blank. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct
-    triples,). ``sentences``: the sentences, in the order of their checks, if these were asked. ``chunks``: the chunk of
-    each check, if the texts are checked against documents. ``refused``: by row, the error of those that get no check.
+    triples,). ``sentences``: the sentences, in the order of their checks, if these were asked. ``refused``: by row, the
+    error of those that get no check.
     """
 
     texts: list[str]
@@ -103,7 +88,6 @@ class Checks:
     facts: npt.NDArray[np.int32]
     backoff: npt.NDArray[np.bool_]
     sentences: Sentences | None = None
-    chunks: Chunks | None = None
     refused: dict[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -184,14 +168,12 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
 
 
 def put_into_words(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
-    """The fact of each distinct triple. *Length:* distinct triples; a document has none.
+    """The fact of each distinct triple. *Length:* distinct triples.
 
     Raises:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
         ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
-    if rows.triples.documents:
-        return []
     if options.spots_facts:
         if rows.triples.sentences:
             raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")

@@ -19,8 +19,8 @@ class ColumnNames:
     as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
     these names is looked for. ``attributes`` may also name several columns with commas between them, each an attribute.
     ``subject``: the column that names the subject of the attributes, or, where there is no such column, their key that
-    does; ``name`` by default. ``document``: the column of source texts that texts are checked against; where it is
-    given, no facts are read. ``keep``: input columns to pass through (all by default).
+    does; ``name`` by default. ``document``: the column of source texts whose sentences
+    are the facts. ``keep``: input columns to pass through (all by default).
     ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
     columns.
     """

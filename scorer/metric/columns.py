@@ -40,30 +40,11 @@ WORDED_FACTS = pa.field("worded_facts", pa.list_(pa.string()))
 DETAILS = pa.field("details", pa.list_(pa.struct([("check", pa.string()), ("fact", pa.int32()), *_CLASSES])))
 """What ``--details`` adds too: each check of the row with C, N and E; null where it has no probabilities."""
 
-CHUNKED_DETAILS = pa.field(
-    "details",
-    pa.list_(
-        pa.struct([(name, pa.int32()) for name in ("sentence", "chunk_start", "chunk_end")] + _CLASSES),
-    ),
-)
-"""The same where texts are checked against documents: the sentence of each check, from 0, and its chunk."""
-
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
 """What ``--sentences`` adds: P(entailment) of facts → each sentence, and its position in the text in code points.
 ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
-
-
-CHUNKED_SENTENCES = pa.field(
-    "sentences",
-    pa.list_(pa.struct([*SENTENCES.type.value_type, ("chunk_start", pa.int32()), ("chunk_end", pa.int32())])),
-)
-"""The same where texts are checked against documents: P(entailment) of the best chunk → each sentence, and the position
-of that chunk in the document in code points."""
-
-MEAN_ENTAILMENT = pa.field("mean_entailment", pa.float32())
-"""With documents: the mean of P(entailment) over the sentences."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
@@ -96,7 +77,7 @@ def to_worded_facts(rows: Rows, checks: Checks) -> pa.Array:
 def to_details(
     rows: Rows, checks: Checks, probabilities: npt.NDArray[np.float32], status: npt.NDArray[np.int8]
 ) -> pa.Array:
-    """The array of :data:`DETAILS`, or with documents of :data:`CHUNKED_DETAILS`.
+    """The array of :data:`DETAILS`.
 
     Args:
         probabilities: float32, *Shape:* (checks, 3), NaN where there is no class.
@@ -107,41 +88,24 @@ def to_details(
     values = probabilities[order]
     owner = checks.row[order]
     classes = [pa.array(np.ascontiguousarray(values[:, c]), mask=unscored | np.isnan(values[:, c])) for c in range(3)]
-    if checks.chunks is not None and checks.sentences is not None:
-        kind = CHUNKED_DETAILS.type.value_type
-        sentence = checks.chunks.sentence[order] - checks.sentences.offsets[owner]
-        which = [sentence.astype(np.int32), checks.chunks.starts[order], checks.chunks.ends[order]]
-        struct = pa.StructArray.from_arrays([*map(pa.array, which), *classes], fields=list(kind))
-    else:
-        kinds = pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode()
-        fact = (checks.fact[order] - rows.triples.offsets[owner]).astype(np.int32)
-        which = [kinds, pa.array(fact, mask=checks.fact[order] < 0)]
-        struct = pa.StructArray.from_arrays([*which, *classes], fields=list(DETAILS.type.value_type))
+    kinds = pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode()
+    fact = pa.array((checks.fact[order] - rows.triples.offsets[owner]).astype(np.int32), mask=checks.fact[order] < 0)
+    struct = pa.StructArray.from_arrays([kinds, fact, *classes], fields=list(DETAILS.type.value_type))
     counts = np.bincount(checks.row, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return _lists(struct, offsets, np.ones(len(rows), bool))
 
 
 def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
-    """The array of :data:`SENTENCES`, or with documents of :data:`CHUNKED_SENTENCES`."""
-    found, chunks = checks.sentences, checks.chunks
+    """The array of :data:`SENTENCES`."""
+    found = checks.sentences
     if found is None:
         return pa.nulls(len(rows), SENTENCES.type)
     columns = [pa.array(found.starts), pa.array(found.ends), _floats(verdicts.sentence_entailment)]
-    kind = SENTENCES.type
-    if chunks is not None:
-        none, kind = verdicts.sentence_check < 0, CHUNKED_SENTENCES.type
-        places = np.where(none, 0, verdicts.sentence_check)
-        columns += [pa.array(np.append(ends, np.int32(0))[places], mask=none) for ends in (chunks.starts, chunks.ends)]
-    struct = pa.StructArray.from_arrays(columns, fields=list(kind.value_type))
+    struct = pa.StructArray.from_arrays(columns, fields=list(SENTENCES.type.value_type))
     looked_at = np.ones(len(rows), bool)
     looked_at[[*rows.errors, *checks.refused]] = False
     return _lists(struct, found.offsets, looked_at)
-
-
-def to_mean_entailment(verdicts: Verdicts) -> pa.Array:
-    """The array of :data:`MEAN_ENTAILMENT`."""
-    return _floats(verdicts.mean_entailment)
 
 
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:

@@ -9,18 +9,10 @@ from typing import Literal, Self
 
 import pyarrow as pa
 
-from ..errors import ColumnError, DocumentFoundError
+from ..errors import ColumnError
 from .attributes import NAME, from_attributes, holds_attributes
 from .column_names import ColumnNames as ColumnNames
-from .columns import (
-    CHUNKED_DETAILS,
-    CHUNKED_SENTENCES,
-    DETAILS,
-    MEAN_ENTAILMENT,
-    OUTPUT,
-    SENTENCES,
-    WORDED_FACTS,
-)
+from .columns import DETAILS, OUTPUT, SENTENCES, WORDED_FACTS
 from .documents import from_documents, holds_documents
 from .nested import column_of, find_field, holders_of
 from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
@@ -131,9 +123,8 @@ class InputColumns(FactColumns):
             ColumnError: they are sentences; ``why`` ends the message.
         """
         if self.form in ("facts", "document"):
-            what = "facts as sentences" if self.form == "facts" else "documents"
             raise ColumnError(
-                f"column {self.facts!r} has {what}, and {why}; name a column of triples with "
+                f"column {self.facts!r} has facts as sentences, and {why}; name a column of triples with "
                 "--triples-column or --mr-column"
             )
         return self
@@ -186,10 +177,15 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
     found = find_facts(schema, names)
     if found is None:
         named = next((name for name in _named(names).values()), None)
-        wanted = repr(named) if named else "'triples', 'attributes', 'facts', 'mr' or 'document'"
+        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
+        hint = (
+            "; for source texts in place of facts, pass --document-column document"
+            if "document" in schema.names and not named
+            else ""
+        )
         raise ColumnError(
             f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
-            "--attributes-column, --facts-column, --mr-column or --document-column"
+            f"--attributes-column, --facts-column, --mr-column or --document-column{hint}"
         )
     facts, form = found
     column = required_field(schema, facts, "facts", f"--{form}-column")
@@ -199,26 +195,7 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
             f"--{form}-column"
         )
     selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
-    if form == "document":
-        _check_document(facts, selected, names)
     return facts, form, selected
-
-
-def _check_document(document: str, selected: str | None, names: ColumnNames) -> None:
-    """Refuse a document where facts are scored, and a selection where documents are.
-
-    Raises:
-        DocumentFoundError, ColumnError: says how to score it.
-    """
-    if names.document is None:
-        raise DocumentFoundError(
-            f"column {document!r} has documents, and facts are scored here, one kind of input at a time; score it in a "
-            "run of its own: `scorer run` takes documents, and so does Scorer(documents=True)"
-        )
-    if selected is not None:
-        raise ColumnError(
-            f"column {selected!r} selects facts, and a document has none; leave it out of the input, or rename it"
-        )
 
 
 def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
@@ -241,11 +218,11 @@ def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
-    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts``, ``mr``
-    or ``document``.
+    """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
+    ``mr``; documents have to be named, since what is asked of them is in the signature.
 
-    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes``, ``facts`` or
-    ``document`` of a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
+    ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
+    a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
 
     Raises:
         ColumnError: several columns are named, or several have facts and none is named.
@@ -258,7 +235,7 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
         raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
     for form, name in named.items():
         return (name, form) if holders_of(schema, name) else None
-    there: list[FactForm] = [form for form in _TESTS if form in schema.names and _is_meant(form, schema)]
+    there: list[FactForm] = [form for form in _TESTS if form in schema.names and _is_candidate(form, schema)]
     if "triples" in there and "mr" in there:
         there.remove("mr")
     if len(there) > 1:
@@ -275,9 +252,10 @@ def _named(names: ColumnNames) -> dict[FactForm, str]:
     return {form: name for form, name in zip(_TESTS, given, strict=True) if name is not None}
 
 
-def _is_meant(form: FactForm, schema: pa.Schema) -> bool:
+def _is_candidate(form: FactForm, schema: pa.Schema) -> bool:
     kind = schema.field(form).type
-    return form in ("triples", "mr") or (_TESTS[form](kind) and not pa.types.is_null(kind))
+    holds = _TESTS[form](kind) and not pa.types.is_null(kind)
+    return form != "document" and (holds or form in ("triples", "mr"))
 
 
 def _holds_sentences(kind: pa.DataType) -> bool:
@@ -303,15 +281,11 @@ _EXPECTED: dict[FactForm, str] = {
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, without the prefix."""
-    documents = names.document is not None
-    asked = (
-        (SENTENCES, names.sentences and not documents),
-        (CHUNKED_SENTENCES, documents),
-        (MEAN_ENTAILMENT, documents),
-        (WORDED_FACTS, names.details and not documents),
-        (CHUNKED_DETAILS if documents else DETAILS, names.details),
-    )
-    return [*OUTPUT, *(field for field, wanted in asked if wanted)]
+    return [
+        *OUTPUT,
+        *([SENTENCES] if names.sentences else []),
+        *([WORDED_FACTS, DETAILS] if names.details else []),
+    ]
 
 
 def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:

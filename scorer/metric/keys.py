@@ -5,7 +5,6 @@ selection if the row has one; every part is u32le length + UTF-8 bytes, null is 
 after parsing, so that the same facts in another format have the same key. The key of a row whose triples do not parse
 is the hash of the tag 0xFF and their raw bytes. Where facts were given as sentences, the tag 0xFE comes first, then
 their number, each fact, the text and the selection as above; below 2**24 facts no row of triples has the same bytes.
-So it is with the tag 0xFD, the passages of a document and the text.
 """
 
 from __future__ import annotations
@@ -21,18 +20,15 @@ from .triples import NULL_LENGTH
 SIZE = 16
 _TAG = b"\xff"
 _SENTENCES = b"\xfe"
-_DOCUMENTS = b"\xfd"
 _NULL = struct.pack("<I", NULL_LENGTH)
 
 
 def row_keys(rows: Rows) -> pa.Array:
     """Keys of all rows: fixed_size_binary(16), *Shape:* (rows,), never null."""
     triples = rows.triples
-    plain = triples.sentences or triples.documents
-    tag = _DOCUMENTS if triples.documents else _SENTENCES if triples.sentences else b""
-    blobs = [
-        b"".join(_part(part.encode()) for part in (triple[1:2] if plain else triple)) for triple in triples.distinct
-    ]
+    tag = _SENTENCES if triples.sentences else b""
+    parts = [triple[1:2] if triples.sentences else triple for triple in triples.distinct]
+    blobs = [b"".join(_part(part.encode()) for part in of_fact) for of_fact in parts]
     texts = [_part(value) for value in rows.text_values]
     offsets, ids, codes = triples.offsets.tolist(), triples.ids.tolist(), rows.text_codes.tolist()
     keys = bytearray()

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from .attributes import NAME, NO_SUBJECT, BadAttributesError, read_attributes
-from .documents import NO_DOCUMENT
 from .nested import column_of, find_field
 from .part_names import PARTS, part_names
 from .python_rows import split_bars
@@ -81,8 +80,6 @@ def why_bad(table: pa.Table, row: int, error: str, text: str, facts: str, form: 
     if error == NO_SUBJECT and find_field(table.schema, key) is not None:
         return f"has no subject: column {key!r} is {_value(table, key, row)}; name another with --subject-column"
     value = _value(table, facts, row)
-    if error == NO_DOCUMENT:
-        return f"has no document: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
     if error == NO_TRIPLES and form != "mr":
         return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
     why = why_malformed(column_of(table, facts)[row].as_py(), form, key)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..system.arguments import described
-from .documents import NO_DOCUMENT, from_python_documents
 from .python_rows import TripleLike
 from .triples import INVALID_UTF8, NO_TRIPLES, RowTriples, decode, encode, from_python, from_python_sentences, to_bytes
 
@@ -58,8 +57,7 @@ class Rows:
             starts, ends = self.triples.offsets[:-1], self.triples.offsets[1:]
             before = np.concatenate([[0], np.cumsum(self.used)])
             lengths = before[ends] - before[starts]
-        nothing = NO_DOCUMENT if self.triples.documents else NO_TRIPLES
-        found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), nothing)
+        found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
         found.update(self.errors)
         found.update(self.triples.errors)
         broken = [code for code, text in enumerate(self.texts) if text is None]
@@ -94,16 +92,6 @@ def from_fact_pairs(pairs: Sequence[tuple[Iterable[str], str | None]]) -> Rows:
     """
     text = _texts([text for _, text in pairs])
     return from_arrow(from_python_sentences([facts for facts, _ in pairs]), text)
-
-
-def from_document_pairs(pairs: Sequence[tuple[str | Sequence[str | None] | None, str | None]]) -> Rows:
-    """Put (document, text) pairs of Python objects together; a document is a text, or a list of passages.
-
-    Raises:
-        TypeError: a text or a document of another type.
-    """
-    text = _texts([text for _, text in pairs])
-    return from_arrow(from_python_documents([document for document, _ in pairs]), text)
 
 
 def _texts(given: Sequence[str | None]) -> pa.Array:

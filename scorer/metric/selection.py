@@ -11,9 +11,10 @@ A subject occurs if the sentence has a word of it, unless the sentence has the s
 ("LeBron James" is not James Jones). Words of an object that are part of its own subject's name ("Boston Celtics", city
 "Boston") do not count. Within 1 and 2, subjects with a larger part of their name in the sentence come first (a word
 that few names have counts more), then facts whose other words occur in the sentence ("scored", "points"), then the
-order of the row. Facts that are given as sentences have no subject: those that share more words with the sentence come
-first. A sentence without a subject ("He added six assists.") is assumed to be about the subjects of the
-nearest sentence before it. If a sentence shares nothing with any fact, the first facts of the row are taken.
+order of the row. Facts that are sentences, such as those of a document, have no subject: they are looked for by the
+rarest words of the sentence first, and those that share more words with it come first. A sentence without a subject
+("He added six assists.") is assumed to be about the subjects of the nearest sentence before it. If a sentence shares
+nothing with any fact, the first facts of the row are taken.
 
 A row may have ten thousand facts and a text a hundred sentences, so a sentence is not compared with every fact: an
 index maps words and numbers to facts, and its lists are no longer than the number of facts that could ever fit.
@@ -61,6 +62,11 @@ class FactIndex:
                 for word in fact.subject:
                     self._add(self._subjects.setdefault(word, []), subject)
             self._subject_of.append(subject)
+            if not fact.subject:
+                for term in fact.object:
+                    self._saying.setdefault(term, []).append(position)
+                self.looked_at += len(fact.object)
+                continue
             self._add(self._about.setdefault(subject, []), position)
             for term in fact.object - fact.subject:
                 self._add(self._saying.setdefault(term, []), position)
@@ -87,6 +93,8 @@ class FactIndex:
         """
         every = sentence.all
         said = sorted(term for term in every if term in self._saying)
+        if not any(self._names):  # facts without subjects, of which a common word may be in thousands
+            said.sort(key=lambda term: len(self._saying[term]))
         tiers: tuple[Iterable[Sequence[int]], ...] = (
             (self._both.get((subject, term), ()) for subject in subjects for term in said),
             (self._about[subject] for subject in subjects),

@@ -21,10 +21,14 @@ from ..status import NOT_TOKENISED
 from .checks import HALLUCINATION, OMISSION, SENTENCE, Checks, Interner, Sentences
 from .rows import Rows
 from .selection import FactIndex
+from .splitting import cut
 from .terms import FactTerms, terms_of, terms_of_fact
+from .triples import Triple
 
 Ints = npt.NDArray[np.int64]
 Span = tuple[int, int]
+LEAST_TOKENS = 32
+"""A fact is never cut into parts of fewer tokens than this."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,8 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
         asked = asked[~too_long]
     found = work.texts(asked, lengths)
     of_row: list[_Text | None] = [None] * len(rows)
-    for check in asked.tolist():
-        key = (int(checks.premise[check]), int(checks.hypothesis[check]))
-        of_row[checks.row[check]] = found[key]
+    for row, key in work.keys(asked):
+        of_row[row] = found[key]
 
     counts = np.array([len(text.spans) if text else 0 for text in of_row], np.int64)
     there = [text for text in of_row if text]
@@ -112,39 +115,50 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     )
 
 
+_Key = tuple[int, int, bytes]
+"""Text ids of all facts of a row and of its text, and the facts: others may have the same words."""
+
+
 class _Asking:
     """The work of one window."""
 
     def __init__(self, checks: Checks, rows: Rows, side: SentenceSide, strings: Interner) -> None:
         self.checks, self.rows, self.side, self.strings = checks, rows, side, strings
         self.room = side.room
-        self.fact_tokens = np.full(len(checks.facts), -1, np.int64)
-        self.fact_terms: dict[int, FactTerms] = {}
+        self.added_tokens: dict[int, int] = {}
+        self.terms: dict[int, FactTerms] = {}
 
-    def texts(self, asked: Ints, lengths: dict[int, int]) -> dict[tuple[int, int], _Text]:
-        """The sentences of each distinct (premise, text) pair of hallucination checks. ``lengths``: of the texts."""
+    def keys(self, asked: Ints) -> list[tuple[int, _Key]]:
+        """The row of each hallucination check, and what its sentences depend on."""
+        columns = (column[asked].tolist() for column in (self.checks.row, self.checks.premise, self.checks.hypothesis))
+        return [(row, (premise, text, self._used(row).tobytes())) for row, premise, text in zip(*columns, strict=True)]
+
+    def texts(self, asked: Ints, lengths: dict[int, int]) -> dict[_Key, _Text]:
+        """The sentences of each distinct text with distinct facts. ``lengths``: of the texts."""
         checks = self.checks
-        keys = zip(checks.premise[asked].tolist(), checks.hypothesis[asked].tolist(), strict=True)
-        row_of = dict(zip(keys, checks.row[asked].tolist(), strict=True))
-        premises = self._measured({p for p, _ in row_of}, self.room.premise)
-        spans = {h: self.side.split(checks.texts[h]) or [(0, len(checks.texts[h]))] for h in {h for _, h in row_of}}
-        hypotheses = {h: [self.strings[checks.texts[h][a:b]] for a, b in spans[h]] for h in spans}
+        check_of = {key: check for check, (_, key) in zip(asked.tolist(), self.keys(asked), strict=True)}
+        premises = self._measured(set(checks.premise[asked].tolist()), self.room.premise)
+        texts = {h: checks.texts[h] for h in {h for _, h, _ in check_of}}
+        spans = {h: self.side.split(text) or [(0, len(text))] for h, text in texts.items()}
+        hypotheses = {h: [self.strings[texts[h][a:b]] for a, b in spans[h]] for h in spans}
         lengths = lengths | self.lengths({s for sentences in hypotheses.values() for s in sentences})
 
-        found: dict[tuple[int, int], _Text] = {}
+        found: dict[_Key, _Text] = {}
         index: FactIndex | None = None
-        indexed = -1
-        for p, h in sorted(row_of):  # by premise, so that one index serves all texts about the same facts
+        indexed: list[int] = []
+        for key in sorted(check_of):  # by facts, so that one index serves all texts about the same ones
+            (p, h, _), row = key, int(checks.row[check_of[key]])
             sentences = hypotheses[h]
             fits = [premises[p] + lengths[s] <= self.room.limit for s in sentences]
             text = _Text(spans[h], sentences, [p] * len(sentences), premises[p] + lengths[h] > self.room.limit, False)
             if not all(fits):
-                facts = self._facts_of(row_of[p, h])
-                if index is None or indexed != p:
-                    index, indexed = FactIndex([self._terms(fact) for fact in facts], self.room.limit), p
+                longest = max(lengths[s] for s, fit in zip(sentences, fits, strict=True) if not fit)
+                facts, terms = self._facts_of(row, max(LEAST_TOKENS, self.room.limit - longest))
+                if index is None or indexed != facts:
+                    index, indexed = FactIndex(terms, self.room.limit), facts
                 text.premises = self._select(p, sentences, fits, [lengths[s] for s in sentences], facts, index)
                 text.selected = any(premise != p for premise in text.premises)
-            found[p, h] = text
+            found[key] = text
         return found
 
     def _select(
@@ -152,7 +166,7 @@ class _Asking:
         index: FactIndex,
     ) -> list[int]:  # fmt: skip
         """The premise of each sentence of one text, as text ids."""
-        tokens = self._fact_tokens(facts)
+        tokens = np.array([self.added_tokens[fact] for fact in facts], np.int64)
         premises = []
         subjects: dict[int, float] = {}
         for sentence, fit, length in zip(sentences, fits, lengths, strict=True):
@@ -170,36 +184,52 @@ class _Asking:
         order = np.array(ranked[: max(1, left)], np.int64)
         count = max(1, int(np.searchsorted(np.cumsum(tokens[order]), left, side="right")))
         while True:
-            premise = " ".join(self._fact_text(facts[i]) for i in sorted(order[:count].tolist()))
+            premise = " ".join(self.strings.texts[facts[i]] for i in sorted(order[:count].tolist()))
             # The tokens of the facts may not add up to those of the premise if a tokenizer merges across blanks.
             over = int(self.room.premise([premise])[0]) - left
             if over <= 0 or count == 1:
                 return self.strings[premise]
             count -= max(1, min(count - 1, over // 64))
 
-    def _facts_of(self, row: int) -> list[int]:
-        """Numbers of the distinct triples that the row uses, in its order."""
+    def _used(self, row: int) -> npt.NDArray[np.int32]:
+        """Numbers of the distinct triples that a row uses, in its order. int32, *Shape:* (facts,)."""
         triples = self.rows.triples
         chosen = slice(int(triples.offsets[row]), int(triples.offsets[row + 1]))
         ids = triples.ids[chosen]
-        return (ids if self.rows.used is None else ids[self.rows.used[chosen]]).tolist()
+        return ids if self.rows.used is None else ids[self.rows.used[chosen]]
 
-    def _fact_text(self, fact: int) -> str:
-        return self.checks.texts[self.checks.facts[fact]]
+    def _facts_of(self, row: int, most: int) -> tuple[list[int], list[FactTerms]]:
+        """Text ids and terms of the facts that a row uses, in its order. A fact that is a sentence of more than
+        ``most`` tokens is cut into parts."""
+        used = self._used(row).tolist()
+        facts = [int(self.checks.facts[number]) for number in used]
+        self._count_tokens(facts)
+        found: list[tuple[int, FactTerms]] = []
+        for number, fact in zip(used, facts, strict=True):
+            triple = self.rows.triples.distinct[number]
+            if number not in self.terms:
+                self.terms[number] = terms_of_fact(triple, self.strings.texts[fact])
+            if triple.sentence is None or self.added_tokens[fact] <= most:
+                found.append((fact, self.terms[number]))
+                continue
+            parts = self._cut(fact, most)
+            found += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
+        self._count_tokens([fact for fact, _ in found])
+        return [fact for fact, _ in found], [terms for _, terms in found]
 
-    def _terms(self, fact: int) -> FactTerms:
-        if fact not in self.fact_terms:
-            self.fact_terms[fact] = terms_of_fact(self.rows.triples.distinct[fact], self._fact_text(fact))
-        return self.fact_terms[fact]
+    def _cut(self, fact: int, most: int) -> list[str]:
+        def measure(texts: Sequence[str]) -> Ints:
+            none, *added = self.room.premise(["", *(" " + text for text in texts)]).tolist()
+            return np.array(added, np.int64) - none
 
-    def _fact_tokens(self, facts: list[int]) -> Ints:
-        """Number of tokens that each fact adds to a premise, including the blank before it."""
-        ids = np.array(facts, np.int64)
-        new = np.unique(ids[self.fact_tokens[ids] < 0])
-        if len(new):
-            none, *added = self.room.premise(["", *(" " + self._fact_text(fact) for fact in new.tolist())]).tolist()
-            self.fact_tokens[new] = np.array(added, np.int64) - none
-        return self.fact_tokens[ids]
+        return cut(self.strings.texts[fact], most, measure)
+
+    def _count_tokens(self, facts: list[int]) -> None:
+        """Note the number of tokens that each fact adds to a premise, including the blank before it."""
+        new = sorted({fact for fact in facts if fact not in self.added_tokens})
+        if new:
+            none, *added = self.room.premise(["", *(" " + self.strings.texts[fact] for fact in new)]).tolist()
+            self.added_tokens.update((fact, tokens - none) for fact, tokens in zip(new, added, strict=True))
 
     def lengths(self, ids: set[int]) -> dict[int, int]:
         """Tokens of each text as a hypothesis."""

@@ -39,7 +39,6 @@ def take_triples(triples: RowTriples, chosen: npt.NDArray[np.int64]) -> RowTripl
         {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
         triples.sentences,
-        documents=triples.documents,
     )
 
 

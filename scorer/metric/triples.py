@@ -62,8 +62,7 @@ class RowTriples:
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
     own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
-    facts were given as sentences. ``skipped``: attributes that are null. ``documents``: whether these are the passages
-    of source texts, each the predicate of a triple without subject and object (:mod:`.documents`).
+    facts are sentences. ``skipped``: attributes that are null.
     """
 
     distinct: list[Triple]
@@ -73,7 +72,6 @@ class RowTriples:
     raw: dict[int, bytes] = field(default_factory=dict)
     sentences: bool = False
     skipped: int = 0
-    documents: bool = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -7,9 +7,7 @@ if the hallucination check fails. The confidence is the smallest entailment prob
 the protocol ``factspotter`` it is their mean, and 1 where no fact is asked about.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
-model: then they replace its hallucination check, and all must pass. Where texts are checked against documents
-(:mod:`scorer.metric.document_checks`), a sentence passes if its check with any chunk does, its P(entailment) is the
-largest of them, and there is no omission side.
+model: then they replace its hallucination check, and all must pass.
 """
 
 from __future__ import annotations
@@ -40,9 +38,7 @@ class Verdicts:
 
     ``fine``: int8, *Shape:* (rows,), position in :data:`FINE`. ``confidence``, ``text_entailment``,
     ``all_facts_entailment``: float32, *Shape:* (rows,). ``fact_entailment``: float32, *Shape:* (facts,).
-    ``mean_entailment``: float32, *Shape:* (rows,), the mean over the sentences, NaN without a document.
-    ``sentence_entailment``: float32, *Shape:* (sentences,), empty unless asked; ``sentence_check``: int64, same shape,
-    the check that it is from, -1 for none. ``omitted``: bool, *Shape:* (facts,).
+    ``sentence_entailment``: float32, *Shape:* (sentences,), empty unless asked. ``omitted``: bool, *Shape:* (facts,).
     ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` is valid for the row. ``facts_checked``: bool,
     *Shape:* (rows,), whether the row had any omission check.
     ``errors``, ``notes``: by row.
@@ -59,8 +55,6 @@ class Verdicts:
     errors: dict[int, str]
     notes: dict[int, str]
     sentence_entailment: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
-    sentence_check: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    mean_entailment: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
 
 def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.bool_]:
@@ -108,14 +102,6 @@ def decide(
     by_sentences = in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
     counts = ~in_sentence | by_sentences
     judged = scored & counts
-    of_sentence = np.flatnonzero(in_sentence)
-    if checks.chunks is not None and sentences is not None:
-        of_sentence = _best(checks.chunks.sentence, entailment, len(sentences.starts))
-        best, passed = np.zeros(len(checks), bool), np.zeros(len(sentences.starts), bool)
-        best[of_sentence[of_sentence >= 0]] = True
-        passed[checks.chunks.sentence[scored & ~failed]] = True
-        judged, failed = judged & best, best & ~passed[checks.chunks.sentence]
-        unknown = None if unknown is None else unknown & best
 
     about_fact = checks.kind == OMISSION
     fact_entailment = np.full(facts, np.nan, np.float32)
@@ -145,59 +131,38 @@ def decide(
     errors.update(_check_errors(checks, status, counts))
     errors.update(checks.refused)
     notes = dict.fromkeys(np.flatnonzero(checks.blank).tolist(), EMPTY_TEXT)
-    if sentences is not None and checks.chunks is None:
+    if sentences is not None:
         notes.update(dict.fromkeys(np.flatnonzero(sentences.decides).tolist(), BY_SENTENCES))
         notes.update(dict.fromkeys(np.flatnonzero(sentences.selected).tolist(), FACTS_SELECTED))
     for note, noted in ((TRUNCATED, truncated), (UNKNOWN_TOKENS, unknown)):
         for row in np.unique(checks.row[noted]).tolist() if noted is not None else ():
             notes[row] = f"{notes[row]}+{note}" if row in notes else note
 
-    # A blank text expresses none of its facts, and no document supports it; the model is not asked.
+    # A blank text expresses none of its facts; the model is not asked.
     blank_facts = np.repeat(checks.blank, rows.triples.lengths)
     omitted |= blank_facts if rows.used is None else blank_facts & rows.used
-    fine[checks.blank] = FINE.index("omission" if checks.chunks is None else "hallucination")
+    fine[checks.blank] = FINE.index("omission")
     confidence[checks.blank] = 0.0
 
     broken = list(errors)
     fine[broken] = -1
     confidence[broken] = np.nan
-    mean_entailment = np.full(n, np.nan, np.float32)
-    if checks.chunks is not None:
-        mean_entailment = _mean(checks.row[judged], entailment[judged], n)
-        mean_entailment[checks.blank] = 0.0
-        mean_entailment[broken] = np.nan
     unchecked = any_in_row(~scored & about_fact)
     unchecked[list(rows.errors)] = True
-    known = ~unchecked if omission_side else checks.blank & (checks.chunks is None)
+    known = ~unchecked if omission_side else checks.blank
     return Verdicts(
         fine=fine,
         confidence=confidence,
         text_entailment=of_kind(HALLUCINATION),
         all_facts_entailment=of_kind(ALL_FACTS),
         fact_entailment=fact_entailment,
-        sentence_entailment=np.where(of_sentence >= 0, np.append(entailment, np.float32(np.nan))[of_sentence], np.nan),
-        sentence_check=of_sentence,
-        mean_entailment=mean_entailment,
+        sentence_entailment=entailment[in_sentence],
         omitted=omitted,
         omission_known=known,
         facts_checked=any_in_row(about_fact),
         errors=errors,
         notes=notes,
     )
-
-
-def _best(
-    sentence: npt.NDArray[np.int64], entailment: npt.NDArray[np.float32], sentences: int
-) -> npt.NDArray[np.int64]:
-    """The first check of each sentence with its largest P(entailment); -1 where none has one. *Shape:* (sentences,)."""
-    values = np.where(np.isnan(entailment), np.float32(-1), entailment)
-    largest = np.full(sentences, -1, np.float32)
-    np.maximum.at(largest, sentence, values)
-    there = np.flatnonzero((values == largest[sentence]) & (values >= 0))
-    found, first = np.unique(sentence[there], return_index=True)
-    result = np.full(sentences, -1, np.int64)
-    result[found] = there[first]
-    return result
 
 
 def _smallest(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:

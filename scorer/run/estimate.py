@@ -255,8 +255,6 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
 def _first_facts(prepared: Prepared) -> tuple[str, ...]:
     """The facts of the first row that has some, as sentences; the first :data:`SHOWN_FACTS` of them."""
     triples = prepared.rows.triples
-    if triples.documents:
-        return ()
     first = int(np.argmax(triples.lengths > 0)) if len(triples) else 0
     chosen = triples.ids[int(triples.offsets[first]) :][: int(min(triples.lengths[first], SHOWN_FACTS))]
     return tuple(prepared.checks.texts[prepared.checks.facts[i]] for i in chosen.tolist())

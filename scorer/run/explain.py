@@ -34,7 +34,6 @@ class StoredRow(TypedDict, total=False):
     omitted: list[int] | None
     fact_entailment: list[float | None] | None
     text_entailment: float | None
-    mean_entailment: float | None
     error: str | None
     note: str | None
 
@@ -138,7 +137,6 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     same = signature == scorer.full_signature
     allowed = _allowed(RunSummary.load(out), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
-    pairs += [(stored.get("mean_entailment"), recomputed.mean_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     differences = [abs(a - b) for a, b in pairs if a is not None and b is not None]
     difference = max(differences, default=None)

@@ -66,8 +66,6 @@ def total(many: Iterable[Counts]) -> Counts:
 
 def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
     triples = rows.triples
-    if triples.documents:
-        return FactCounts()
     counts = np.bincount(triples.ids, minlength=len(triples.distinct))
     backoff = int(counts[missing].sum())
     by_predicate: dict[str, list[int]] = {}

@@ -22,8 +22,7 @@ def find_templates(signature: Signature, settings: Mapping[str, Any]) -> tuple[T
         settings: how the run was set up, from its plan.
     """
     digest = str(signature.parts.get("templates", ""))
-    if digest == "none" or settings.get("protocol") == "factspotter" or settings.get("documents"):
-        # FactSpotter words facts for people alone, and a document has none.
+    if digest == "none" or settings.get("protocol") == "factspotter":  # which words facts for people
         return Templates(), None
     given, bundle = settings.get("templates"), settings.get("bundle")
     if isinstance(given, str):

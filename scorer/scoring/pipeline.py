@@ -24,11 +24,9 @@ from ..metric.columns import (
     OUTPUT,
     to_columns,
     to_details,
-    to_mean_entailment,
     to_sentences,
     to_worded_facts,
 )
-from ..metric.document_checks import document_checks
 from ..metric.inputs import ColumnNames, output_schema
 from ..metric.rows import Rows
 from ..metric.sentences import SentenceSide, add_sentences
@@ -91,7 +89,6 @@ class Judged:
             keys = self.match.keys.take(pa.array(self.match.to_score))
         more: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, self.rows, self.checks, self.verdicts),
-            "mean_entailment": partial(to_mean_entailment, self.verdicts),
             "worded_facts": partial(to_worded_facts, self.rows, self.checks),
             "details": partial(to_details, self.rows, self.checks, self.answers.probabilities, self.answers.status),
         }
@@ -126,12 +123,9 @@ class Pipeline:
             match = reuse.match(rows, self.templates, self.options)
             rows = match.to_judge
             self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
-        if self.options.documents and self.sentences is not None:
-            checks = document_checks(rows, self.sentences)
-        else:
-            checks = build_checks(rows, self.templates, self.options)
-            if self.sentences is not None:
-                checks = add_sentences(checks, rows, self.sentences)
+        checks = build_checks(rows, self.templates, self.options)
+        if self.sentences is not None:
+            checks = add_sentences(checks, rows, self.sentences)
         return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), match)
 
     def judge(self, prepared: Prepared, answers: Answers) -> Judged:

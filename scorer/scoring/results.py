@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from ..metric.checks import KIND_NAMES
 from ..metric.columns import OUTPUT
@@ -35,15 +35,12 @@ class CheckResult:
 class SentenceEntailment(TypedDict):
     """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
 
-    ``entailment`` is ``None`` where the model gave no result. With documents it is that of the chunk of the document
-    that gives the most, and ``chunk_start`` and ``chunk_end`` are the span of that chunk.
+    ``entailment`` is ``None`` where the model gave no result.
     """
 
     start: int
     end: int
     entailment: float | None
-    chunk_start: NotRequired[int | None]
-    chunk_end: NotRequired[int | None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class Verdict:
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
     of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
-    ``mean_entailment``: of documents.
     """
 
     fine: str | None
@@ -67,12 +63,9 @@ class Verdict:
     facts: list[str]
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
-    mean_entailment: float | None = None
 
 
 _NOT_OF_A_VERDICT = ("reused", "row_key")
-_ASKED = ("sentences", "mean_entailment")
-"""Output columns that are there where they were asked for."""
 
 
 def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[Verdict]:
@@ -86,7 +79,7 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
     arrays = dict(zip(names, judged.columns(columns), strict=True))
     fields = [name for name in OUTPUT.names if name not in _NOT_OF_A_VERDICT]
     offsets = judged.rows.triples.offsets.tolist()
-    ids = [] if judged.rows.triples.documents else judged.rows.triples.ids.tolist()
+    ids = judged.rows.triples.ids.tolist()
     worded = [judged.checks.texts[judged.checks.facts[i]] for i in ids]
     checks = _explain(judged, max_length)
     return [
@@ -94,7 +87,7 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
             **{name: arrays[name][row].as_py() for name in fields},
             facts=worded[offsets[row] : offsets[row + 1]],
             checks=checks[row],
-            **{name: arrays[name][row].as_py() for name in _ASKED if name in arrays},
+            sentences=arrays["sentences"][row].as_py() if "sentences" in arrays else None,
         )
         for row in range(len(judged.rows))
     ]

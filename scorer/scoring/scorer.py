@@ -24,9 +24,10 @@ from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import of_python
 from ..metric.inputs import ColumnNames, InputColumns, find_columns
 from ..metric.python_rows import TripleLike
-from ..metric.rows import Rows, from_document_pairs, from_fact_pairs, from_pairs
+from ..metric.rows import Rows, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide
 from ..metric.slots import load_templates, slot_warning
+from ..metric.splitting import split_text, splitter_name
 from ..metric.templates import Templates, parse_optional
 from ..system.arguments import described
 from ..system.closing import Closing
@@ -35,7 +36,6 @@ from .pipeline import Model, Pipeline
 from .results import Verdict, verdicts_of
 from .settings import Settings
 from .signature import Signature, signature
-from .splitting import open_splitter
 from .tables import Back, as_table, read_table
 from .windows import ScoredWindow, Window
 
@@ -49,10 +49,8 @@ class Scorer(Closing):
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
         checks: ``both`` sides, or only ``hallucination``.
         optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
-        sentences: also check every sentence of a text; needs the extra ``sentences``.
+        sentences: also check every sentence of a text.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
-        documents: check texts against documents instead of facts (:mod:`scorer.metric.document_checks`); needs the
-            extra ``sentences``.
         exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.exact`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
             :class:`scorer.inference.engine.Engine`.
@@ -82,7 +80,6 @@ class Scorer(Closing):
         missing_template: MissingTemplate = "backoff",
         sentences: bool = False,
         exact: bool = False,
-        documents: bool = False,
         overlong: Overlong = "error",
         threads: int | None = None,
         token_budget: int | None = None,
@@ -103,23 +100,19 @@ class Scorer(Closing):
             overlong=overlong,
             sentences=sentences,
             exact=exact,
-            documents=documents,
             columns=columns or ColumnNames(),
         )
         """How this scorer is set up."""
-        documents = self.settings.documents
-        splitter = open_splitter() if sentences or documents else None
+        sentences = self.settings.sentences
         opened = Bundle.load(bundle)
         _check_protocol(protocol, opened)
-        worded = protocol != "factspotter" and not documents
-        self.templates = _templates(templates, opened, log) if worded else Templates()
+        self.templates = Templates() if protocol == "factspotter" else _templates(templates, opened, log)
         self.options = Options(
             protocol,
-            "hallucination" if documents else checks,
+            self.settings.checks,
             parse_optional(optional) | self.templates.optional,
             missing_template,
-            splitter.name if splitter else None,
-            documents,
+            splitter_name() if sentences else None,
         )
         truncate = overlong == "truncate"
         self.engine, self.facts = open_verified(
@@ -139,10 +132,10 @@ class Scorer(Closing):
         """What computes, and what its variant does on this device."""
         self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         sentence_side = None
-        if splitter is not None:
+        if sentences:
             lengths = self.engine.lengths
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
-            sentence_side = SentenceSide(splitter.split, room, truncate)
+            sentence_side = SentenceSide(split_text, room, truncate)
         model = ExactEngine(self.engine) if self.engine.exact else self.engine
         self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
 
@@ -239,21 +232,6 @@ class Scorer(Closing):
         """
         return self.score_row(from_fact_pairs([(facts, text)]))
 
-    def score_document(self, document: str | Sequence[str | None] | None, text: str | None) -> Verdict:
-        """Score one row whose text is checked against a document, sentence by sentence.
-
-        The scorer must have been made with ``documents=True``.
-
-        Args:
-            document: a text, or a list of passages; ``None`` and a blank one give the error ``no_document``.
-            text: ``None`` gives the error ``null_text``, as in a table.
-
-        Raises:
-            TypeError: a document or a text of another type.
-            UsageError: the scorer checks facts.
-        """
-        return self.score_row(from_document_pairs([(document, text)]))
-
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
         if not len(rows):
@@ -262,13 +240,6 @@ class Scorer(Closing):
 
     def _verdicts(self, rows: Rows) -> list[Verdict]:
         self._check_usable()
-        if rows.triples.documents != self.settings.documents:
-            raise UsageError(
-                "this Scorer checks texts against documents; give score_document() a document, or make another Scorer "
-                "without documents=True"
-                if self.settings.documents
-                else "this Scorer checks texts against facts; make one with documents=True"
-            )
         judged = self.pipeline.score(rows)
         return verdicts_of(judged, self.engine.bundle.max_length, self.settings.columns)
 

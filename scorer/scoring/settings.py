@@ -14,9 +14,6 @@ from ..metric.choices import MissingTemplate, Protocol, Sides
 from ..metric.column_names import ColumnNames
 from ..system.arguments import check_fields, described
 
-DOCUMENT = "document"
-"""The column of documents where none is named."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -28,8 +25,8 @@ class Settings:
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
-    ``documents``: check texts against documents instead of facts. ``columns``: names of input and output columns; their
-    ``sentences`` follow from the settings, and ``documents`` and their ``document`` from each other.
+    ``columns``: names of input and output columns; their ``sentences`` follows from the settings, and with their
+    ``document`` only hallucinations are checked, sentence by sentence.
 
     Raises:
         TypeError: a setting of another type.
@@ -48,25 +45,22 @@ class Settings:
     overlong: Overlong = "error"
     sentences: bool = False
     exact: bool = False
-    documents: bool = False
     columns: ColumnNames = field(default_factory=ColumnNames)
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.protocol == "factspotter":
             self._check_factspotter()
+        if self.columns.document is not None:
+            object.__setattr__(self, "checks", "hallucination")
+            object.__setattr__(self, "sentences", True)
         object.__setattr__(self, "optional", tuple(self.optional))
-        document = self.columns.document
-        if self.documents or document is not None:
-            object.__setattr__(self, "documents", True)
-            document = document or DOCUMENT
-            self._check_documents()
-        added = replace(self.columns, sentences=self.sentences, document=document)
-        object.__setattr__(self, "columns", added)
+        object.__setattr__(self, "columns", replace(self.columns, sentences=self.sentences))
 
     def _check_factspotter(self) -> None:
         """It looks up triples in the text, and has neither templates nor a side of hallucinations."""
         odd = {
+            "--document-column": self.columns.document is not None,
             "--checks hallucination": self.checks == "hallucination",
             "--sentences": self.sentences,
             "--templates": self.templates is not None,
@@ -76,19 +70,6 @@ class Settings:
             raise UsageError(
                 f"{found[0]} does not go with --protocol factspotter, which looks up each triple in the text without "
                 "templates and finds no hallucinations; remove one of them"
-            )
-
-    def _check_documents(self) -> None:
-        """A document has no facts to word, to choose from or to omit."""
-        odd = {
-            "--templates": self.templates is not None,
-            f"--protocol {self.protocol}": self.protocol != "paper",
-            "--optional": bool(self.optional),
-            "--missing-template error": self.missing_template == "error",
-        }
-        if found := [option for option, given in odd.items() if given]:
-            raise UsageError(
-                f"{found[0]} does not go with documents, whose sentences are checked as they are; remove one of them"
             )
 
     def arguments(self) -> dict[str, Any]:

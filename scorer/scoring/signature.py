@@ -2,8 +2,7 @@
 
 ``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
 after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the
-end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` has no ``templates:``. Where texts are
-checked against documents, ``input:document`` stands before ``sentences``, and there is no ``templates:`` either.
+end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` has no ``templates:``.
 
 The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
 signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
@@ -98,11 +97,10 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "prec": engine.precision,
         "ep": engine.device.kind,
         "exact": "yes" if engine.exact else "no",
-        **({} if options.spots_facts or options.documents else {"templates": templates.sha256}),
+        **({} if options.spots_facts else {"templates": templates.sha256}),
         "protocol": options.protocol,
         "optional": sorted(map(list, options.optional)),
         "checks": options.sides,
-        **({"input": "document"} if options.documents else {}),
         **({"sentences": options.sentences} if options.sentences else {}),
         "maxlen": engine.bundle.max_length,
         "overlong": "truncate" if truncate else "error",

@@ -32,7 +32,7 @@ def parameters(command: Any) -> dict[str, inspect.Parameter]:
 
 
 def test_every_setting_has_an_option() -> None:
-    assert {"bundle", "columns", "documents", *OPTIONS} == {one.name for one in fields(Settings)}
+    assert {"bundle", "columns", *OPTIONS} == {one.name for one in fields(Settings)}
     assert {"sentences", *COLUMN_OPTIONS} == {one.name for one in fields(ColumnNames)}
 
 

@@ -93,8 +93,8 @@ def test_minicheck_s_separator_and_label(tmp_path: Path) -> None:
     with torch.no_grad():
         ids = torch.tensor([theirs(f"{PAIRS[0][0]}{theirs.sep_token}{PAIRS[0][1]}")["input_ids"]])
         expected = model(input_ids=ids).logits.softmax(dim=-1)[0, 1].item()
-    with Scorer(tmp_path / "bundle", documents=True, device="cpu") as scorer:
-        assert scorer.score_document(*PAIRS[0]).confidence == pytest.approx(expected, abs=1e-4)
+    with Scorer(tmp_path / "bundle", checks="hallucination", device="cpu") as scorer:
+        assert scorer.score_facts(PAIRS[0][:1], PAIRS[0][1]).confidence == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_hhem_s_single_logit(tmp_path: Path) -> None:
     bundle = exported(source, tmp_path / "bundle", precisions=["fp32"], answers=Answers(scheme="score"))
     assert bundle.scheme.kind == "score"
     expected = 1 / (1 + np.exp(-float(expected_logits(source, PAIRS[:1])[0, 0])))
-    with Scorer(tmp_path / "bundle", documents=True, device="cpu") as scorer:
-        found = scorer.score_document(*PAIRS[0])
+    with Scorer(tmp_path / "bundle", checks="hallucination", device="cpu") as scorer:
+        found = scorer.score_facts(PAIRS[0][:1], PAIRS[0][1])
     assert found.confidence == pytest.approx(expected, abs=1e-4)
     assert found.fine == ("OK" if np.float32(expected) >= 0.5 else "hallucination")

@@ -1,4 +1,4 @@
-"""Documents in files: a run, its plan, its explanation and its audit, with the column found by its name or named."""
+"""Documents in files: a run of the named column, its explanation and its audit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer import Scorer
+from scorer import ColumnNames, Scorer
+from scorer.metric.splitting import split_document
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
-
-pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
 
 PASSAGES = ["The Mill is a pub. It serves cheap French food.", "Alan Bean was born in Wheeler, Texas."]
 TEXTS = ["The Mill is a pub.", "It is cheap. Alan Bean was born.", None, " ", "Is it 5 out of 5?", "word " * 300]
 DOCUMENTS = [PASSAGES, PASSAGES * 40, PASSAGES, PASSAGES, None, PASSAGES]
+DOCUMENT = ("--document-column", "document")
 
 
 @pytest.fixture(scope="module")
@@ -34,73 +34,65 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def out(source: Path, bundle: Path) -> Path:
-    run(source, source.parent / "out", bundle, "--details", "--prefix", "nli_")
+    run(source, source.parent / "out", bundle, *DOCUMENT, "--details", "--prefix", "nli_")
     return source.parent / "out"
 
 
-def test_a_run_finds_the_column_and_resumes(source: Path, out: Path, bundle: Path, tmp_path: Path) -> None:
-    summary = run(source, tmp_path / "out", bundle)
-    assert summary["rows"]["errors"] == {"no_document": 1, "null_text": 1, "too_long": 1}
-    assert summary["rows"]["notes"] == {"empty_text": 1}
-    assert not any(summary["facts"].values()) and "|input:document|" in summary["signature"]
-    with Scorer(bundle, documents=True) as opened:
-        expected = opened.score_table(pq.read_table(source))
+def test_a_document_is_scored_as_its_sentences(source: Path, bundle: Path, tmp_path: Path) -> None:
+    summary = run(source, tmp_path / "out", bundle, *DOCUMENT)
+    assert summary["rows"]["errors"] == {"no_triples": 1, "null_text": 1, "too_long": 1}
+    assert "|checks:hallucination|sentences:nupunkt" in summary["signature"]
+    facts = [[one for passage in passages or [] for one in split_document(passage)] for passages in DOCUMENTS]
+    pq.write_table(pq.read_table(source).append_column("facts", [facts]), tmp_path / "facts.parquet")
+    run(tmp_path / "facts.parquet", tmp_path / "as facts", bundle, "--checks", "hallucination", "--sentences")
     found = pq.read_table(tmp_path / "out" / "in.parquet")
-    assert found.to_pylist() == expected.to_pylist()
+    expected = pq.read_table(tmp_path / "as facts" / "facts.parquet").drop(["facts"])
+    assert found.drop(["row_key"]).equals(expected.drop(["row_key"]))
+    keys = [one["row_key"].to_pylist() for one in (found, expected)]
+    assert keys[0][:4] == keys[1][:4], "a null document has another key than an empty list"
+    with Scorer(bundle, columns=ColumnNames(document="document")) as opened:
+        assert opened.score_table(pq.read_table(source)).to_pylist() == found.to_pylist()
     before = bytes_of(tmp_path / "out")
-    assert run(source, tmp_path / "out", bundle)["shards"]["skipped"] == 1
-    run(source, tmp_path / "named", bundle, "--document-column", "document")
-    assert bytes_of(tmp_path / "named") == before
-    reused = run(source, tmp_path / "two", bundle, "--reuse", tmp_path / "out")
-    assert reused["rows"]["reused"] == 3
-    assert pq.read_table(tmp_path / "two" / "in.parquet").drop(["reused"]).equals(found.drop(["reused"]))
+    assert run(source, tmp_path / "out", bundle, *DOCUMENT)["shards"]["skipped"] == 1
+    assert bytes_of(tmp_path / "out") == before
 
 
-def test_explain_shows_each_sentence_with_its_evidence(out: Path) -> None:
+def test_explain_and_check_show_each_sentence(out: Path, bundle: Path) -> None:
     found = json.loads(scorer("explain", out, "--row", "in.parquet:1", "--json").stdout)
-    assert found["same_labels"] and found["within_bound"]
+    assert found["same_labels"]
     stored = pq.read_table(out / "in.parquet")["nli_sentences"][1].as_py()
     for one, other in zip(found["recomputed"]["sentences"], stored, strict=True):
         assert one == {**other, "entailment": pytest.approx(other["entailment"], rel=1e-4)}
-    said = scorer("explain", out, "--row", "in.parquet:1").stdout
-    assert said.count("best part of the document:") == 2 and "document → sentence 1" in said
-    assert "mean entailment" in said
+    given = [argument for passage in DOCUMENTS[0] for argument in ("--document", passage)]  # type: ignore[union-attr]
+    shown = json.loads(scorer("check", "--bundle", bundle, *given, "--text", TEXTS[0], "--json").stdout)
+    stored = pq.read_table(out / "in.parquet").slice(0, 1).to_pylist()[0]
+    assert shown["fine"] == stored["nli_fine"] and len(shown["facts"]) == 3
+    assert shown["confidence"] == pytest.approx(stored["nli_confidence"], rel=1e-4)
 
 
 def test_what_cannot_be_scored_is_refused(source: Path, bundle: Path, tmp_path: Path) -> None:
     tables = {
-        "selected": pq.read_table(source).append_column("selected", [[[0]] * 6]),
         "number": pa.table({"text": ["A."], "document": [5]}),
         "blank": pa.table({"text": ["A."], "document": [" "]}),
     }
     for name, table in tables.items():
         pq.write_table(table, tmp_path / f"{name}.parquet")
     for given, says in (
-        (["selected.parquet", "--document-column", "document"], "selects facts"),
-        (["number.parquet", "--document-column", "document"], "list<string>"),
-        (["blank.parquet"], "no_document 1"),
-        ([source, "--optional", "a=b"], "does not go with documents"),
+        (["number.parquet", *DOCUMENT], "list<string>"),
+        (["blank.parquet", *DOCUMENT], "no_triples 1"),
+        ([source], "--document-column document"),
+        ([source, *DOCUMENT, "--protocol", "factspotter"], "--document-column does not go with"),
+        ([source, *DOCUMENT, "--facts-column", "document"], "give one of them"),
     ):
         refused = scorer("run", tmp_path / given[0], *given[1:], "--out", tmp_path / "out", "--bundle", bundle, code=2)
-        assert says in refused.stderr
+        assert says in " ".join(refused.stderr.split())
         assert not (tmp_path / "out").exists()
-
-
-def test_one_kind_of_input_a_run(source: Path, bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    pq.write_table(pq.read_table(source), tmp_path / "in" / "b.parquet")
-    pq.write_table(pa.table({"text": ["A."], "facts": [["A."]]}), tmp_path / "in" / "a.parquet")
-    summary = run(tmp_path / "in", tmp_path / "out", bundle, code=3)
-    assert summary["shards"] == {"done": 1, "skipped": 0, "failed": 1}
-    assert "one kind of input at a time" in (tmp_path / "out" / "_failed" / "b.parquet.json").read_text()
 
 
 def test_an_audit_has_no_figure_for_omissions(out: Path, tmp_path: Path) -> None:
     report = json.loads(scorer("audit", out, "--json", "--report", tmp_path / "r.html").stdout)
     (whole,) = report["groups"]
-    assert (whole["fine"]["OK"] + whole["fine"]["hallucination"], whole["scored"]) == (3, 3)
     assert whole["rates"]["omission_rate"]["value"] is None
     assert whole["rates"]["hallucination_rate"]["value"] is not None
-    assert (whole["backoff"], whole["by_facts"]) == (None, [])
-    assert {case["facts"] is None for case in report["worst"]} == {True}
+    assert whole["by_facts"] == []
     assert report["notes"] == ["texts were checked against documents, so there are no figures of omissions and facts"]

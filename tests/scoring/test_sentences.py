@@ -20,8 +20,6 @@ from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
 from tests.run.calls import scorer as scorer_of
 
-pytest.importorskip("nupunkt", reason="the extra sentences is not installed")
-
 SENTENCES = [
     "The Mill is a pub.",
     "It serves cheap French food!",

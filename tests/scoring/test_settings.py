@@ -31,7 +31,6 @@ OTHER: dict[str, Any] = {
     "overlong": "truncate",
     "sentences": True,
     "exact": True,
-    "documents": True,
 }
 """A value of each setting that is not its default."""
 OTHER_COLUMNS: dict[str, Any] = {
@@ -105,9 +104,8 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
         templates = settings.templates and str(tmp_path / settings.templates)
         settings = replace(settings, bundle=str(tmp_path / settings.bundle), templates=templates)
         with Scorer(**settings.arguments(), threads=1) as scorer:
-            schema = SCHEMA.append(pa.field("document", pa.string())) if settings.documents else SCHEMA
-            columns = find_columns(schema, settings.columns)
-            info = ShardInfo(schema, 1, 1, Identity(1, None, ""))
+            columns = find_columns(SCHEMA, settings.columns)
+            info = ShardInfo(SCHEMA, 1, 1, Identity(1, None, ""))
             return Shard(InputFile("in/a.parquet", "a.parquet"), info, columns).fingerprint(scorer.full_signature)
 
     plain = fingerprint(Settings("bundle"))

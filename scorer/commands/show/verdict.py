@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rich.console import Console
 from rich.table import Table
 
@@ -28,8 +26,6 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
         console.print(f"error: {verdict.error}")
     else:
         console.print(f"{verdict.fine} ({verdict.rough}), confidence {number(verdict.confidence, 4)}")
-    if verdict.mean_entailment is not None:
-        console.print(f"mean entailment of the sentences: {number(verdict.mean_entailment, 4)}")
     if verdict.note:
         console.print(f"note: {verdict.note}")
     text = _text_of(verdict)
@@ -38,23 +34,8 @@ def print_verdict(verdict: Verdict, console: Console | None = None) -> None:
     for position, fact in enumerate(verdict.facts):
         mark = " (omitted)" if position in (verdict.omitted or ()) else ""
         console.print(f"fact {position}{mark}: {_shortened(fact)}")
-    if verdict.sentences and verdict.mean_entailment is not None:
-        verdict = replace(verdict, checks=_best_of_sentences(verdict))
-        for place, check in enumerate(verdict.checks):
-            console.print(f"sentence {place}: {_shortened(check.hypothesis)}")
-            console.print(f"  best part of the document: {_shortened(check.premise)}")
     if verdict.checks:
         console.print(_table(verdict, text))
-
-
-def _best_of_sentences(verdict: Verdict) -> list[CheckResult]:
-    """Of each sentence that was checked against the parts of a document, the check that decides."""
-    best: dict[str, CheckResult] = {}
-    for check in verdict.checks:
-        known = best.get(check.hypothesis)
-        if known is None or (check.entailment or 0.0) > (known.entailment or 0.0):
-            best[check.hypothesis] = check
-    return list(best.values())
 
 
 def print_explanation(found: Explanation) -> None:
@@ -92,16 +73,12 @@ def _table(verdict: Verdict, text: str | None) -> Table:
         result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
         tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
         name = _NAMES[check.check].format(check.fact)
-        if verdict.mean_entailment is not None:
-            name = f"document → sentence {len(made.rows)}"
         made.add_row(name, *probabilities, result, tokens, *([_shortened(words)] if more else []))
     return made
 
 
 def _asked(check: CheckResult, verdict: Verdict, text: str | None) -> str:
     """What the name of a check does not say: a sentence, a part of the facts, a fact in other words."""
-    if verdict.mean_entailment is not None:
-        return ""  # the lines above have both
     joined = " ".join(verdict.facts)
     facts = {"omission": "" if check.fact is None else verdict.facts[check.fact], "all_facts": joined}
     premise, hypothesis = check.premise, check.hypothesis
