@@ -115,7 +115,7 @@ def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int) -> 
     base = bench.folder / "embedded"
     bundle = Bundle.load("embedded")
     if not (base / "checkpoint").exists():
-        command = [sys.executable, "-m", "export.training.general.rebuild", bundle.path, base / "checkpoint"]
+        command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
     if bundle.templates_file is not None:

@@ -26,7 +26,7 @@ SHARED = ROOT.parent / "shared" / "data"
 
 
 NEEDS = {
-    "export": ("export/",),
+    "export": ("export/", "training/"),
     "objects": ("faults/test_stores.py", "faults/test_ray_stores.py"),
     "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
     "airflow": ("audit/test_airflow.py",),

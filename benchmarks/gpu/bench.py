@@ -79,7 +79,7 @@ class Bench:
         checkpoint.parent.mkdir(exist_ok=True)
         if checkpoint.exists():
             return True
-        command = [sys.executable, "-m", "export.training.general.rebuild", "scorer/embedded/general"]
+        command = [sys.executable, "-m", "training.general.rebuild", "scorer/embedded/general"]
         done = subprocess.run(
             [*command, str(checkpoint.resolve())], cwd=ROOT, env=self.ours, capture_output=True, text=True
         )

@@ -11,9 +11,9 @@ pytest.importorskip("torch", reason="the exporter's tests need the extra `export
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
 from export import bundle_writer, probes
-from export.training.general.rebuild import rebuild
 from scorer.inference.shipped import SHIPPED
 from tests.export.checkpoints import exported, fuse, make_checkpoint
+from training.general.rebuild import rebuild
 
 
 @pytest.fixture(autouse=True)

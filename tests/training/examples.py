@@ -1,0 +1,60 @@
+"""Rows of facts and text, made up for these tests."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from itertools import pairwise
+
+from scorer.metric.triples import Triple
+from training.general.rows import Corpus, Row, corpus
+
+COLOURS = ("red", "green", "blue", "white", "black", "yellow")
+TOWNS = ("Oslo", "Bergen", "Turku", "Aarhus", "Lund", "Narvik")
+
+
+def lamp(n: int, rng: random.Random) -> Row:
+    """A lamp with a colour, a weight, a length, and a socket or none."""
+    name, colour, weight, plug = f"lamp {n:03}x", rng.choice(COLOURS), f"{rng.randint(2, 90)} kg", rng.random() < 0.5
+    length = f"{rng.randint(2, 90)} cm"
+    facts = (
+        Triple(name, "color", colour),
+        Triple(name, "weight", weight),
+        Triple(name, "length", length),
+        Triple(name, "hasusbport", "true" if plug else "false"),
+    )
+    text = f"{name} is {colour}, weighs {weight}, is {length} long and {'has' if plug else 'lacks'} a socket."
+    return Row(facts, text, "rnnlg", "lamp")
+
+
+def town(n: int, rng: random.Random) -> Row:
+    """One fact about a town, in one of two wordings."""
+    name, number = f"{rng.choice(TOWNS)}-{n}", str(rng.randint(100, 9999))
+    text = rng.choice((f"{name} has {number} inhabitants.", f"The population of {name} is {number}."))
+    return Row((Triple(name, "population", number),), text, "rel2text", "towns")
+
+
+def made(lamps: int = 150, towns: int = 150, seed: int = 0) -> Corpus:
+    """A corpus of both."""
+    rng = random.Random(seed)
+    return corpus([lamp(n, rng) for n in range(lamps)] + [town(n, rng) for n in range(towns)])
+
+
+def guessed(texts: list[tuple[str, bool]]) -> float:
+    """How often naive Bayes on words and pairs of neighbouring words is right, learned on the first three quarters."""
+
+    def words(text: str) -> set[str]:
+        found = re.findall(r"\w+", text.lower())
+        return {*found, *(f"{a} {b}" for a, b in pairwise(found))}
+
+    cut = len(texts) * 3 // 4
+    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for text, true in texts[:cut]:
+        counts[true].update(words(text))
+    hits = 0
+    for text, true in texts[cut:]:
+        score = math.fsum(math.log((counts[True][w] + 1) / (counts[False][w] + 1)) for w in words(text))
+        hits += (score > 0) == true
+    return hits / (len(texts) - cut)

@@ -1,0 +1,87 @@
+"""`python -m training.factspotter --base DIR --data F.parquet --out DIR`: trains FactSpotter's classifier and
+exports it.
+
+The same command continues a run that was interrupted. SIGTERM and Ctrl-C save the state first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+from pathlib import Path
+
+from export import FACTSPOTTER, export_bundle
+from scorer.errors import ScorerError
+from training.factspotter.base import opened
+from training.factspotter.data import DataError, known, read, split
+from training.factspotter.examples import epoch
+from training.factspotter.train import Plan, run_of
+from training.train import Run, begin
+
+UNBOUND = ("out", "device", "name", "precision")
+"""Options that may differ when a run is continued."""
+HELD_OUT = 20_000
+"""Examples held out at most."""
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    begin(options.out, {name: value for name, value in vars(options).items() if name not in UNBOUND})
+    try:
+        with prepared(options) as run:
+            run.finish()
+        bundle = options.out / "bundle"
+        shutil.rmtree(bundle, ignore_errors=True)
+        export_bundle(
+            str(options.out / "best"), bundle, answers=FACTSPOTTER, name=options.name,
+            precisions=options.precision.split(","),
+        )  # fmt: skip
+    except (DataError, ScorerError) as error:
+        sys.exit(str(error))
+    print((options.out / "figures.json").read_text(encoding="utf-8"), end="")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m training.factspotter", description=__doc__)
+    add = parser.add_argument
+    add("--base", type=str, required=True, help="folder of a BERT checkpoint with its tokenizer.json")
+    add("--data", type=str, required=True, help="Parquet file of triples and texts; a column category names domains")
+    add("--out", type=Path, required=True, help="folder for best/, bundle/, figures.json, state.pt")
+    add("--name", default="factspotter", help="name of the bundle")
+    add("--precision", default="fp32,fp16,int8", help="comma-separated variants to export")
+    add("--held-out", type=float, default=0.05, help="share of the inputs that are held out")
+    add("--triples", type=int, default=None, help="triples of an epoch, drawn at random; default: all")
+    add("--epochs", type=int, default=Plan.epochs, help="epochs at most")
+    add("--patience", type=int, default=Plan.patience, help="epochs without a better F1 before the run ends")
+    add("--batch", type=int, default=Plan.batch, help="examples of a step")
+    add("--rate", type=float, default=Plan.rate, help="top learning rate")
+    add("--max-length", type=int, default=Plan.max_length, help="tokens of an example; longer ones are cut")
+    add("--workers", type=int, default=Plan.workers, help="threads, each with its part of a step")
+    add("--limit", type=int, default=None, help="use about N rows (for tests)")
+    add("--device", default="cpu", choices=("cpu", "cuda"))
+    add("--seed", type=int, default=0)
+    return parser
+
+
+def prepared(options: argparse.Namespace) -> Run:
+    """The run of these options at its start."""
+    rows, held_out = split(read(Path(options.data), limit=options.limit), options.held_out, options.seed)
+    examples = epoch(held_out, known(held_out), options.seed, -1)
+    if len(examples) > HELD_OUT:
+        examples = random.Random(options.seed).sample(examples, HELD_OUT)
+    plan = Plan(
+        options.seed, options.epochs, options.batch, options.rate, options.patience, options.triples,
+        options.max_length, options.workers,
+    )  # fmt: skip
+    step = plan.batch // plan.workers * plan.workers
+    drawn = 2 * sum(len(row.triples) for row in rows) if plan.triples is None else 2 * plan.triples
+    if not 0 < step <= drawn:
+        raise DataError(f"an epoch has {drawn} examples and a step {plan.batch}; give more rows, or another --batch")
+    base = Path(options.base)
+    return run_of(base, opened(base, options.seed), rows, known(rows), examples, options.out, plan, options.device)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The run over epochs of new examples: the paper's learning rates, figures on the part held out, early stopping."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy
+
+from training.batches import Batch, Row, batched
+from training.network import Network, load_checkpoint, logits
+from training.train import Place, Recipe, Run
+
+from .base import save_tokenizer
+from .data import Known
+from .data import Row as Data
+from .examples import Example, epoch
+
+EPOCHS, BATCH, RATE = 15, 64, 5e-5
+"""Of the authors' script for WebNLG."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run depends on besides its data and its base.
+
+    ``patience``: epochs without a better F1 after which it ends. ``triples``: of an epoch; ``None``: all.
+    ``max_length``: tokens of an example; longer ones are cut. ``batch``: examples of a step of all ``workers``.
+    """
+
+    seed: int = 0
+    epochs: int = EPOCHS
+    batch: int = BATCH
+    rate: float = RATE
+    patience: int = 3
+    triples: int | None = None
+    max_length: int = 256
+    workers: int = 2
+
+
+def rate_of(number: int) -> float:
+    """Share of the top learning rate in an epoch: cosines over 1, 2, 4 ... epochs (Loshchilov & Hutter 2017)."""
+    length = 1
+    while number >= length:
+        number -= length
+        length *= 2
+    return (1 + math.cos(math.pi * number / length)) / 2
+
+
+def figures(present: Sequence[bool], expected: Sequence[bool]) -> dict[str, float]:
+    """Accuracy, F1 of *present*, and the mean of both classes' F1 weighted by their size, as the authors report it."""
+    pairs = list(zip(present, expected, strict=True))
+
+    def f1(kind: bool) -> float:
+        hits = sum(p == e == kind for p, e in pairs)
+        found, real = sum(p == kind for p, _ in pairs), sum(e == kind for _, e in pairs)
+        return 2 * hits / (found + real) if found + real else 0.0
+
+    share = sum(expected) / len(expected)
+    return {
+        "examples": len(pairs),
+        "accuracy": sum(p == e for p, e in pairs) / len(pairs),
+        "f1_present": f1(True),
+        "f1_weighted": share * f1(True) + (1 - share) * f1(False),
+    }
+
+
+def run_of(
+    base: Path, network: Network, rows: Sequence[Data], known: Known, held_out: Sequence[Example], out: Path,
+    plan: Plan, device: str = "cpu",
+) -> Run:  # fmt: skip
+    """The run at its start; the checkpoint of its best epoch will be ``best`` in `out`.
+
+    Args:
+        held_out: examples that are never trained on, the same in all epochs.
+    """
+    epochs = _Epochs(Tokenizer.from_file(str(base / "tokenizer.json")), network.size.pad, rows, known, held_out, plan)
+    recipe = Recipe(
+        batches=epochs.batches,
+        loss=lambda logits, batch: cross_entropy(logits, batch.label),
+        rate=lambda place: plan.rate * rate_of(place.pool),
+        ended=epochs.ended,
+        save_tokenizer=lambda folder: save_tokenizer(base, folder),
+        concluded=epochs.concluded,
+    )
+    return Run(network, recipe, out, device=device, workers=plan.workers)
+
+
+class _Epochs:
+    def __init__(
+        self, tokenizer: Tokenizer, pad: int, rows: Sequence[Data], known: Known, held_out: Sequence[Example],
+        plan: Plan,
+    ) -> None:  # fmt: skip
+        tokenizer.encode_special_tokens = True
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(plan.max_length)
+        self._tokenizer, self._pad, self._rows, self._known, self._plan = tokenizer, pad, rows, known, plan
+        self._held_out = self._tokens(held_out)
+        self._expected = [example.present for example in held_out]
+
+    def batches(self, number: int) -> list[Batch]:
+        plan = self._plan
+        examples = epoch(self._rows, self._known, plan.seed, number, plan.triples)
+        rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
+        return batched(rows, lambda _: plan.batch // plan.workers, self._pad, random.Random(f"{plan.seed}/{number}"))
+
+    def ended(self, place: Place) -> bool:
+        late = place.pool - 1 - place.best_pool >= self._plan.patience
+        return place.pool >= self._plan.epochs or (place.pool > 0 and late)
+
+    def concluded(self, run: Run, number: int) -> dict[str, object]:
+        """Figures of the checkpoint that an epoch leaves; it is kept if it is the best so far."""
+        folder, best = run.out / "epoch", run.out / "best"
+        run.save_checkpoint(folder)
+        found = figures((logits(load_checkpoint(folder), self._held_out).argmax(1) == 1).tolist(), self._expected)
+        told: dict[str, object] = {"epoch": number, "held_out": found}
+        if found["f1_weighted"] > run.place.best:
+            run.place.best, run.place.best_pool = found["f1_weighted"], number
+            shutil.rmtree(best, ignore_errors=True)
+            folder.rename(best)
+            kept = json.dumps({**told, "plan": asdict(self._plan)}, indent=1) + "\n"
+            (run.out / "figures.json").write_text(kept, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        return told
+
+    def _tokens(self, examples: Iterable[Example]) -> list[Row]:
+        encoded = self._tokenizer.encode_batch_fast([example.said for example in examples])
+        return [(one.ids, len(one.ids)) for one in encoded]
