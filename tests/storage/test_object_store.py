@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from scorer.errors import OutputError, UsageError
+from scorer.storage.local_copy import local_copy
 from scorer.storage.location import StoreUri, check_stores_apart, parse_location
 from scorer.storage.object_store import ObjectStore, StoreError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
-from tests.storage.records import Shard, make_plan, score
+from tests.storage.backends import put
+from tests.storage.records import Shard, files, make_plan, run, score
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -108,6 +110,24 @@ def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
     with OutputFolder.lock(OUT) as output:
         assert output.unfinished(shards, plan) == {}
         assert asked["get"] <= 20 + 6, "a receipt is read once, and no output"
+
+
+def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:
+    shards = [Shard("a.parquet"), Shard("deep/b.parquet")]
+    run(OUT, shards, bad=["deep/b.parquet"])
+    run(OUT, shards)
+    with local_copy(OUT) as folder:
+        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert found == files(OUT) and OutputFolder(folder).why_unfinished() is None
+    with local_copy(OUT, lambda name: name == "a.parquet") as folder:
+        assert sorted(path.name for path in folder.rglob("*.parquet*")) == ["a.parquet", "a.parquet.json"]
+    put(OUT, "a.parquet", files(OUT)["a.parquet"][::-1])
+    with pytest.raises(OutputError, match=r"a\.parquet is not what its receipt says"), local_copy(OUT):
+        pass
+    with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
+        pass
+    with local_copy(tmp_path) as folder:
+        assert folder == tmp_path
 
 
 def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
