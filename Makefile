@@ -36,11 +36,12 @@ help:
 	$(RUN)/pip install $(PIP_FLAGS) -e '.[cpu]'
 	touch $@
 
-.venv-dev/installed: pyproject.toml constraints.txt
+.venv-dev/installed: pyproject.toml constraints.txt benchmarks/paper/requirements.txt
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv .venv-dev
 	$(DEV)/pip install $(PIP_FLAGS) torch
 	$(DEV)/pip install $(PIP_FLAGS) -e '.[cpu,export,objects,stats,factspotter,dev]'
+	-$(DEV)/pip install $(PIP_FLAGS) -r benchmarks/paper/requirements.txt  # without them, tests of rivals are skipped
 	touch $@
 
 demo: .venv/installed
@@ -87,7 +88,7 @@ test-lowest: .venv-lowest/installed
 
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
-test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed .venv-ray/installed \
+test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed \
   .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
 	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600
 
@@ -124,12 +125,6 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-bertscore/installed
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
 	-npm install --silent --no-save --no-audit --no-fund --prefix .venv-dev/axe axe-core@4.14.1
-
-# The package that the baseline bertscore is compared with. Where it cannot be installed, its test is skipped.
-.venv-bertscore/installed: Makefile constraints.txt
-	$(PYTHON) -m venv .venv-bertscore
-	-.venv-bertscore/bin/pip install $(PIP_FLAGS) torch && .venv-bertscore/bin/pip install $(PIP_FLAGS) \
-	  'transformers<4.58' bert-score==0.3.13 && touch $@
 
 # Tools that check dependencies, in an environment of their own.
 .venv-audit/installed: Makefile
@@ -173,6 +168,6 @@ reproduce: .venv-dev/installed
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 clean:
-	rm -rf .venv .venv-dev .venv-lowest .venv-bench .venv-audit .venv-bertscore .venv-objects .venv-ray .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,7 +15,6 @@ import typer
 from ..system.signals import leave
 from . import (
     audit,
-    baseline,
     challenge,
     check,
     convert,
@@ -92,7 +91,6 @@ app.command("check")(check.check_command)
 app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)
 app.command("evaluate")(evaluate.evaluate_command)
-app.command("baseline")(baseline.baseline_command)
 app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)
 app.command("challenge")(challenge.challenge_command)

@@ -12,15 +12,12 @@ import typer
 from ..errors import MissingDependencyError, UsageError, install_hint
 from .common import local, say, tell
 
-_PRECISIONS = "fp32,fp16,int8"
-
 
 class Task(StrEnum):
     """What a checkpoint was trained for."""
 
     pairs = "pairs"
     factspotter = "factspotter"
-    embeddings = "embeddings"
 
 
 def export_command(
@@ -35,7 +32,7 @@ def export_command(
             metavar="LIST",
             help="Comma-separated variants to export.",
         ),
-    ] = _PRECISIONS,
+    ] = "fp32,fp16,int8",
     revision: Annotated[
         str | None,
         typer.Option(
@@ -47,13 +44,9 @@ def export_command(
         Task,
         typer.Option(
             "--task",
-            help="Task of the model: NLI pairs, FactSpotter, or embeddings.",
+            help="Task of the model: NLI pairs or FactSpotter.",
         ),
     ] = Task.pairs,
-    layer: Annotated[
-        int | None,
-        typer.Option("--layer", metavar="N", help="With --task embeddings: layer to use. Default: the last."),
-    ] = None,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -113,24 +106,11 @@ def export_command(
     A bundle contains fused ONNX models in several precisions, the tokenizer, probes to verify them with, and hashes.
     """
     try:
-        from export import FACTSPOTTER, Answers, export_bundle, export_embeddings
+        from export import FACTSPOTTER, Answers, export_bundle
     except ImportError as error:
         raise MissingDependencyError(
             f"export needs further packages ({error}); {install_hint('export', 'cpu')}"
         ) from error
-    if task is Task.embeddings:
-        others = {
-            "--precision": precision != _PRECISIONS,
-            "--labels": labels, "--scheme": scheme, "--supported": supported, "--threshold": threshold is not None,
-            "--hypothesis-first": hypothesis_first, "--half-weights": half_weights, "--templates": templates,
-            "--random-init": random_init, "--force": force,
-        }  # fmt: skip
-        if unusable := [option for option, given in others.items() if given]:
-            raise UsageError(f"{unusable[0]} does not apply to --task embeddings; remove it")
-        tell(str(export_embeddings(checkpoint, out, layer=layer, revision=revision, name=name, log=say)))
-        return
-    if layer is not None:
-        raise UsageError("--layer is for --task embeddings; remove it")
     names = _split(labels) if labels else None
     answers = Answers(names, scheme, supported, threshold, hypothesis_first)
     if task is Task.factspotter:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 GONE = {
+    "baseline": "use python -m benchmarks.paper.rivals NAME IN --out F.parquet, in the source repository",
+    "export --layer": "leave it out: encoders are not exported any more",
     "config": "`scorer run --help` names the variable of each option; a command says what scorer.toml gave it",
     "run --dry-run": "`scorer plan` with the same IN and options shows what this run would do, and scores nothing",
     "rank": "give each text a row, score with `scorer run`, and choose the best with arg_max (docs/query.md)",

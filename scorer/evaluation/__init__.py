@@ -1,4 +1,4 @@
-"""Scores compared with gold: the figures of the papers, and the baselines they were compared with.
+"""Scores compared with gold: the figures of the papers.
 
 ``gold``        a scored folder or file; ``inputs`` which rows share one
 ``truth``       the gold labels that the predictions are compared with; ``labels`` both together
@@ -12,7 +12,6 @@
 ``published``   what the papers printed
 ``spans``       flagged sentences or spans against error spans (``span_report``): files of them in ``span_files`` and
                 ``span_gold``, counted by ``span_counts``; ``agreement`` of the annotators who marked them
-``baselines``   the metrics of other papers, with a run's output columns
 ``rates``       true rates from a few labels of people; ``challenge``: pairs of texts that differ in one thing
 
 Only the correlations need more than the run-time dependencies: the extra ``stats``.

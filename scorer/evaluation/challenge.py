@@ -53,8 +53,8 @@ class Answers:
 
 @dataclass(frozen=True)
 class KindResult:
-    """One kind of change. ``expected``: the gold label of the edited texts. ``right``: of the edited texts, those with
-    an error on that side, or that pass. ``base``: of the base texts, those that pass. ``pairs``: pairs of which both
+    """One kind of change. ``expected``: the gold label of the edited texts, ``not_OK`` where either side will do.
+    ``right``: of the edited texts, those with an error on that side, or that pass. ``base``: of the base texts, those that pass. ``pairs``: pairs of which both
     are right. ``flagged``: edited texts with any error label. ``p``: that the change makes no difference, with Holm's
     correction for the number of kinds: wrong texts are found as often as base texts are flagged, or correct texts pass
     as often as base texts."""
@@ -193,7 +193,8 @@ def _kind(name: str, about: str, gold: int, base: npt.NDArray[np.int8], edited: 
         rate(int(one.sum()), len(base)) for one in (right, passed, right & passed, flagged)
     )
     p = _no_difference(right, passed == (gold == 0))
-    return KindResult(name, about, FINE[gold], said, unchanged, both, any_error, p)
+    expected = "not_OK" if FINE[gold] == FINE[-1] else FINE[gold]
+    return KindResult(name, about, expected, said, unchanged, both, any_error, p)
 
 
 def _no_difference(edited: Bools, base: Bools) -> float:

@@ -11,14 +11,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .baselines import bertscore, overlap
 from .correlation import Levels
 from .human import Ratings, base_column
 from .label_report import MetricLine
 
 ALL = "all"
 OURS = ("confidence", "min:fact_entailment", "mean:fact_entailment", "text_entailment")
-_REFERENCES = (*overlap.COLUMNS, *bertscore.COLUMNS, "bleu", "meteor", "ter", "chrf")
+_REFERENCES = (
+    *("sacrebleu_bleu", "sacrebleu_chrf", "sacrebleu_ter", "nist", "rouge_l", "cider", "meteor_exact_stem"),
+    *("bertscore_precision", "bertscore_recall", "bertscore_f1", "bleu", "meteor", "ter", "chrf"),
+)
+"""Of ``benchmarks/paper/rivals`` and of the data's files."""
 _ERROR_RATES = ("sacrebleu_ter", "ter", "slot_error_rate")
 _WITHOUT = ("entities", "slot_error_rate")
 HAS_TEXT = "has_text"

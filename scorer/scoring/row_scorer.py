@@ -1,6 +1,6 @@
 """What a run over shards drives: rows in, the same rows with output columns out, and a signature of the scores.
 
-The metric (:mod:`.metric_rows`) is one row scorer; a baseline or another metric is another. A run knows
+The metric (:mod:`.metric_rows`) is one row scorer; another metric is another. A run knows
 nothing else of them: the plan, receipts, resuming, quarantined shards and the summary are the same for all.
 :class:`.plain_rows.PlainRows` is a base for those that need no model.
 """

@@ -29,12 +29,12 @@ PATHS = {
     if "Path" in str(found.annotation) or parser_of(found)
 }
 STORES = {
-    *(f"{command} out" for command in ("run", "baseline", "plan", "status", "audit", "evaluate", "explain")),
+    *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain")),
     *("sample out", "rate out", "audit baseline", "run reuse", "plan reuse"),
 }
 """What may be in an object store."""
 READ = {
-    "audit gates", "challenge natural", "evaluate annotations", "evaluate rivals",
+    "audit gates", "evaluate annotations", "evaluate rivals",
     "evaluate spans", "export out", "export templates", "gates init out", "rate labels", "templates check file",
 }  # fmt: skip
 """What is only read, or is a new folder."""
@@ -88,8 +88,6 @@ def test_file_uris_are_paths(data: Path, tmp_path: Path, tiny: Path) -> None:
     assert (out / "_SUCCESS").exists() and '"skipped": 1' in result.stdout
     scorer("audit", out.as_uri(), "--report", (tmp_path / "report.html").as_uri())
     assert (tmp_path / "report.html").is_file()
-    scorer("baseline", "keywords", data, "--out", f"file://localhost{tmp_path}/keywords.parquet")
-    assert pq.read_table(tmp_path / "keywords.parquet").num_rows == 5
     assert list(Path().iterdir()) == []
 
 
@@ -105,11 +103,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
 def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) -> None:
     out = Path(shutil.copytree(finished, tmp_path / "out"))
     before = files(out)
-    source = finished.parent / "in.parquet"
     (tmp_path / "e2e.csv").write_text('mr,ref\n"name[A], food[French]",A serves French food.\n')
     for arguments in (
         ["audit", out, "--history", out / name],
-        ["baseline", "keywords", source, "--out", out / name],
         ["convert", "e2e", tmp_path / "e2e.csv", "--force", "--out", out / "in.parquet"],
     ):
         said = scorer(*arguments, code=2).output

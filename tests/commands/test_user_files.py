@@ -103,9 +103,3 @@ def test_what_the_command_reads_is_kept(name: str) -> None:
 def test_two_options_do_not_write_one_file() -> None:
     said = refusal(("audit",), {"report": "new.html", "junit": "./new.html"})
     assert "--report and --junit are both" in said and not Path("new.html").exists()
-
-
-def test_one_file_of_a_baseline_is_none_of_its_inputs() -> None:
-    """``--out`` is a folder or a file there, and is looked at when the inputs are known."""
-    given = {"inputs": "*.parquet", "out": "rows.parquet", "rival": "keywords"}
-    assert "is an input" in refusal(("baseline",), given)

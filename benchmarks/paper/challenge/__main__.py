@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.paper.challenge.build import write
+from benchmarks.paper.challenge.domains import RESTAURANT
 from benchmarks.paper.challenge.natural import Figure, NaturalResult, judge_natural
+from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
+from scorer.commands.show.challenge import print_challenge
+from scorer.evaluation.challenge import answers_of, measure, read_challenge
+from scorer.metric.triples import Triple
 from scorer.scoring.scorer import Scorer
 from scorer.stats.intervals import Rate
 
@@ -22,6 +28,25 @@ app = typer.Typer(add_completion=False, help=__doc__)
 def build_command(folder: Path) -> None:
     """Write challenge.parquet and challenge.json into FOLDER (scorer/embedded)."""
     write(folder)
+
+
+@app.command("rival")
+def rival_command(name: Annotated[str, typer.Argument(help="keywords or e2e-slots")]) -> None:
+    """Judge the set with a rival; e2e-slots knows the pairs about one restaurant alone."""
+    table = read_challenge()
+    if name == "e2e-slots":
+        slots = {attribute.predicate for attribute in RESTAURANT.attributes}
+        table = table.filter(pa.array([_fits(facts, slots) for facts in table["triples"].to_pylist()]))
+    facts = [[Triple(**fact) for fact in row] for row in table["triples"].to_pylist()]
+    texts = table["text"].to_pylist()
+    found = label_rows(facts, texts, by_slots if name == "e2e-slots" else by_keywords)
+    columns = as_columns(name, found, facts, scored=False)
+    rows = len({(tuple(triples), text) for triples, text in zip(facts, texts, strict=True)})
+    print_challenge(measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows))
+
+
+def _fits(facts: list[dict[str, str]], slots: set[str]) -> bool:
+    return len({fact["subject"] for fact in facts}) == 1 and all(fact["predicate"] in slots for fact in facts)
 
 
 @app.command("natural")

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...metric.triples import Triple
-from .e2e_slots import normalise
+from benchmarks.paper.rivals.e2e_slots import normalise
+from scorer.metric.triples import Triple
 
 _FRIENDLY = ("family friendly", "kid friendly", "kids friendly", "child friendly", "children friendly")
 

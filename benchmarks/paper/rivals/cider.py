@@ -1,7 +1,7 @@
 """CIDEr-D (Vedantam et al., CVPR 2015), as in the evaluation of MS COCO captions.
 
 The weight of an n-gram falls with the number of inputs whose references have it, so that it needs the references of all
-inputs (:mod:`.reference_counts`).
+inputs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .tokens import Ngram, ngrams
+from benchmarks.paper.rivals.nist import Ngram, ngrams
 
 ORDER = 4
 _SIGMA = 6.0

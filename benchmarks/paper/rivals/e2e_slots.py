@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...metric.triples import Triple
-from . import e2e_patterns as patterns
+from benchmarks.paper.rivals import e2e_patterns as patterns
+from scorer.metric.triples import Triple
 
 _VALUES: dict[str, dict[str, re.Pattern[str]]] = {
     slot: {value: patterns.compiled(found) for value, found in values.items() if found}

@@ -1,7 +1,4 @@
-"""BLEU (Papineni et al., ACL 2002) and NIST (Doddington, HLT 2002) as the E2E challenge computes them.
-
-With the tokens of :mod:`.tokens`, they equal the Python implementation in the official script of the challenge.
-"""
+"""NIST (Doddington, HLT 2002) as the E2E challenge computes it, which nltk's differs from."""
 
 from __future__ import annotations
 
@@ -10,10 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .tokens import Ngram, ngrams
-
-BLEU_ORDER, NIST_ORDER = 4, 5
+Ngram = tuple[str, ...]
+NIST_ORDER = 5
 _BETA = -math.log(0.5) / math.log(1.5) ** 2  # a text of 2/3 of the references' length has a penalty of 1/2
+
+
+def ngrams(tokens: Sequence[str], n: int) -> Counter[Ngram]:
+    """How often each n-gram occurs."""
+    return Counter(zip(*(tokens[i:] for i in range(n)), strict=False))
 
 
 @dataclass(frozen=True)
@@ -21,13 +22,11 @@ class Matches:
     """What a text shares with its references.
 
     ``lengths``: number of n-grams in the text, n from 1 to :data:`NIST_ORDER`. ``hits``: of each n, the n-grams that it
-    shares with a reference, each at most as often as in one of them. ``closest``: length of the reference closest in
-    length, the shorter of two. ``average``: mean length of the references.
+    shares with a reference, each at most as often as in one of them. ``average``: mean length of the references.
     """
 
     lengths: tuple[int, ...]
     hits: tuple[Mapping[Ngram, int], ...]
-    closest: int
     average: float
 
 
@@ -40,9 +39,8 @@ def match(tokens: Sequence[str], references: Sequence[Sequence[str]]) -> Matches
             most |= ngrams(reference, n)
         hits.append(ngrams(tokens, n) & most)
     sizes = [len(reference) for reference in references]
-    closest = min(sizes, key=lambda size: (abs(size - len(tokens)), size))
     lengths = tuple(len(tokens) - n for n in range(NIST_ORDER))
-    return Matches(lengths, tuple(hits), closest, sum(sizes) / len(sizes))
+    return Matches(lengths, tuple(hits), sum(sizes) / len(sizes))
 
 
 @dataclass(frozen=True)
@@ -75,34 +73,18 @@ def nist(found: Matches, information: Information) -> float:
 
 @dataclass
 class Totals:
-    """Matches of many texts added up, for BLEU and NIST of a corpus."""
+    """Matches of many texts added up, for the NIST of a corpus."""
 
     lengths: list[int] = field(default_factory=lambda: [0] * NIST_ORDER)
-    hits: list[int] = field(default_factory=lambda: [0] * NIST_ORDER)
     information: list[float] = field(default_factory=lambda: [0.0] * NIST_ORDER)
-    closest: int = 0
     average: float = 0.0
 
     def add(self, found: Matches, information: Information) -> None:
         """Add a text."""
         for n in range(NIST_ORDER):
             self.lengths[n] += found.lengths[n]
-            self.hits[n] += sum(found.hits[n].values())
             self.information[n] += information.total(found.hits[n])
-        self.closest += found.closest
         self.average += found.average
-
-    @property
-    def bleu(self) -> float:
-        """BLEU, 0 to 1; 0 where no n-gram of some length is shared."""
-        if min(self.hits[:BLEU_ORDER]) <= 0:
-            return 0.0
-        precision = sum(
-            math.log(hits / length)
-            for hits, length in zip(self.hits[:BLEU_ORDER], self.lengths[:BLEU_ORDER], strict=True)
-        )
-        brevity = min(1.0, math.exp(1 - self.closest / self.lengths[0]))
-        return brevity * math.exp(precision / BLEU_ORDER)
 
     @property
     def nist(self) -> float:

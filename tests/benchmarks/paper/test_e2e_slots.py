@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scorer.evaluation.baselines.e2e_slots import SlotErrors, judge, normalise
-from scorer.evaluation.baselines.judges import SlotsJudge
-from scorer.evaluation.baselines.writing import write
+from benchmarks.paper.rivals.__main__ import Rival, rivals_command
+from benchmarks.paper.rivals.e2e_slots import SlotErrors, judge, normalise
 from scorer.evaluation.report import EvaluateOptions, evaluate
-from scorer.metric.inputs import ColumnNames
 from scorer.metric.triples import Triple
 
 
@@ -101,9 +99,9 @@ def test_normalised() -> None:
 
 def test_agrees_with_the_gold(shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "slots.parquet"
-    assert write([str(shared_data / "e2e_primary.parquet")], out, SlotsJudge(), ColumnNames()) == 7791
+    rivals_command(Rival.e2e_slots, shared_data / "e2e_primary.parquet", out)
     report = evaluate(out, EvaluateOptions(resamples=0))
     assert report["fine"]["accuracy"] >= 0.95
     assert report["omission"]["f1"] >= 0.93
     assert report["without_suspect"]["hallucination"]["f1"] >= 0.80
-    assert report["signature"] == "baseline:e2e-slots|metric:1"
+    assert report["rows"] == 7791

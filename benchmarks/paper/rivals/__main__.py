@@ -1,0 +1,101 @@
+"""``python -m benchmarks.paper.rivals NAME IN --out F.parquet``: add the columns of another metric to a file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import typer
+
+from benchmarks.paper.rivals import labels
+from scorer.metric.triples import Triple
+
+_JUDGES: dict[str, labels.Judge] = {
+    "e2e-slots": labels.by_slots,
+    "keywords": labels.by_keywords,
+    "entities": labels.by_entities,
+}
+
+
+class Rival(StrEnum):
+    """Names of the metrics."""
+
+    bertscore = "bertscore"
+    e2e_slots = "e2e-slots"
+    entities = "entities"
+    keywords = "keywords"
+    overlap = "overlap"
+
+
+def rivals_command(
+    rival: Annotated[Rival, typer.Argument(help="Metric to add.")],
+    data: Annotated[Path, typer.Argument(metavar="IN", exists=True, help="Parquet file or folder of them.")],
+    out: Annotated[Path, typer.Option("--out", metavar="F.parquet", help="File to write.")],
+    references: Annotated[
+        str, typer.Option("--references-column", help="overlap, bertscore: column of lists of references.")
+    ] = "references",
+    as_gold: Annotated[
+        bool, typer.Option("--as-gold", help="e2e-slots: reproduce the two known errors of the E2E gold.")
+    ] = False,
+    model: Annotated[Path | None, typer.Option("--model", help="bertscore: folder of a checkpoint.")] = None,
+    layer: Annotated[int, typer.Option("--layer", min=1, help="bertscore: layer whose states are compared.")] = 6,
+    idf: Annotated[bool, typer.Option("--idf", help="bertscore: weight tokens by inverse document frequency.")] = False,
+) -> None:
+    """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need a column
+    `triples` of structs; if IN is no output of a run, they also write labels."""
+    table = ds.dataset([str(f) for f in sorted(data.rglob("*.parquet"))] if data.is_dir() else data).to_table()
+    if rival is Rival.bertscore and model is None:
+        raise typer.BadParameter("bertscore needs --model FOLDER, a checkpoint of transformers")
+    texts = _column(table, "text").to_pylist()
+    if rival.value in _JUDGES:
+        judge = partial(labels.by_slots, as_gold=True) if as_gold else _JUDGES[rival.value]
+        facts = _facts(table)
+        found = labels.label_rows(facts, texts, judge)
+        columns = labels.as_columns(rival.value, found, facts, scored="fine" in table.schema.names)
+    else:
+        given = _column(table, references).to_pylist()
+        if model is not None:
+            from benchmarks.paper.rivals import bertscore
+
+            names, values = bertscore.COLUMNS, bertscore.scores(texts, given, model, layer=layer, idf=idf)
+        else:
+            from benchmarks.paper.rivals import overlap
+
+            scorer = overlap.Overlap(given)
+            names, values = overlap.COLUMNS, scorer.scores(texts, given)
+            bleu, nist = scorer.corpus(texts, given)
+            typer.echo(f"all texts as one corpus: BLEU {bleu}, NIST {nist}", err=True)
+        columns = {
+            name: pa.array(values[:, at].astype(np.float32), mask=np.isnan(values[:, at]))
+            for at, name in enumerate(names)
+        }
+    for name, array in columns.items():
+        if name in table.schema.names:
+            raise typer.BadParameter(f"{data} has a column {name!r} already; leave it out")
+        table = table.append_column(name, array)
+    pq.write_table(table, out)
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.schema.names:
+        raise typer.BadParameter(f"no column {name!r}; columns: {', '.join(table.schema.names)}")
+    return table[name]
+
+
+def _facts(table: pa.Table) -> list[list[Triple] | None]:
+    column = _column(table, "triples")
+    kind = column.type
+    if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
+        raise typer.BadParameter(f"column 'triples' is {kind}, but a list of structs is needed: see `scorer convert`")
+    rows = column.to_pylist()
+    return [None if row is None else [Triple(*map(str, fact.values())) for fact in row] for row in rows]
+
+
+if __name__ == "__main__":
+    typer.run(rivals_command)

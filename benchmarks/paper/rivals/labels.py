@@ -1,0 +1,120 @@
+"""The rivals that label rows: E2E slots, keywords, entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from benchmarks.paper.rivals import e2e_slots, entities, keywords
+from scorer.metric.triples import Triple
+from scorer.metric.verdict import FINE
+
+ALIASES = {
+    "eat_type": "eatType",
+    "price_range": "priceRange",
+    "family_friendly": "familyFriendly",
+    "rating": "customer rating",
+    "customer_rating": "customer rating",
+    "customerRating": "customer rating",
+}
+"""Other spellings of E2E slots."""
+E2E_SLOTS = frozenset({"eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near"})
+
+
+class Label(NamedTuple):
+    """``omitted``: positions of the facts that are missing or have another value. ``hallucination``: whether something
+    is added or wrong. ``value``: the metric of the row, 0 to 1. ``error_rate``: the slot error rate, of ``e2e-slots``.
+    """
+
+    omitted: list[int]
+    omission: bool
+    hallucination: bool
+    value: float
+    error_rate: float | None = None
+
+
+Judge = Callable[[Sequence[Triple], str], Label]
+Facts = Sequence[Triple] | None
+
+
+def by_slots(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> Label:
+    """The E2E slot matcher. The value is one minus the slot error rate, at least 0.
+
+    Args:
+        as_gold: see :func:`benchmarks.paper.rivals.e2e_slots.judge`.
+
+    Raises:
+        ValueError: no predicate is an E2E slot.
+    """
+    slots = _named(triples)
+    if not any(triple.predicate in E2E_SLOTS for triple in slots):
+        raise ValueError(f"no E2E slot but {triples[0].predicate!r}; e2e-slots knows {', '.join(sorted(E2E_SLOTS))}")
+    found = e2e_slots.judge(slots, text, as_gold=as_gold)
+    omitted = sorted(found.missing + found.wrong)
+    return Label(omitted, found.omission, found.hallucination, max(0.0, 1 - found.rate), found.rate)
+
+
+def by_keywords(triples: Sequence[Triple], text: str) -> Label:
+    """The share of facts whose value is in the text."""
+    there = keywords.present(_named(triples), text)
+    omitted = [position for position, found in enumerate(there) if not found]
+    return Label(omitted, bool(omitted), False, sum(there) / len(there))
+
+
+def by_entities(triples: Sequence[Triple], text: str) -> Label:
+    """The share of subjects and objects that are in the text; a fact is there if both of its own are."""
+    there = entities.found(triples, text)
+    omitted = [at for at, triple in enumerate(triples) if not (there[triple.subject] and there[triple.object])]
+    return Label(omitted, bool(omitted), False, sum(there.values()) / len(there))
+
+
+def label_rows(facts: Sequence[Facts], texts: Sequence[str | None], judge: Judge) -> list[Label | None]:
+    """Labels of rows, equal rows judged once; ``None`` without a text or a fact."""
+    seen: dict[tuple[tuple[Triple, ...], str], Label] = {}
+    found: list[Label | None] = []
+    for triples, text in zip(facts, texts, strict=True):
+        if not triples or text is None:
+            found.append(None)
+            continue
+        key = (tuple(triples), text)
+        if key not in seen:
+            seen[key] = judge(triples, text)
+        found.append(seen[key])
+    return found
+
+
+def as_columns(
+    name: str, labels: Sequence[Label | None], facts: Sequence[Facts], *, scored: bool
+) -> dict[str, pa.Array]:
+    """The metric's own column, and ``slot_error_rate``; unless the rows have labels of a run, also those that
+    ``scorer evaluate`` compares with gold: ``fine``, ``confidence``, ``fact_entailment`` (0 or 1), ``text_entailment``,
+    ``omitted`` and ``error``."""
+    value = pa.array([None if one is None else one.value for one in labels], pa.float32())
+    found: dict[str, pa.Array] = {name.replace("-", "_"): value}
+    if any(one is not None and one.error_rate is not None for one in labels):
+        found["slot_error_rate"] = pa.array([None if one is None else one.error_rate for one in labels], pa.float32())
+    if scored:
+        return found
+    fine = [None if one is None else FINE[one.omission + 2 * one.hallucination] for one in labels]
+    said = [
+        None if one is None or triples is None else [float(at not in one.omitted) for at in range(len(triples))]
+        for one, triples in zip(labels, facts, strict=True)
+    ]
+    sees_texts = name.startswith("e2e-slots")
+    entailed = [None if one is None or not sees_texts else float(not one.hallucination) for one in labels]
+    return {
+        **found,
+        "fine": pa.array(fine, pa.string()),
+        "confidence": value,
+        "fact_entailment": pa.array(said, pa.list_(pa.float32())),
+        "text_entailment": pa.array(entailed, pa.float32()),
+        "omitted": pa.array([None if one is None else one.omitted for one in labels], pa.list_(pa.int32())),
+        "error": pa.array([None if one is not None else "no_text_or_facts" for one in labels], pa.string()),
+    }
+
+
+def _named(triples: Sequence[Triple]) -> list[Triple]:
+    """E2E slots by their own names."""
+    return [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
