@@ -54,10 +54,10 @@ class Answers:
 @dataclass(frozen=True)
 class KindResult:
     """One kind of change. ``expected``: the gold label of the edited texts, ``not_OK`` where either side will do.
-    ``right``: of the edited texts, those with an error on that side, or that pass. ``base``: of the base texts, those that pass. ``pairs``: pairs of which both
-    are right. ``flagged``: edited texts with any error label. ``p``: that the change makes no difference, with Holm's
-    correction for the number of kinds: wrong texts are found as often as base texts are flagged, or correct texts pass
-    as often as base texts."""
+    ``right``: of the edited texts, those with an error on that side, or that pass. ``base``: of the base texts, those
+    that pass. ``pairs``: pairs of which both are right. ``flagged``: edited texts with any error label. ``p``: that the
+    change makes no difference, with Holm's correction for the number of kinds: wrong texts are found as often as base
+    texts are flagged, or correct texts pass as often as base texts."""
 
     kind: str
     about: str
