@@ -80,11 +80,14 @@ class OutputFolder:
 
     Args:
         patient: retry requests to an object store for minutes instead of seconds.
+        store: of the location, if it is open.
     """
 
-    def __init__(self, location: Location, *, patient: bool = True) -> None:
+    def __init__(self, location: Location, *, patient: bool = True, store: Store | None = None) -> None:
         self.location = location
-        self.store: Store = open_store(location, patient=patient)
+        self.store: Store = store or open_store(location, patient=patient)
+        self._files: Files = {}
+        self._done: dict[str, tuple[Receipt, tuple[str, str]]] = {}
 
     @staticmethod
     @contextmanager
@@ -236,40 +239,6 @@ class OutputFolder:
             (divided if name in planned else stale).append(relative)
         return divided, stale
 
-    def _is_inside(self, relative: str) -> bool:
-        """Whether an output really lies in the folder; what a link leads to is not ours."""
-        if not isinstance(self.location, Path):
-            return True
-        return (self.location / relative).parent.resolve().is_relative_to(self.location.resolve())
-
-
-class LockedOutput(OutputFolder):
-    """An output while this process holds its lock; made by :meth:`OutputFolder.lock`. A context, which removes
-    temporary files at both ends.
-
-    ``has_begun``: whether :meth:`begin` was called.
-    """
-
-    def __init__(self, location: Location, store: Store, lock: RunLock) -> None:
-        self.location, self.store, self._lock = location, store, lock
-        self.has_begun = False
-        self._staging = TemporaryDirectory(prefix="d2t-") if store.is_remote else None
-        self._files: Files = {}
-        self._done: dict[str, tuple[Receipt, tuple[str, str]]] = {}
-        self._quarantined: set[str] = set()
-        self._is_finished = True
-        self._guard = threading.Lock()
-
-    def __enter__(self) -> LockedOutput:
-        self._sweep()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._staging is not None:
-            self._staging.cleanup()
-        if self._lock.may_publish:
-            self._sweep()
-
     def unfinished(self, shards: Sequence[Shard], plan: Plan, *, rescore: bool = False) -> dict[Shard, str]:
         """The shards to score, with the reason. The outputs of the others are hashed here, once in a run.
 
@@ -305,6 +274,51 @@ class LockedOutput(OutputFolder):
         refusals.refuse_replacement(
             self, self._files, stored, plan, shards, todo, rescore=rescore, allow_stale=allow_stale
         )
+
+    def _why_unfinished(self, shard: PlannedShard, plan: Plan, receipt: Receipt | str, files: Files) -> str | None:
+        """Why a shard is not done; ``None`` if it is, and is remembered."""
+        relative = shard.relative
+        if isinstance(receipt, str):
+            return receipt
+        if reason := why_outdated(receipt, shard.identity, plan.fingerprint(shard), shard.uri):
+            return reason
+        if relative not in files or not self.is_intact(receipt, files[relative]):
+            return DAMAGED_OUTPUT
+        self._done[relative] = receipt, _versions(relative, files)
+        return None
+
+    def _is_inside(self, relative: str) -> bool:
+        """Whether an output really lies in the folder; what a link leads to is not ours."""
+        if not isinstance(self.location, Path):
+            return True
+        return (self.location / relative).parent.resolve().is_relative_to(self.location.resolve())
+
+
+class LockedOutput(OutputFolder):
+    """An output while this process holds its lock; made by :meth:`OutputFolder.lock`. A context, which removes
+    temporary files at both ends.
+
+    ``has_begun``: whether :meth:`begin` was called.
+    """
+
+    def __init__(self, location: Location, store: Store, lock: RunLock) -> None:
+        super().__init__(location, store=store)
+        self._lock = lock
+        self.has_begun = False
+        self._staging = TemporaryDirectory(prefix="d2t-") if store.is_remote else None
+        self._quarantined: set[str] = set()
+        self._is_finished = True
+        self._guard = threading.Lock()
+
+    def __enter__(self) -> LockedOutput:
+        self._sweep()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._staging is not None:
+            self._staging.cleanup()
+        if self._lock.may_publish:
+            self._sweep()
 
     def begin(self, plan: Plan, todo: Collection[PlannedShard]) -> list[str]:
         """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
@@ -422,18 +436,6 @@ class LockedOutput(OutputFolder):
         self.store.write(RUN, run_json)
         if totals.is_complete:
             self.store.write(SUCCESS, _success(totals.receipts))
-
-    def _why_unfinished(self, shard: PlannedShard, plan: Plan, receipt: Receipt | str, files: Files) -> str | None:
-        """Why a shard is not done; ``None`` if it is, and is remembered."""
-        relative = shard.relative
-        if isinstance(receipt, str):
-            return receipt
-        if reason := why_outdated(receipt, shard.identity, plan.fingerprint(shard), shard.uri):
-            return reason
-        if relative not in files or not self.is_intact(receipt, files[relative]):
-            return DAMAGED_OUTPUT
-        self._done[relative] = receipt, _versions(relative, files)
-        return None
 
     def _reopen(self) -> None:
         """The output is not finished any more, and no totals claim it."""
