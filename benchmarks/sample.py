@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from benchmarks import make_rows
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
-from scorer.metric.checks import Checks, Options, build_checks
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.checks import Checks, build_checks
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 
 

@@ -66,7 +66,7 @@ class TextColumn:
     def shape(self) -> Mapping[str, object]:
         return {"text": "text"}
 
-    def bad_rows(self, table: pa.Table) -> None:
+    def invalid_rows(self, table: pa.Table) -> None:
         """All rows can be scored."""
 
 

@@ -265,7 +265,7 @@ def _check_options(
         raise UsageError("--random-init takes none of --revision, --labels, --scheme and --task; remove them")
     check_name(name)
     if templates is not None:
-        from scorer.metric.slots import load_templates
+        from scorer.metric.templates import load_templates
 
         load_templates(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]

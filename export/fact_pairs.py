@@ -42,7 +42,7 @@ def fact_pairs() -> tuple[Pair, ...]:
         MissingDependencyError: the extra ``factspotter`` is not installed.
     """
     from scorer.metric import factspotter
-    from scorer.metric.triples import Triple
+    from scorer.metric.facts import Triple
 
     found = []
     for i, (subject, predicate, value, text, other) in enumerate(_FACTS):

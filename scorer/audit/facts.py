@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..metric.facts import FactTable, encode
+from ..metric.formats import as_elements, is_text, part_columns
 from ..metric.inputs import FactForm, read_facts
-from ..metric.triple_forms import as_elements, is_text, part_columns
-from ..metric.triples import RowTriples, encode
 from ..scoring.counts import OTHER_PREDICATES
 
 MOST_SENTENCES = 10_000
@@ -132,7 +132,7 @@ class FactReader:
             found = (found ^ hashes(values)[codes]) * _ODD
         return Facts(lengths, predicate, objects, found)
 
-    def _from_parsed(self, parsed: RowTriples) -> Facts:
+    def _from_parsed(self, parsed: FactTable) -> Facts:
         distinct, ids = parsed.distinct, parsed.ids
         predicate = np.array([self._predicate(one.predicate) for one in distinct], np.int64)
         wanted = self._wants(predicate).tolist()

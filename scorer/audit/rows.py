@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric.facts import Triple, iterate
 from ..metric.group_values import texts
-from ..metric.inputs import one_array, read_facts
-from ..metric.nested import holders_of
+from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
-from ..metric.triples import Triple, iterate
 from ..metric.verdict import FINE
 from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output, arrow_errors

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
-from ..metric.inputs import FactForm, find_facts, one_array
-from ..metric.nested import holders_of
+from ..metric.inputs import FactForm, find_facts, holders_of, one_array
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors

@@ -13,8 +13,8 @@ Where a predicate has a template for each object, each template is tested by the
 
 from __future__ import annotations
 
+from ..metric.facts import Triple
 from ..metric.templates import Templates
-from ..metric.triples import Triple
 from ..stats.failing import LEAST_RATE, looks_wrong
 from ..stats.intervals import rate
 from ..stats.percentages import percent

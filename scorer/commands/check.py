@@ -14,7 +14,7 @@ from .common import note_of, open_scorer, print_json, say, warn_of_documents
 from .settings import takes_settings
 
 if TYPE_CHECKING:
-    from ..metric.triples import Triple
+    from ..metric.facts import Triple
     from ..scoring.scorer import Scorer
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
@@ -56,7 +56,7 @@ def check_command(
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
     check; with a document, those of each sentence. Without facts and text, open an interactive console.
     """
-    from ..metric.splitting import split_document
+    from ..metric.sentences import split_document
     from .show.verdict import print_verdict
 
     sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
@@ -86,12 +86,12 @@ def check_command(
 
 
 def _parse(triples: str) -> list[Triple]:
-    from ..metric.refusals import why_malformed
-    from ..metric.triples import parse_triples
+    from ..metric.formats import parse_triples
+    from ..metric.inputs import explain_malformed
 
     if found := parse_triples(triples):
         return found
-    why = why_malformed(triples, "triples") or "there is no triple"
+    why = explain_malformed(triples, "triples") or "there is no triple"
     raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
 
 

@@ -10,8 +10,7 @@ import typer
 
 from ..inference.choices import Overlong, Precision
 from ..inference.shipped import SHIPPED
-from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.column_names import ColumnNames
+from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 
 

@@ -74,7 +74,7 @@ def extract_command(
     Replace subject and object in each reference by slots, and choose one candidate for each predicate. With --choose
     nli it is the one whose sentences best entail, and are entailed by, other references of the predicate.
     """
-    from ..metric.inputs import ColumnNames
+    from ..metric.options import ColumnNames
     from ..storage.user_files import check_user_file
     from ..templating.extract import candidates_path, make_templates
     from .show.templates import print_extracted
@@ -128,8 +128,8 @@ def check_command(
     List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
     shows templates that fail far more often than others.
     """
-    from ..metric.inputs import ColumnNames
-    from ..metric.slots import load_templates
+    from ..metric.options import ColumnNames
+    from ..metric.templates import load_templates
     from ..scoring.output_files import run_columns
     from ..system.files import user_path
     from ..templating.check import review

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError
-from ..metric.triples import Triple
+from ..metric.facts import Triple
 from ..storage.local_paths import local_path
 from .annotated_data import read_data
 from .lines import display, read_bytes

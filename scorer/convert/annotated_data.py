@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ..metric.triples import Triple
+from ..metric.facts import Triple
 
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 _LARGEST = 1 << 20

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import UsageError
-from ..metric.triples import Triple, parse_mr
+from ..metric.facts import Triple
+from ..metric.formats import parse_mr
 from .lines import display
 from .pairing import References, add_own_texts, add_text_files, by_key, no_references
 from .problems import Problems

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..metric.triples import Triple
+from ..metric.facts import Triple
 
 TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
 OWN = ("mr", "triples", "text", "system", "file", "line", "references", "original_triples")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import InputError
-from ..metric.triples import Triple
+from ..metric.facts import Triple
 from .lines import NUL, UNREADABLE, display, read_lines
 from .problems import Problems
 from .records import Record, find_separator, read_records

@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 from ..errors import InputError, UsageError
-from ..metric.triples import Triple, parse_triple
+from ..metric.facts import Triple
+from ..metric.formats import parse_triple
 from .lines import display, read_bytes
 from .pairing import References, add_own_texts, add_text_files, no_references, own_texts
 from .problems import Problems, shorten

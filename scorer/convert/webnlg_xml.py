@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from ..errors import InputError
-from ..metric.triples import Triple, parse_triple
+from ..metric.facts import Triple
+from ..metric.formats import parse_triple
 from .lines import display, read_bytes
 from .problems import Problems
 from .rows import Input, Text

@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import InputError
-from ..metric.inputs import one_array
-from ..metric.nested import holders_of
+from ..metric.inputs import holders_of, one_array
 from ..scoring.output_files import OneSignature, data_files, guarded, open_parquet, schema_of
 from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.inputs import ColumnNames, find_columns
-from ..metric.nested import find_field
-from ..metric.triples import RowTriples
+from ..metric.facts import FactTable
+from ..metric.inputs import find_columns, find_field
+from ..metric.options import ColumnNames
 from ..scoring.output_columns import group_codes, numbers
 from .gold import Scored
 
@@ -51,7 +51,7 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
     return Inputs(by_column if by_column is not None else _by_facts(parsed), parsed.lengths)
 
 
-def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
+def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
     forms = (names.triples, names.attributes, names.facts, names.mr)
     candidates = [name or form for name, form in zip(forms, ("triples", "attributes", "facts", "mr"), strict=True)]
@@ -66,7 +66,7 @@ def _facts(scored: Scored, names: ColumnNames) -> RowTriples | None:
     return found.triples(pa.table({name: scored.array(name) for name in known}))
 
 
-def _by_facts(parsed: RowTriples) -> npt.NDArray[np.int64]:
+def _by_facts(parsed: FactTable) -> npt.NDArray[np.int64]:
     seen: dict[bytes, int] = {}
     codes = np.empty(len(parsed), np.int64)
     for row, (start, end) in enumerate(pairwise(parsed.offsets.tolist())):

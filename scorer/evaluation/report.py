@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
-from ..metric.inputs import ColumnNames
+from ..metric.options import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.output_files import run_columns

@@ -22,8 +22,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
+from ..metric.columns import output_schema
 from ..metric.group_values import encode, spelled
-from ..metric.inputs import ColumnNames, find_columns, output_schema
+from ..metric.inputs import find_columns
+from ..metric.options import ColumnNames
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import fine_codes, rough_codes

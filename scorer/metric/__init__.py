@@ -1,11 +1,15 @@
 """The metric of Dušek & Kasner (INLG 2020), without I/O and models: which checks are asked, and what the results mean.
 
-``triples``   rows in any of the three formats to distinct triples
-``templates`` triples to facts
-``checks``    facts and text to (premise, hypothesis) pairs
-``verdict``   probabilities to labels
-``columns``   labels to Arrow columns
-``keys``      the key by which a later run finds a row again
+``options``    the choices of a user
+``facts``      the facts of a window, interned; the rows
+``formats``    every form of facts, parsed; ``values``: single values as text
+``inputs``     which column holds which input; why a row is invalid
+``templates``  triples to facts
+``checks``     facts and text to (premise, hypothesis) pairs; ``factspotter``: those of another metric
+``sentences``  the sentences of a text, and the facts that fit; ``selection``: which facts these are
+``verdict``    probabilities to labels
+``columns``    labels to Arrow columns
+``row_key``    the key by which a later run finds a row again
 """
 
 REVISION = 2

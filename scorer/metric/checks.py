@@ -18,34 +18,12 @@ import numpy.typing as npt
 
 from ..errors import ColumnError, TemplateError
 from . import factspotter
-from .choices import MissingTemplate, Protocol, Sides
-from .rows import Rows
+from .facts import Rows, Triple
+from .options import Options
 from .templates import Fact, Templates
-from .triples import Triple
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
 KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options that decide which checks are asked; all are part of the signature.
-
-    ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
-    to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
-    too (:mod:`scorer.metric.sentences`).
-    """
-
-    protocol: Protocol = "paper"
-    sides: Sides = "both"
-    optional: frozenset[tuple[str, str]] = frozenset()
-    missing_template: MissingTemplate = "backoff"
-    sentences: str | None = None
-
-    @property
-    def spots_facts(self) -> bool:
-        """Whether triples are looked up in the text (FactSpotter): no templates, no hallucination side."""
-        return self.protocol == "factspotter"
 
 
 @dataclass
@@ -122,7 +100,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
     triples = rows.triples
-    filled = put_into_words(rows, templates, options)
+    filled = verbalise(rows, templates, options)
     strings = Interner()
     blank = blank_rows(rows)
     active = ~blank
@@ -167,7 +145,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     )
 
 
-def put_into_words(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
+def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
     """The fact of each distinct triple. *Length:* distinct triples.
 
     Raises:

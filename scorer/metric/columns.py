@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from ..status import SCORED
 from .checks import KIND_NAMES, Checks
-from .keys import SIZE, row_keys
-from .rows import Rows
+from .facts import Rows
+from .options import ColumnNames
+from .row_key import SIZE, row_keys
 from .verdict import FINE, ROUGH, Verdicts
 
 _LABEL = pa.dictionary(pa.int8(), pa.string())
@@ -144,3 +145,12 @@ def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     mask = pa.array(~valid) if not valid.all() else None
     return pa.ListArray.from_arrays(pa.array(ends), values, mask=mask)
+
+
+def output_schema(names: ColumnNames) -> list[pa.Field]:
+    """The columns that a run adds, without the prefix."""
+    return [
+        *OUTPUT,
+        *([SENTENCES] if names.sentences else []),
+        *([WORDED_FACTS, DETAILS] if names.details else []),
+    ]

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from ..errors import MissingDependencyError, install_hint
-from .templates import in_words
-from .triples import Triple
+from .facts import Triple
+from .templates import split_camel_case
 
 
 def require() -> None:
@@ -30,7 +30,7 @@ def require() -> None:
 def parts(triple: Triple) -> Triple:
     """The parts of a triple as the classifier reads them."""
     subject, value = (part.replace("_", " ") for part in (triple.subject, triple.object))
-    return Triple(*map(_plain, (subject, in_words(triple.predicate), value)))
+    return Triple(*map(_plain, (subject, split_camel_case(triple.predicate), value)))
 
 
 def describe(triple: Triple) -> str:

@@ -1,25 +1,60 @@
-"""Which column of a table holds which input, determined once per shard, and the rows of a table."""
+"""Which column of a table holds which input, the rows of a table, and why a row has no label.
+
+A name is that of a column, of the field of a struct that dots lead to (``output.text``), or of several columns with
+commas between them, which make one struct (``brand,weight``).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from .attributes import NAME, from_attributes, holds_attributes
-from .column_names import ColumnNames as ColumnNames
-from .columns import DETAILS, OUTPUT, SENTENCES, WORDED_FACTS
-from .documents import from_documents, holds_documents
-from .nested import column_of, find_field, holders_of
-from .refusals import EXAMPLES, BadRows, bad_rows, why_bad
-from .refusals import FactForm as FactForm
-from .rows import Rows, from_arrow
-from .triple_forms import holds_triples, is_list, is_part, is_text
-from .triples import RowTriples, from_lists, from_mr, from_sentences
+from .columns import output_schema
+from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, from_arrow
+from .formats import (
+    NAME,
+    NO_SUBJECT,
+    PARTS,
+    BadAttributesError,
+    from_attributes,
+    from_documents,
+    from_lists,
+    from_mr,
+    from_sentences,
+    holds_attributes,
+    holds_documents,
+    holds_triples,
+    is_list,
+    is_part,
+    is_text,
+    parse_mr,
+    part_names,
+    read_attributes,
+    split_bars,
+    split_text,
+)
+from .options import ColumnNames
+from .values import parse_json, shown
+
+FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
+"""How a column holds facts: triples, attributes of a subject, sentences that need no template, E2E meaning
+representations, or a source text in their place. Also the name of the column that is looked for when none is given."""
+
+EXAMPLES: dict[FactForm, str] = {
+    "triples": '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
+    "'The Lamb | eatType | pub ++ The Lamb | food | Thai'",
+    "attributes": '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
+    "facts": '["The Lamb is a pub.", "The Lamb serves Thai food."]',
+    "mr": "name[The Lamb], eatType[pub], food[Thai]",
+    "document": '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
+}
+"""A value of each form of facts, as a user would write it."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +138,18 @@ class InputColumns(FactColumns):
         selected = one_array(table, self.selected) if self.selected else None
         return from_arrow(self.triples(table), one_array(table, self.text), selected)
 
-    def triples(self, table: pa.Table) -> RowTriples:
+    def triples(self, table: pa.Table) -> FactTable:
         """Parse the facts of a window."""
         return read_facts(table, self.facts, self.form, self.subject)
 
-    def bad_rows(self, table: pa.Table) -> BadRows | None:
+    def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         errors = self.rows(table).errors
 
         def why(row: int) -> str:
-            return why_bad(table, row, errors[row], self.text, self.facts, self.form, self.subject or NAME)
+            return explain_invalid(table, row, errors[row], self.text, self.facts, self.form, self.subject or NAME)
 
-        return bad_rows(errors, len(table), why)
+        return invalid_rows(errors, len(table), why)
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -130,7 +165,7 @@ class InputColumns(FactColumns):
         return self
 
 
-def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> RowTriples:
+def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
     """The facts of a table.
 
     Args:
@@ -145,7 +180,7 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     return _PARSERS[form](column)
 
 
-_PARSERS: dict[FactForm, Callable[[pa.Array], RowTriples]] = {
+_PARSERS: dict[FactForm, Callable[[pa.Array], FactTable]] = {
     "triples": from_lists,
     "facts": from_sentences,
     "mr": from_mr,
@@ -279,15 +314,6 @@ _EXPECTED: dict[FactForm, str] = {
 }
 
 
-def output_schema(names: ColumnNames) -> list[pa.Field]:
-    """The columns that a run adds, without the prefix."""
-    return [
-        *OUTPUT,
-        *([SENTENCES] if names.sentences else []),
-        *([WORDED_FACTS, DETAILS] if names.details else []),
-    ]
-
-
 def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     if names.keep is None:
         return tuple(schema.names)
@@ -332,8 +358,204 @@ def is_list_of(kind: pa.DataType, what: Literal["text", "int"]) -> bool:
 
 
 def one_array(table: pa.Table, name: str) -> pa.Array:
-    """A column of a table, or a field of a struct (see :mod:`.nested`), as one array."""
+    """A column of a table, or a field of a struct, as one array."""
     column = column_of(table, name).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     return column
+
+
+@dataclass(frozen=True)
+class InvalidRows:
+    """Rows of a table that get no label. ``all``: whether no row gets one; ``kinds``: how many have which error;
+    ``row``: the first of them; ``why``: what is wrong with it."""
+
+    all: bool
+    kinds: str
+    row: int
+    why: str
+
+    @property
+    def message(self) -> str:
+        """All of it in one line."""
+        return f"{self.kinds}: row {self.row} {self.why}"
+
+
+def invalid_rows(errors: Mapping[int, str], rows: int, why: Callable[[int], str]) -> InvalidRows | None:
+    """What to say of the rows of a table that get no label; ``None`` where there are none.
+
+    Args:
+        errors: the error of each such row.
+        rows: how many the table has.
+        why: says what is wrong with a row.
+    """
+    if not errors:
+        return None
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(errors.values()).items()))
+    first = min(errors)
+    return InvalidRows(len(errors) == rows, kinds, first, why(first))
+
+
+def explain_invalid(
+    table: pa.Table, row: int, error: str, text: str, facts: str, form: FactForm, key: str = NAME
+) -> str:
+    """Why a row, which has the error, gets no label.
+
+    Args:
+        text, facts, form: the columns that the row was parsed from, and how ``facts`` holds the facts.
+        key: the attribute, or the column, that names the subject.
+    """
+    if error == NULL_TEXT:
+        return f"has no text: column {text!r} is null; name another column with --text-column"
+    if error == INVALID_SELECTION:
+        return "selects a fact that it does not have: column 'selected' has positions from 0"
+    if error == INVALID_UTF8:
+        return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
+    if error == NO_SUBJECT and find_field(table.schema, key) is not None:
+        return f"has no subject: column {key!r} is {_shown_value(table, key, row)}; name another with --subject-column"
+    value = _shown_value(table, facts, row)
+    if error == NO_TRIPLES and form != "mr":
+        return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
+    why = explain_malformed(column_of(table, facts)[row].as_py(), form, key)
+    what = f" ({why})" if why else ""
+    return f"has {value} in column {facts!r}{what}, where a value should be like {EXAMPLES[form]}"
+
+
+def explain_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
+    """Which of the facts of a value is malformed, and why; ``None`` if none is.
+
+    Args:
+        value: of a column of facts, as Python has it.
+        key: the attribute that names the subject.
+    """
+    if form == "attributes":
+        try:
+            read_attributes(dict(value) if isinstance(value, list) else value, None, key)
+        except BadAttributesError as error:
+            return str(error)
+        except (TypeError, ValueError):
+            return "it is not an object"
+        return None
+    if form == "mr":
+        return "it is not a list of slots with exactly one name" if parse_mr(value or "") is None else None
+    if isinstance(value, str):
+        try:
+            value = split_text(value) if form == "triples" else parse_json(value)
+        except ValueError as error:
+            return f"it is not JSON: {error}"
+    if not isinstance(value, list):
+        return "it is not a list" if value is not None else None
+    check = _why_no_triple if form == "triples" else _why_no_fact
+    reasons = ((number, check(element)) for number, element in enumerate(value))
+    return next((f"{form[:-1]} {number} {reason}" for number, reason in reasons if reason), None)
+
+
+def _why_no_fact(fact: Any) -> str | None:
+    if fact is None:
+        return "is null"
+    return None if isinstance(fact, str) and fact.strip() else f"is {shown(fact)}, not a sentence"
+
+
+def _why_no_triple(triple: Any) -> str | None:
+    if triple is None:
+        return "is null"
+    if isinstance(triple, str):
+        parts: list[Any] = list(split_bars(triple))
+    elif isinstance(triple, list) and triple and all(isinstance(one, tuple) for one in triple):
+        triple = dict(triple)
+        parts = []
+    else:
+        parts = list(triple) if isinstance(triple, list | tuple) else []
+    if isinstance(triple, Mapping):
+        names = part_names(triple)
+        if names is None:
+            return f"has the keys {', '.join(map(str, triple))} and not subject, predicate, object"
+        parts = [triple[name] for name in names]
+    if len(parts) != 3:
+        return f"has {'one part' if len(parts) == 1 else f'{len(parts)} parts'} and not three: {shown(triple)}"
+    for name, part in zip(PARTS, parts, strict=True):
+        if part is None or (isinstance(part, str) and not part.strip()):
+            return f"has no {name}: {shown(triple)}"
+        if isinstance(part, Mapping | list):
+            return f"has {shown(part)} as its {name}"
+    return None
+
+
+def _shown_value(table: pa.Table, column: str, row: int) -> str:
+    try:
+        return shown(column_of(table, column)[row].as_py())
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+
+
+def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
+    """What a name means: a column, the field of a struct that dots lead to, or a struct of several of them.
+
+    ``None`` if there is none. A column whose own name has the dots or commas goes first.
+    """
+    found = {part: _field(schema, path).with_name(part) for part, path in _paths(schema, name).items()}
+    return found.get(name, pa.field(name, pa.struct(list(found.values())))) if found else None
+
+
+def holders_of(schema: pa.Schema, name: str) -> list[str]:
+    """The columns to read for what a name means, each once; empty if there is no such thing."""
+    return list(dict.fromkeys(path[0] for path in _paths(schema, name).values()))
+
+
+def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The values of what a name means. A null struct has null fields.
+
+    Raises:
+        KeyError: there is no such thing.
+    """
+    paths = _paths(table.schema, name)
+    if not paths:
+        raise KeyError(name)
+    columns = {part: _column(table, path) for part, path in paths.items()}
+    if name in columns:
+        return columns[name]
+    whole = [pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)]) for column in columns.values()]
+    return pa.chunked_array([pa.StructArray.from_arrays(whole, names=list(columns))])
+
+
+def _paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
+    """By each name in a name, the column and the fields that it leads through; empty if one of them leads nowhere."""
+    if (one := _path(schema, name)) is not None:
+        return {name: one}
+    found = {part: _path(schema, part) for part in map(str.strip, name.split(","))}
+    there = {part: path for part, path in found.items() if path is not None}
+    return there if len(there) == len(found) > 1 else {}
+
+
+def _field(schema: pa.Schema, path: list[str]) -> pa.Field:
+    field = schema.field(path[0])
+    for part in path[1:]:
+        field = field.type.field(part)
+    return field
+
+
+def _column(table: pa.Table, path: list[str]) -> pa.ChunkedArray:
+    column = table[path[0]]
+    for part in path[1:]:
+        column = pc.struct_field(column, part)
+    return column
+
+
+def _path(schema: pa.Schema, name: str) -> list[str] | None:
+    if name in schema.names:
+        return [name]
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        column = ".".join(parts[:length])
+        if column in schema.names:
+            kind = schema.field(column).type
+            if all((kind := _inner(kind, part)) is not None for part in parts[length:]):
+                return [column, *parts[length:]]
+    return None
+
+
+def _inner(kind: pa.DataType, part: str) -> pa.DataType | None:
+    if not pa.types.is_struct(kind):
+        return None
+    names = [kind.field(i).name for i in range(kind.num_fields)]
+    return kind.field(part).type if names.count(part) == 1 else None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import TemplateError, UsageError
 from ..system.arguments import described, strings
 from ..system.files import read_small
-from .triples import Triple
+from .facts import Triple
 from .values import unique_keys
 
 VERSION = 1
@@ -204,14 +204,14 @@ def written(pattern: Pattern) -> str:
     return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
 
 
-def in_words(predicate: str) -> str:
+def split_camel_case(predicate: str) -> str:
     """A predicate as words: divided at ``_``, and where a capital follows a small letter."""
     return _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
 
 
 def _backoff(predicate: str) -> Pattern:
     """The general template (the paper, section 3)."""
-    return (f"The {in_words(predicate)} of ", "subject", " is ", "object", ".")
+    return (f"The {split_camel_case(predicate)} of ", "subject", " is ", "object", ".")
 
 
 def _unquote(value: str) -> str:
@@ -258,3 +258,64 @@ def _aliases(value: Any, predicates: Iterable[str], where: str) -> dict[str, str
         if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
     return dict(value)
+
+
+Key = tuple[str, str | None]
+"""A template of the file: its predicate, and in a per-object map the object."""
+
+
+@dataclass(frozen=True)
+class IncompleteTemplate:
+    """A template that lacks ``slots``."""
+
+    key: Key
+    template: str
+    slots: tuple[str, ...]
+
+
+def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
+    """Read a template file; ``warn`` is called with one line if templates lack a slot.
+
+    Raises:
+        TemplateError: as :meth:`Templates.load`.
+    """
+    found = Templates.load(path)
+    message = slot_warning(found, f"template file {path}")
+    if message is not None:
+        warn(message)
+    return found
+
+
+def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
+    """Every template of the file."""
+    for predicate, pattern in templates.plain.items():
+        yield (predicate, None), pattern
+    for predicate, choices in templates.by_object.items():
+        for value, pattern in choices.items():
+            yield (predicate, value), pattern
+
+
+def without_slot(templates: Templates) -> list[IncompleteTemplate]:
+    """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
+    found = []
+    for (predicate, value), pattern in all_templates(templates):
+        slots = ("subject",) if value is not None else ("subject", "object")
+        absent = tuple(slot for slot in slots if slot not in pattern[1::2])
+        if absent:
+            found.append(IncompleteTemplate((predicate, value), written(pattern), absent))
+    return found
+
+
+def slot_warning(templates: Templates, where: str) -> str | None:
+    """One line about the templates of ``where`` that lack a slot; ``None`` if there are none."""
+    found = without_slot(templates)
+    if not found:
+        return None
+    first = found[0]
+    predicate, value = first.key
+    name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
+    slots = " and ".join(f"<{slot}>" for slot in first.slots)
+    parts = " and ".join(first.slots)
+    shown = first.template if len(first.template) <= 80 else f"{first.template[:77]}..."
+    more = "" if len(found) == 1 else f" ({len(found):,} templates of the file lack a slot)"
+    return f"{where}: the template of {name} has no {slots}, so its facts do not name the {parts}: {shown!r}{more}"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..status import SCORED, STATUS_NAMES
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
-from .rows import Rows
+from .facts import Rows
 
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 ROUGH = ("OK", "not_OK")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import InputError, ShardError
 from ..scoring.counts import total
-from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, BadRows
+from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, InvalidRows
 from ..stats.percentages import percent
 from ..storage import ShardReader
 from ..storage.counts import Counts
@@ -54,10 +54,10 @@ def refuse_unscorable(
         )
 
 
-def _bad_rows(shard: Shard, reader: ShardReader, rows: int) -> BadRows | None:
+def _bad_rows(shard: Shard, reader: ShardReader, rows: int) -> InvalidRows | None:
     windows = shard.windows(reader, max_rows=rows, max_bytes=WINDOW_BYTES, limit=rows)
     try:
-        return next((shard.columns.bad_rows(table) for table in windows), None)
+        return next((shard.columns.invalid_rows(table) for table in windows), None)
     except ShardError:
         return None  # the run sets the shard aside, and says why
 

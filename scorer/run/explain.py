@@ -13,8 +13,10 @@ from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.exact_engine import ExactEngine
 from ..inference.sessions import resolve_device
-from ..metric.inputs import ColumnNames, find_columns, output_schema
-from ..metric.keys import SIZE
+from ..metric.columns import output_schema
+from ..metric.inputs import find_columns
+from ..metric.options import ColumnNames
+from ..metric.row_key import SIZE
 from ..scoring.origin import allowed_difference, is_within
 from ..scoring.output_files import columns_of, data_files, guarded, open_parquet, read_row
 from ..scoring.places import file_of, shard_place
@@ -133,7 +135,7 @@ def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
     there = [name for name in STORED if prefix + name in table.schema.names]
     stored = cast(StoredRow, {name: table[prefix + name][0].as_py() for name in there})
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
-    recomputed, bad = scorer.score_row(columns.rows(table)), columns.bad_rows(table)
+    recomputed, bad = scorer.score_row(columns.rows(table)), columns.invalid_rows(table)
     same = signature == scorer.full_signature
     allowed = _allowed(RunSummary.load(out), scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..inference.engine import Work
 from ..metric.checks import Checks
-from ..metric.rows import Rows
+from ..metric.facts import Rows
 from ..metric.verdict import FINE, Verdicts
 from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 

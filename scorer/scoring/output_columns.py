@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric.triples import encode
+from ..metric.facts import encode
 from ..metric.verdict import FINE, ROUGH
 
 NOT_OK = 1

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..metric.inputs import ColumnNames
+from ..metric.options import ColumnNames
 from ..storage.finished import PLAN
 from ..storage.listing import is_hidden
 from .plan import Plan

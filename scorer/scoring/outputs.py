@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
-from ..metric.inputs import ColumnNames
+from ..metric.options import ColumnNames
 from ..storage import Receipts, SeenOutput, WrittenFile
 from ..storage.finished import RUN
 from ..system.waiting import outcome

@@ -19,16 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..inference.engine import Answers, Work
-from ..metric.checks import Checks, Options, build_checks
-from ..metric.columns import (
-    OUTPUT,
-    to_columns,
-    to_details,
-    to_sentences,
-    to_worded_facts,
-)
-from ..metric.inputs import ColumnNames, output_schema
-from ..metric.rows import Rows
+from ..metric.checks import Checks, build_checks
+from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
+from ..metric.facts import Rows
+from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from ..metric.checks import KIND_NAMES
-from ..metric.columns import OUTPUT
-from ..metric.inputs import ColumnNames, output_schema
+from ..metric.columns import OUTPUT, output_schema
+from ..metric.options import ColumnNames
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from .pipeline import Judged

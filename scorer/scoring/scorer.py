@@ -19,16 +19,12 @@ from ..inference.exact_engine import ExactEngine
 from ..inference.texts import PLAIN, SPACED
 from ..inference.verify import open_verified
 from ..metric import factspotter
-from ..metric.checks import Options
-from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.column_names import of_python
-from ..metric.inputs import ColumnNames, InputColumns, find_columns
-from ..metric.python_rows import TripleLike
-from ..metric.rows import Rows, from_fact_pairs, from_pairs
-from ..metric.sentences import Room, SentenceSide
-from ..metric.slots import load_templates, slot_warning
-from ..metric.splitting import split_text, splitter_name
-from ..metric.templates import Templates, parse_optional
+from ..metric.facts import Rows
+from ..metric.formats import TripleLike, from_fact_pairs, from_pairs
+from ..metric.inputs import InputColumns, find_columns
+from ..metric.options import ColumnNames, MissingTemplate, Options, Protocol, Sides, of_python
+from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
+from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..system.arguments import described
 from ..system.closing import Closing
 from .origin import Device, Origin

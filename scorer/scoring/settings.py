@@ -10,8 +10,7 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..inference.choices import Overlong, Precision
 from ..inference.shipped import SHIPPED
-from ..metric.choices import MissingTemplate, Protocol, Sides
-from ..metric.column_names import ColumnNames
+from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import check_fields, described
 
 
@@ -21,7 +20,7 @@ class Settings:
 
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
-    :mod:`scorer.metric.choices`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
+    :mod:`scorer.metric.options`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.

@@ -21,7 +21,7 @@ import msgspec
 from ..inference.engine import Engine
 from ..inference.schemes import NLI
 from ..metric import REVISION
-from ..metric.checks import Options
+from ..metric.options import Options
 from ..metric.templates import Templates
 from ..storage.canonical import canonical, line_parts
 from ..storage.records import Fingerprint

@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from ..errors import ScorerError
-from ..metric.refusals import BadRows as BadRows
-from ..metric.rows import Rows
+from ..metric.facts import Rows
+from ..metric.inputs import InvalidRows as InvalidRows
 from ..storage.counts import Counts
 
 WINDOW_ROWS = 16384
@@ -39,7 +39,7 @@ class ShardColumns(Protocol):
         """What the output's columns depend on besides the signature, in the types of JSON; part of the fingerprint."""
         ...
 
-    def bad_rows(self, table: pa.Table) -> BadRows | None:
+    def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         ...
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..metric.inputs import ColumnNames, find_columns
-from ..metric.slots import Key, without_slot
-from ..metric.templates import Templates
+from ..metric.inputs import find_columns
+from ..metric.options import ColumnNames
+from ..metric.templates import Key, Templates, without_slot
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..storage import ShardReader, resolve_inputs
 from ..system.codec import Record

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
-from ..metric.inputs import ColumnNames, find_columns, find_facts, one_array
-from ..metric.nested import holders_of
+from ..metric.facts import Triple
+from ..metric.inputs import find_columns, find_facts, holders_of, one_array
+from ..metric.options import ColumnNames
 from ..metric.templates import Templates
-from ..metric.triples import Triple
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS

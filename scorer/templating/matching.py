@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..metric.triples import Triple
+from ..metric.facts import Triple
 
 BOOLEANS = frozenset({"yes", "no", "true", "false"})
 """Objects that a sentence does not name: their templates have no slot for the object, and are kept by object."""

@@ -15,7 +15,7 @@ from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, FactShown, OptionsShown
 from scorer.audit.facts import FactReader
 from scorer.errors import InputError
-from scorer.metric.triples import from_lists
+from scorer.metric.formats import from_lists
 from scorer.metric.verdict import FINE
 from scorer.scoring.counts import OTHER_PREDICATES
 from tests.audit.nights import Row, night, row, table

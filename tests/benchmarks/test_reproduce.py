@@ -16,9 +16,10 @@ from benchmarks.reproduce.__main__ import reproduce_command
 from benchmarks.reproduce.reproduce import conditions, prepare, reproduce
 from scorer.commands.ending import App
 from scorer.errors import UsageError
-from scorer.metric.checks import Options, build_checks
+from scorer.metric.checks import build_checks
 from scorer.metric.columns import OUTPUT, to_columns
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from tests.bundles import RESTAURANTS

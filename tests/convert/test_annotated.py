@@ -13,7 +13,7 @@ import pytest
 from scorer.convert import D2T_EVAL, QUINTD, Problems, convert_annotated
 from scorer.convert.annotated_data import read_data
 from scorer.errors import InputError
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"
 OWID = "# country: Chile\n# title: Rain\n# unit: mm\ndate,value\n2020,1.5\n2021,\n"

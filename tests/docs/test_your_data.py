@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from scorer.commands import app
 from scorer.inference.shipped import SHIPPED, Shipped
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from tests.conftest import ROOT
 
 BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

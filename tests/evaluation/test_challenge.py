@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from scorer.evaluation.challenge import Answers, ChallengeResult, judge, measure, read_challenge, read_templates
+from scorer.metric.facts import Triple
 from scorer.metric.templates import Templates
-from scorer.metric.triples import Triple
 from scorer.metric.verdict import FINE
 from scorer.scoring.scorer import Scorer
 

@@ -8,7 +8,7 @@ import pytest
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
-from scorer.metric.inputs import ColumnNames
+from scorer.metric.options import ColumnNames
 from scorer.storage.counts import FactCounts, RowCounts
 from scorer.storage.receipts_old import digest_of
 from tests.evaluation.scored import SIGNATURE, save, scored

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 from scorer.errors import BundleError, SchemaError, TemplateError
 from scorer.inference.bundle import Bundle
+from scorer.metric.facts import MALFORMED, Triple, iterate
+from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple
 from scorer.metric.templates import Templates
-from scorer.metric.triples import MALFORMED, Triple, from_lists, from_mr, iterate, parse_mr, parse_triple
 from scorer.storage import Fingerprint, Identity, Receipt, Receipts
 from scorer.system.codec import seal, unseal
 from tests.bundles import make_bundle
@@ -267,7 +268,7 @@ def test_template_files_of_any_form(folders: dict[str, Path], data: Any) -> None
 
 LONG_TEXTS = """
 import resource
-from scorer.metric.triples import parse_mr, parse_triple
+from scorer.metric.formats import parse_mr, parse_triple
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 texts = ["name[" * 400_000, "a | " * 500_000, "[" * 2_000_000, "name[A], " * 200_000, " " * 2_000_000 + "|",
          "a" * 2_000_000, "name[" + " " * 2_000_000 + "]" + " " * 2_000_000 + "x", "a[b]" + " " * 2_000_000 + "c"]

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
-from scorer.metric.attributes import from_attributes
-from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow
-from scorer.metric.triples import Triple, iterate
+from scorer.metric.facts import Triple, from_arrow, iterate
+from scorer.metric.formats import from_attributes
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
+from scorer.metric.row_key import row_keys
 
 GAME = {
     "name": "Hawks at Celtics",
@@ -95,7 +95,7 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
     assert list(iterate(rows.triples)) == [first, [], []]
     assert rows.errors == {1: "no_triples", 2: "no_subject"}
     assert rows.triples.skipped == 2
-    assert "column 'product' is None" in (found.bad_rows(table.slice(2)) or pytest.fail()).why
+    assert "column 'product' is None" in (found.invalid_rows(table.slice(2)) or pytest.fail()).why
     with pytest.raises(ColumnError, match="no column 'weight, made'"):
         find_columns(table.schema, ColumnNames(attributes="weight, made"))
     assert find_columns(table.schema, ColumnNames(triples="odd, name")).facts == "odd, name"

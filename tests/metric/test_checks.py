@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import TemplateError
-from scorer.metric.checks import Options, build_checks
-from scorer.metric.rows import INVALID_SELECTION, from_arrow, from_pairs
+from scorer.metric.checks import build_checks
+from scorer.metric.facts import INVALID_SELECTION, from_arrow
+from scorer.metric.formats import from_lists, from_pairs, from_python
+from scorer.metric.options import Options
 from scorer.metric.templates import Templates, parse_optional
-from scorer.metric.triples import from_lists, from_python
 from tests.metric.reference import asked
 
 A, B = ("X", "p", "a"), ("X", "q", "b")

@@ -6,10 +6,11 @@ import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric import factspotter
-from scorer.metric.checks import Options, build_checks
-from scorer.metric.rows import from_fact_pairs, from_pairs
+from scorer.metric.checks import build_checks
+from scorer.metric.facts import Triple
+from scorer.metric.formats import from_fact_pairs, from_pairs
+from scorer.metric.options import Options
 from scorer.metric.templates import Templates, parse_optional
-from scorer.metric.triples import Triple
 from tests.metric.reference import verdicts
 
 SPOTTING = Options(protocol="factspotter")

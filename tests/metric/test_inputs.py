@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
-from scorer.metric.column_names import of_python
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames, of_python
 
 TEXT = ("text", pa.string())
 SENTENCES = ("facts", pa.list_(pa.string()))

@@ -5,9 +5,9 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow
-from scorer.metric.triples import from_lists, from_python, from_sentences
+from scorer.metric.facts import from_arrow
+from scorer.metric.formats import from_lists, from_python, from_sentences
+from scorer.metric.row_key import row_keys
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
 

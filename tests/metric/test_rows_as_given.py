@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from scorer import Scorer
-from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.subset import take
+from scorer.metric.facts import take
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.storage import ShardReader
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "rows"
@@ -41,6 +42,6 @@ def test_rows_give_what_is_written(name: str, scorer: Scorer) -> None:
         if "fine" in wanted:
             assert (found.fine, found.omitted) == (wanted["fine"], wanted.get("omitted", []))
         assert found.note == wanted.get("note")
-        bad = columns.bad_rows(table.slice(number, 1))
+        bad = columns.invalid_rows(table.slice(number, 1))
         if bad is not None:
             assert wanted["why"] in bad.why

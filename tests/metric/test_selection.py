@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from scorer.metric.selection import MOST_SUBJECTS, FactIndex
-from scorer.metric.terms import FactTerms, terms_of, terms_of_fact
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
+from scorer.metric.selection import MOST_SUBJECTS, FactIndex, FactTerms, terms_of, terms_of_fact
 
 SAID = {
     "PTS": "{} scored {} points.",

@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from scorer.metric.checks import SENTENCE, Checks, Options, build_checks
+from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
-from scorer.metric.rows import Rows, from_pairs
+from scorer.metric.facts import Rows
+from scorer.metric.formats import from_pairs
+from scorer.metric.options import Options
 from scorer.metric.sentences import Room, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide

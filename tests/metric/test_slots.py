@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scorer.metric.slots import load_templates, slot_warning
-from scorer.metric.templates import Templates
+from scorer.metric.templates import Templates, load_templates, slot_warning
 
 WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["<object> of <subject>", "unused"]}
 

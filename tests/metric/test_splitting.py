@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorer.metric.splitting import cut, one_line, split_document, split_text
+from scorer.metric.sentences import cut, one_line, split_document, split_text
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scorer.metric.keys import row_keys
-from scorer.metric.rows import from_arrow
-from scorer.metric.subset import take
-from scorer.metric.triples import from_lists, iterate
+from scorer.metric.facts import from_arrow, iterate, take
+from scorer.metric.formats import from_lists
+from scorer.metric.row_key import row_keys
 
 ROWS = [
     (["a | b | c", "d | e | f"], b"one", None),

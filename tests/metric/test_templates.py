@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import TemplateError, UsageError
+from scorer.metric.facts import Triple
 from scorer.metric.templates import LARGEST_FILE, Templates, parse_optional
-from scorer.metric.triples import Triple
 
 RATED = {
     "$version": 1,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.metric.terms import number, terms_of, terms_of_fact
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
+from scorer.metric.selection import number, terms_of, terms_of_fact
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.keys import row_keys
-from scorer.metric.part_names import part_names
-from scorer.metric.rows import from_arrow
-from scorer.metric.triples import MALFORMED, NO_TRIPLES, Triple, from_lists, iterate
+from scorer.metric.facts import MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate
+from scorer.metric.formats import from_lists, part_names
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
+from scorer.metric.row_key import row_keys
 
 TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
 BARS = [" | ".join(triple) for triple in TRIPLES]
@@ -119,7 +119,7 @@ def test_texts_and_facts_inside_structs_are_found_by_dots() -> None:
 def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> None:
     def refused(**columns: Any) -> str | None:
         table = pa.table(columns)
-        bad = find_columns(table.schema, ColumnNames()).bad_rows(table)
+        bad = find_columns(table.schema, ColumnNames()).invalid_rows(table)
         return bad.message if bad is not None and bad.all else None
 
     message = refused(text=["t", "t"], triples=["one, two", None]) or ""

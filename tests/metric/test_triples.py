@@ -3,7 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from scorer.metric.triples import INVALID_UTF8, Triple, from_lists, from_mr, iterate, parse_mr, parse_triple
+from scorer.metric.facts import INVALID_UTF8, Triple, iterate
+from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple
 
 
 @pytest.mark.parametrize(

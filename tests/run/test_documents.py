@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import ColumnNames, Scorer
-from scorer.metric.splitting import split_document
+from scorer.metric.sentences import split_document
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
 

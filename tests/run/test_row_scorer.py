@@ -36,7 +36,7 @@ from scorer.storage.objects.uri import Location
 from scorer.storage.output import open_store
 from tests.storage.backends import data_files, files, put, remove
 
-TEXT = SimpleNamespace(needed=("text",), keeps_all=False, shape={"text": "text"}, bad_rows=lambda table: None)
+TEXT = SimpleNamespace(needed=("text",), keeps_all=False, shape={"text": "text"}, invalid_rows=lambda table: None)
 """The column of texts, which alone is read and kept."""
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from scorer import Scorer
 from scorer.metric.columns import OUTPUT
+from scorer.metric.formats import parse_mr
 from scorer.metric.templates import Templates
-from scorer.metric.triples import parse_mr
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer
 

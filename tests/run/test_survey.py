@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, OutputError, ShardError
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.run.plan_file import OtherBudgetsError, common_plan
 from scorer.run.survey import part_of, survey
 from scorer.scoring.plan import Budgets

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, InputError, OutputError, UsageError
-from scorer.metric.inputs import ColumnNames
+from scorer.metric.options import ColumnNames
 from scorer.scoring.output_columns import group_codes
 from scorer.scoring.output_files import OneSignature, data_files, read_row, run_columns, settings_of
 from scorer.scoring.settings import Settings

@@ -10,7 +10,8 @@ import pytest
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Answers, Engine, Work
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.scoring.counts import total
 from scorer.scoring.pipeline import Pipeline
 from scorer.scoring.windows import Mark, ScoredWindow, Window

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from scorer import Scorer
 from scorer.metric.checks import HALLUCINATION, SENTENCE
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.scoring.windows import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle

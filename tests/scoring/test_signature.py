@@ -9,7 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.metric.inputs import ColumnNames, find_columns
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.run.survey import Shard
 from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
 from scorer.storage import Identity, InputFile, ShardInfo

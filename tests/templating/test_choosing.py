@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scorer.inference.engine import Answers
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from scorer.status import SCORED
 from scorer.templating.extract import Candidate, Key, find_candidates, score_candidates, template_file
 

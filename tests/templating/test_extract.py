@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import InputError
-from scorer.metric.inputs import ColumnNames
+from scorer.metric.facts import Triple
+from scorer.metric.options import ColumnNames
 from scorer.metric.templates import Templates
-from scorer.metric.triples import Triple
 from scorer.templating.extract import make_templates, read_references
 from tests.run.calls import scorer
 

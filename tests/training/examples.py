@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from training.general.rows import Corpus, Row, corpus
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")

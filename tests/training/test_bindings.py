@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from tests.training.examples import guessed, made
 from training.general.bindings import NARROWER, Bindings
 from training.general.roles import KINDS, RELATIONS, directed, leads, worded

@@ -15,11 +15,11 @@ from training.general.details import (
     priced,
     quantified,
 )
-from training.general.measures import in_words
+from training.general.measures import split_camel_case
 from training.general.sequences import RANKS, sequenced
 
 SPELLINGS = {spelling: unit[1] for units in UNITS.values() for unit in units for spelling in unit}
-NUMBERS = {in_words(n): n for n in range(1, 1100)}
+NUMBERS = {split_camel_case(n): n for n in range(1, 1100)}
 LATER = (
     "{b} .* after {a}", "{b} .* later than {a}", "{b} follows {a}", "[Bb]efore {b} comes {a}", "{b} replaced {a}",
     "{b} comes after {a}", "Before it had {b} .* had {a}",

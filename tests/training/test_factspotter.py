@@ -13,7 +13,7 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 
 from scorer import Scorer
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from tests.export.checkpoints import make_checkpoint
 from training.factspotter import __main__ as recipe
 from training.factspotter.data import Row, known, read, split

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from scorer.errors import ScorerError
 from scorer.metric import factspotter
-from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 
 
 class DataError(Exception):

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scorer.metric import factspotter
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 from .data import Known, Row
 

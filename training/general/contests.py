@@ -12,7 +12,7 @@ import random
 import re
 from dataclasses import dataclass, replace
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from training.general.rows import Corpus, Row, exchange, find_once, is_boolean, negated, shape
 
 _DIGITS = re.compile(r"\d+(?:st|nd|rd|th)?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from training.general.measures import COUNTED, MEASURED, in_words
+from training.general.measures import COUNTED, MEASURED, split_camel_case
 
 UNITS: dict[str, tuple[tuple[str, str], ...]] = {
     "length": (("km", "kilometres"), ("m", "metres"), ("cm", "centimetres"), ("ft", "feet"), ("in", "inches"),
@@ -84,10 +84,10 @@ def priced(rng: random.Random) -> Detail:
 def _price(sign: str, low: int, high: int, bound: str, rng: random.Random) -> str:
     """In one of its notations; a text whose words were set apart has a space behind the sign."""
     space, one, two = rng.choice(("", "", " ")), str(low), str(high)
-    in_words = rng.random() < 0.35
-    said = f"{one} {SIGNS[sign]}" if in_words else f"{sign}{space}{one}"
+    split_camel_case = rng.random() < 0.35
+    said = f"{one} {SIGNS[sign]}" if split_camel_case else f"{sign}{space}{one}"
     if bound == "span":
-        if in_words:
+        if split_camel_case:
             return rng.choice((f"{one} to {two} {SIGNS[sign]}", f"{one}-{two} {SIGNS[sign]}"))
         return rng.choice((f"{sign}{space}{one}-{two}", f"{sign}{space}{one} - {two}", f"{said} to {sign}{space}{two}"))
     return f"{rng.choice(BOUND_WORDS[bound])} {said}" if bound else said
@@ -97,7 +97,7 @@ def counted(rng: random.Random) -> Detail:
     """A number in digits or in words, and another number."""
     number = rng.choice((rng.randint(2, 20), rng.randint(2, 99), rng.randint(21, 99), rng.randint(100, 999)))
     near = number + rng.choice((-1, 1, 1, 2, 10) if number > 2 else (1, 2, 10))
-    value, same, other = (in_words(n) if rng.random() < 0.5 else str(n) for n in (number, number, near))
+    value, same, other = (split_camel_case(n) if rng.random() < 0.5 else str(n) for n in (number, number, near))
     noun, said = rng.choice(COUNTED)
     return Detail(f"number of {noun}", said, value, same, other)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scorer.metric.terms import NUMBER_WORDS
+from scorer.metric.selection import NUMBER_WORDS
 
 UNITS: dict[str, tuple[tuple[str, str, float], ...]] = {
     "length": (
@@ -75,14 +75,14 @@ COUNTERS = (
 _WORDS = {value: word for word, value in NUMBER_WORDS.items()}
 
 
-def in_words(n: int) -> str:
+def split_camel_case(n: int) -> str:
     """An English number below ten thousand."""
     if n in _WORDS:
         return _WORDS[n]
     if n < 100:
         return f"{_WORDS[n // 10 * 10]}-{_WORDS[n % 10]}"
     size, name, between = (100, "hundred", " and ") if n < 1000 else (1000, "thousand", " ")
-    return f"{in_words(n // size)} {name}" + (f"{between}{in_words(n % size)}" if n % size else "")
+    return f"{split_camel_case(n // size)} {name}" + (f"{between}{split_camel_case(n % size)}" if n % size else "")
 
 
 def _sides(predicate: str, wording: str, subject: str, one: str, other: str, rng: random.Random) -> tuple[str, str]:
@@ -100,7 +100,7 @@ def numbers(agree: bool, rng: random.Random) -> tuple[str, str]:
     while not agree and other == own:
         other = max(2, own + rng.choice((-1, 1, 2, -2, 10, -10, 7)))
     spelled = rng.choice(((True, False), (False, True), (True, True), (True, False), (False, True)))
-    one, two = (in_words(n) if words else f"{n}" for n, words in zip((own, other), spelled, strict=True))
+    one, two = (split_camel_case(n) if words else f"{n}" for n, words in zip((own, other), spelled, strict=True))
     predicate, wording = rng.choice(COUNTED)
     return _sides(f"number of {predicate}", wording, rng.choice(COUNTERS), one, two, rng)
 

@@ -10,7 +10,7 @@ import random
 from dataclasses import replace
 from datetime import date, timedelta
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from training.general.contests import Contest, ordinal
 from training.general.rows import Corpus, Row
 from training.general.wording import DATES, NUMBERS
@@ -30,7 +30,7 @@ def in_data(value: date | float, rng: random.Random) -> str:
     return f"{value:.1f}" if whole and rng.random() < 0.25 else f"{value:.0f}" if whole else f"{value}"
 
 
-def in_words(value: date | float, rng: random.Random) -> str:
+def split_camel_case(value: date | float, rng: random.Random) -> str:
     """A value as a text has it; sometimes as in data."""
     if rng.random() < 0.15:
         return in_data(value, rng)
@@ -97,7 +97,7 @@ def quantity(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Conte
     if agree:
         in_text = in_fact
     fact = Triple(rng.choice(subjects), predicate, in_data(in_fact, rng))
-    said = rng.choice(kinds[predicate]).replace("{s}", fact.subject).replace("{o}", in_words(in_text, rng))
+    said = rng.choice(kinds[predicate]).replace("{s}", fact.subject).replace("{o}", split_camel_case(in_text, rng))
     before = row.text.rstrip()
     before = before if before.endswith((".", "!", "?")) else f"{before}."
     at = rng.randint(0, len(row.triples))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from training.general.wording import FALSE, TRUE
 
 _TOO_NEAR = re.compile(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 GOLD = {"faithful": "OK", "short": "omission", "chatty": "hallucination", "wrong": "omission+hallucination"}
 

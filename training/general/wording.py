@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scorer.metric.facts import Triple
 from scorer.metric.templates import Templates
-from scorer.metric.triples import Triple
 
 _FILE: dict[str, Any] = json.loads(Path(__file__).with_name("wordings.json").read_text(encoding="utf-8"))
 NAMES: dict[str, str] = _FILE["names"]

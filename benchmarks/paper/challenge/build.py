@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.evaluation.challenge import CHALLENGE, TEMPLATES
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 from .case import NOT_OK, OK, OMISSION, Case, Kind
 from .domains import DOMAINS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 OK, OMISSION, HALLUCINATION, NOT_OK = "OK", "omission", "hallucination", "not_OK"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 from . import words
 from .case import NOT_OK, Kind, Pair

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 from . import words
 from .domains import Attribute, Domain

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import typer
 
 from benchmarks.paper.rivals import labels
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 _JUDGES: dict[str, labels.Judge] = {
     "e2e-slots": labels.by_slots,

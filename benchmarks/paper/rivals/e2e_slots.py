@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.paper.rivals import e2e_patterns as patterns
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 _VALUES: dict[str, dict[str, re.Pattern[str]]] = {
     slot: {value: patterns.compiled(found) for value, found in values.items() if found}

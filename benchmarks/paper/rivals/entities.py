@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 _LITERAL = re.compile(r'^"(.*)"(?:@[\w-]+|\^\^\S+)?$', re.DOTALL)
 _BRACKETS = re.compile(r"\s?\([^()]{0,200}\)")

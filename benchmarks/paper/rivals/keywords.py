@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from benchmarks.paper.rivals.e2e_slots import normalise
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 _FRIENDLY = ("family friendly", "kid friendly", "kids friendly", "child friendly", "children friendly")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from benchmarks.paper.rivals import e2e_slots, entities, keywords
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 from scorer.metric.verdict import FINE
 
 ALIASES = {

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import OutputError
-from ...metric.checks import Options, put_into_words
-from ...metric.keys import row_keys
-from ...metric.rows import Rows
-from ...metric.subset import take
+from ...metric.checks import verbalise
+from ...metric.facts import Rows, take
+from ...metric.options import Options
+from ...metric.row_key import row_keys
 from ...metric.templates import Templates
 from ...metric.verdict import FINE, ROUGH
 from ...system.closing import Closing
@@ -113,7 +113,7 @@ class Reuse(Closing):
         """Find the rows of a window. Rows that cannot be scored are never looked for.
 
         Raises:
-            TemplateError: as :func:`scorer.metric.checks.put_into_words`, also for rows that are found.
+            TemplateError: as :func:`scorer.metric.checks.verbalise`, also for rows that are found.
         """
         keys = row_keys(rows)
         words = key_words(keys)
@@ -135,7 +135,7 @@ class Reuse(Closing):
             np.setdiff1d(np.arange(len(rows)), reused),
             reused,
             {column.name: _labels(table[column.name], column) for column in self.sources.labels if column.name != KEY},
-            np.array([fact.backoff for fact in put_into_words(rows, templates, options)], bool),
+            np.array([fact.backoff for fact in verbalise(rows, templates, options)], bool),
         )
 
 

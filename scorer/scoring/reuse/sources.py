@@ -10,7 +10,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from ...metric.inputs import ColumnNames, output_schema
+from ...metric.columns import output_schema
+from ...metric.options import ColumnNames
 from ...storage.objects.uri import Location
 from ..origin import Origin
 from ..plan import PlannedReuse

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.e2e_slots import SlotErrors, judge, normalise
 from scorer.evaluation.report import EvaluateOptions, evaluate
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 
 def _judge(slots: dict[str, str], text: str) -> SlotErrors:

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.entities import found
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 
 @pytest.mark.parametrize(

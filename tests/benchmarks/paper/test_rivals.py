@@ -10,7 +10,7 @@ import typer
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.labels import by_entities, by_keywords, by_slots
 from scorer.evaluation.report import EvaluateOptions, evaluate
-from scorer.metric.triples import Triple
+from scorer.metric.facts import Triple
 
 FACTS = [
     {"subject": "Blue Spice", "predicate": "eatType", "object": "pub"},

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ShardError
-from scorer.metric.inputs import ColumnNames, find_columns
-from scorer.metric.triples import iterate
+from scorer.metric.facts import iterate
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
 from scorer.storage import ShardReader, resolve_inputs
 from scorer.storage.reading import text_lines
 from scorer.storage.reading.json_lines import parse_lines

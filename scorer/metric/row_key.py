@@ -14,8 +14,7 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from .rows import Rows
-from .triples import NULL_LENGTH
+from .facts import NULL_LENGTH, Rows
 
 SIZE = 16
 _TAG = b"\xff"

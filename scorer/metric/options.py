@@ -1,12 +1,42 @@
-"""Which columns the user named; apart from :mod:`.inputs`, so that it costs no import of pyarrow."""
+"""The choices of a user, declared once: protocols, sides, names of columns. It costs no import of pyarrow."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ..errors import ColumnError
 from ..system.arguments import check_fields
+
+Protocol = Literal["paper", "nlgi_eval", "factspotter"]
+"""The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`)."""
+Sides = Literal["both", "hallucination"]
+"""The sides that are checked."""
+MissingTemplate = Literal["backoff", "error"]
+"""What becomes of a triple without a template: the backoff template, or an error that ends the run."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that decide which checks are asked; all are part of the signature.
+
+    ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
+    to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
+    too (:mod:`scorer.metric.sentences`).
+    """
+
+    protocol: Protocol = "paper"
+    sides: Sides = "both"
+    optional: frozenset[tuple[str, str]] = frozenset()
+    missing_template: MissingTemplate = "backoff"
+    sentences: str | None = None
+
+    @property
+    def spots_facts(self) -> bool:
+        """Whether triples are looked up in the text (FactSpotter): no templates, no hallucination side."""
+        return self.protocol == "factspotter"
+
 
 _OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
 

@@ -1,0 +1,251 @@
+"""The facts of a window of rows, and the rows: columns of small integers over distinct triples and texts.
+
+A window repeats the same triples many times (one input, twenty systems), so triples are interned: each distinct one is
+a Python object once, and a row is a slice of an integer array. A fact that is a sentence, which needs no template, is
+the predicate of a triple without subject and object, so that counts by predicate are counts by fact.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NO_TRIPLES = "no_triples"
+MALFORMED = "malformed_triples"
+INVALID_UTF8 = "invalid_utf8"
+NULL_TEXT = "null_text"
+INVALID_SELECTION = "invalid_selection"
+NULL_LENGTH = 0xFFFFFFFF
+"""Of a part that is null, where lengths are hashed."""
+
+
+class Triple(NamedTuple):
+    """One fact of the input. Each part is without outer blanks and never empty; a fact that was given as a sentence
+    has a predicate alone."""
+
+    subject: str
+    predicate: str
+    object: str
+
+    @property
+    def sentence(self) -> str | None:
+        """The fact as it was given, if it was a sentence."""
+        return None if self.subject else self.predicate
+
+
+@dataclass
+class FactTable:
+    """The triples of a window of rows.
+
+    ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
+    ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
+    own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
+    facts are sentences. ``skipped``: attributes that are null.
+    """
+
+    distinct: list[Triple]
+    offsets: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    errors: dict[int, str] = field(default_factory=dict)
+    raw: dict[int, bytes] = field(default_factory=dict)
+    sentences: bool = False
+    skipped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Number of facts of each row. int64, *Shape:* (rows,)."""
+        return np.diff(self.offsets)
+
+
+@dataclass
+class Rows:
+    """A window, as columns.
+
+    ``text_codes``: int64, *Shape:* (rows,), positions in ``text_values``, -1 for null. ``text_values``: the distinct
+    texts as bytes; ``texts``: the same decoded, ``None`` where they are not UTF-8. ``used``: bool, *Shape:* (facts,),
+    whether a fact is in its row's selection, or ``None`` when there is no selection. ``selections``: by row, the
+    selection as given, for rows that have one. ``errors``: by row, why it has no label.
+    """
+
+    triples: FactTable
+    text_codes: npt.NDArray[np.int64]
+    text_values: list[bytes]
+    used: npt.NDArray[np.bool_] | None = None
+    selections: dict[int, list[int | None]] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    texts: list[str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if len(self.triples) != len(self.text_codes):
+            raise ValueError(f"{len(self.triples)} rows of triples, but {len(self.text_codes)} texts")
+        self.texts = [decode(value) for value in self.text_values]
+        self._find_errors()
+
+    def __len__(self) -> int:
+        return len(self.text_codes)
+
+    def text_of(self, row: int) -> str | None:
+        """The text of a row; ``None`` when it is null or not UTF-8."""
+        code = int(self.text_codes[row])
+        return self.texts[code] if code >= 0 else None
+
+    def _find_errors(self) -> None:
+        # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
+        lengths = self.triples.lengths
+        if self.used is not None:
+            starts, ends = self.triples.offsets[:-1], self.triples.offsets[1:]
+            before = np.concatenate([[0], np.cumsum(self.used)])
+            lengths = before[ends] - before[starts]
+        found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
+        found.update(self.errors)
+        found.update(self.triples.errors)
+        broken = [code for code, text in enumerate(self.texts) if text is None]
+        if broken:
+            found.update(dict.fromkeys(np.flatnonzero(np.isin(self.text_codes, broken)).tolist(), INVALID_UTF8))
+        found.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), NULL_TEXT))
+        self.errors = found
+
+
+def from_arrow(triples: FactTable, text: pa.Array, selected: pa.Array | None = None) -> Rows:
+    """Put parsed triples, a string-like text column and an optional list-of-integers selection together."""
+    codes, values = encode(text)
+    used, selections, errors = _selection(triples, selected) if selected is not None else (None, {}, {})
+    return Rows(triples, codes, values, used, selections, errors)
+
+
+def _selection(
+    triples: FactTable, selected: pa.Array
+) -> tuple[npt.NDArray[np.bool_], dict[int, list[int | None]], dict[int, str]]:
+    """A null selection means all facts; a position that the row does not have is the error ``invalid_selection``."""
+    null = pc.is_null(selected).to_numpy(zero_copy_only=False)
+    lengths = pc.fill_null(pc.list_value_length(selected), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    rows = np.repeat(np.arange(len(null)), lengths)
+    flat = pc.list_flatten(selected).cast(pa.int64())
+    positions = pc.fill_null(flat, -1).to_numpy(zero_copy_only=False)
+    facts = triples.lengths
+    outside = (positions < 0) | (positions >= facts[rows])
+    parsed = np.array([row not in triples.errors for row in rows.tolist()], bool)
+    errors = dict.fromkeys(rows[outside & parsed].tolist(), INVALID_SELECTION)
+    used = np.repeat(null, facts)
+    inside = ~outside
+    used[triples.offsets[rows[inside]] + positions[inside]] = True
+    given = {row: value for row, value in enumerate(selected.to_pylist()) if value is not None}
+    return used, given, errors
+
+
+def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
+    """The rows at some positions, in the order given. int64, *Shape:* (n,) → n rows."""
+    facts = _facts(rows.triples, chosen)
+    codes = rows.text_codes[chosen]
+    texts, inverse = np.unique(codes[codes >= 0], return_inverse=True)
+    new_codes = np.full(len(codes), -1, np.int64)
+    new_codes[codes >= 0] = inverse
+    old = chosen.tolist()
+    return Rows(
+        take_facts(rows.triples, chosen),
+        new_codes,
+        [rows.text_values[i] for i in texts.tolist()],
+        None if rows.used is None else rows.used[facts],
+        {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
+        {new: rows.errors[row] for new, row in enumerate(old) if row in rows.errors},
+    )
+
+
+def take_facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> FactTable:
+    """The triples of rows at some positions, which may repeat, in the order given. int64, *Shape:* (n,) → n rows."""
+    lengths = triples.lengths[chosen]
+    used, ids = np.unique(triples.ids[_facts(triples, chosen)], return_inverse=True)
+    old = chosen.tolist()
+    return FactTable(
+        [triples.distinct[i] for i in used.tolist()],
+        np.concatenate([[0], np.cumsum(lengths)]),
+        ids.astype(np.int32).reshape(-1),
+        {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
+        {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
+        triples.sentences,
+    )
+
+
+def _facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Positions in ``triples.ids`` of every fact of some rows. int64, *Shape:* (their facts,)."""
+    starts, lengths = triples.offsets[chosen], triples.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return np.asarray(np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), np.int64)
+
+
+def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
+    """Dictionary-encode a string-like column as bytes: codes (int64, -1 for null) and the distinct values.
+
+    Bytes, because strings are not validated when Parquet is read: an invalid one must fail its row, not the run.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1, np.int64), []
+    encoded = pc.dictionary_encode(column.cast(pa.large_binary()))
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, encoded.dictionary.to_pylist()
+
+
+def to_bytes(text: str) -> bytes:
+    """A text as UTF-8; halves of surrogate pairs, which Python's strings may hold, give bytes that are not UTF-8."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(value: bytes) -> str | None:
+    """UTF-8 to text; ``None`` when it is not UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    return decode(to_bytes(text)) is not None
+
+
+def assemble(rows: list[tuple[list[Triple] | None, bytes]]) -> FactTable:
+    """Intern the triples of rows; a row without is malformed, and identified by the bytes given."""
+    interner: dict[Triple, int] = {}
+    ids: list[int] = []
+    offsets = [0]
+    errors: dict[int, str] = {}
+    raw: dict[int, bytes] = {}
+    for r, (triples, original) in enumerate(rows):
+        if triples is None:
+            errors[r], raw[r] = MALFORMED, original
+        else:
+            ids.extend(interner.setdefault(triple, len(interner)) for triple in triples)
+        offsets.append(len(ids))
+    return FactTable(list(interner), np.array(offsets, np.int64), np.array(ids, np.int32), errors, raw)
+
+
+def counted(n: int) -> bytes:
+    """The number of parts that follow, as row keys have it."""
+    return struct.pack("<I", n)
+
+
+def _length(value: bytes | None) -> bytes:
+    return struct.pack("<I", NULL_LENGTH if value is None else len(value))
+
+
+def sized(value: bytes | None) -> bytes:
+    """Bytes after their length, as row keys have them."""
+    return _length(value) + (value or b"")
+
+
+def iterate(rows: FactTable) -> Iterator[list[Triple]]:
+    """The rows as lists of triples, for display; rows with an error are empty."""
+    for start, end in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
+        yield [rows.distinct[i] for i in rows.ids[start:end].tolist()]
