@@ -10,7 +10,7 @@ AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 CHECK_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
   "Python 3.11 or later is needed, and $(PYTHON) is " + sys.version.split()[0] + ": name another, make PYTHON=python3.13 ...")'
 
-.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce bench bench-gpu-prepare \
+.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce docs figures bench bench-gpu-prepare \
   bench-gpu-measure clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
 	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
+	@echo "make docs       the documentation as a site, in build/docs; make figures: its pictures"
 	@echo "make clean      remove environments and caches"
 
 # The bare run-time environment: no torch, no transformers.
@@ -167,7 +168,19 @@ reproduce: .venv-dev/installed
 	$(DEV)/python -m benchmarks.reproduce.__main__ --bundle "$(BUNDLE)" --templates-e2e "$(TEMPLATES_E2E)" \
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
+# The documentation as a site, in build/docs, and its pictures, from benchmarks/results.
+.venv-docs/installed: pyproject.toml constraints.txt docs/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install $(PIP_FLAGS) -r docs/requirements.txt -e '.[cpu]'
+	touch $@
+
+docs: .venv-docs/installed
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet --site-dir build/docs
+
+figures: .venv-docs/installed
+	.venv-docs/bin/python benchmarks/figures.py
+
 clean:
-	rm -rf .venv .venv-dev .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-docs .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

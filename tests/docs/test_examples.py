@@ -15,9 +15,11 @@ from typer.testing import CliRunner
 from scorer import Scorer
 from scorer.commands import app
 from scorer.commands.check import EXAMPLE_TEXT
+from scorer.commands.gone import GONE
 from scorer.metric.templates import Templates
 from tests.conftest import ROOT
 
+WORDS = 31_000
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -60,7 +62,8 @@ def test_the_example_of_the_console_is_what_the_embedded_model_says() -> None:
 
 
 def test_the_readme_is_short_and_the_index_lists_every_page() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 700
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 650
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in (ROOT / "docs").glob("*.md")) <= WORDS
     listed = re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert pages == {link for link in listed if "/" not in link}
@@ -78,26 +81,28 @@ def test_commands_targets_and_links_that_docs_name_exist(page: Path) -> None:
     for target in re.findall(r"`?make ([a-z][a-z-]+)`", text):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name} names make {target}"
     known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    known |= {name.split()[0] for name in GONE} if page.name == "upgrading.md" else set()
     for command in re.findall(r"`scorer ([a-z]+)", text):
         assert command in known, f"{page.name} names scorer {command}"
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
-def test_the_page_is_up_to_date_and_every_command_and_option_has_help() -> None:
+def test_every_command_is_on_the_page_and_every_option_has_help() -> None:
     reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "reference.py")))
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert page == reference.page(), "run: python docs/reference.py"
+    generated = reference.page()
     whole = re.compile(r"^As `(.*)`, all except: ", re.MULTILINE)
     for name, command, context in reference.commands():
-        section = page.split(f"## `scorer {name}`\n")[1].split("\n## ")[0]
+        assert f"`scorer {name}" in page
+        section = generated.split(f"## `scorer {name}`\n")[1].split("\n## ")[0]
         assert command.help, f"no help for {name}"
         for option, text in reference.records(command, context):
             assert re.sub(r"\[.*?\]", "", text).strip(), f"no help for {option} of {name}"
-            others = [page.split(f"## `{other}`\n")[1].split("\n## ")[0] for other in whole.findall(section)]
+            others = [generated.split(f"## `{other}`\n")[1].split("\n## ")[0] for other in whole.findall(section)]
             listed = [text.split("```")[1] for text in others] if f"`{option.split()[0]}`" not in section else []
             found = option.split()[0] in "".join([section, *listed])
-            assert found, f"{option} of {name} is not on the page"
+            assert found, f"{option} of {name} is not in the reference"
 
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
