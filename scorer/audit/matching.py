@@ -15,16 +15,16 @@ from .scan import ScannedRun
 def match(before: ScannedRun, after: ScannedRun) -> None:
     """Match the rows of two runs, as multisets of keys within each group of each grouping.
 
-    Of rows with one key, those with equal labels are matched first, so that few count as changed; the others in their
-    order. All rows of a key are in a table of their own (``was_apart``, ``now_apart``) unless both runs have equally
-    many of them in each group and state. It has the columns ``partner``, the row of the other run (in the grouping of
-    all rows), and ``other0``, ``other1``, ... by grouping: the state of the row of the other run, null where it has
-    none.
+    Rows with one key are matched in the order of :data:`_PASSES`. All rows of a key are in a table of their own
+    (``was_apart``, ``now_apart``) unless both runs have equally many of them in each group and state. It has the
+    columns ``partner``, the row of the other run (in the grouping of all rows), and ``other0``, ``other1``, ... by
+    grouping: the state of the row of the other run, null where it has none.
 
     Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
     """
     database = after.database
     groups = [database.column(one) for one in database.groups]
+    _store_files(before, after)
     for place, where in enumerate(parts("high", max(len(before), len(after)))):
         _match_part(database, groups, where, first=place == 0)
     left = max(
@@ -32,6 +32,22 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     )
     for place, where in enumerate(parts("input", left)):
         _pair_part(database, groups, where, first=place == 0)
+
+
+_PASSES = ("{groups}, label", "file, position, label", "label", "{groups}", "file, position", "row_key")
+"""What rows with one key agree in, pass by pass: those of the same system are one row first, then those at the same
+place of a file of the same name, with equal labels before others, so that few count as changed; then any."""
+
+
+def _store_files(before: ScannedRun, after: ScannedRun) -> None:
+    """The first row of each file of both runs, with a number for its name."""
+    names: dict[str, int] = {}
+    for side, run in (("was", before), ("now", after)):
+        starts = zip(run.output.files, run.output.starts.tolist(), strict=False)
+        values = ", ".join(f"({start}, {names.setdefault(name, len(names))})" for name, start in starts)
+        run.database.run(f"CREATE TEMP TABLE {side}_files (start BIGINT, file INTEGER)")
+        if values:
+            run.database.run(f"INSERT INTO {side}_files VALUES {values}")
 
 
 def _match_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
@@ -47,14 +63,38 @@ def _match_part(database: Database, groups: list[str], where: str, *, first: boo
         database.run(
             f"CREATE OR REPLACE TEMP TABLE {side}_moved AS FROM {side} SEMI JOIN moved USING (high, low) WHERE {where}"
         )
+    for side, other in (("was", "now"), ("now", "was")):
+        database.run(
+            f"CREATE OR REPLACE TEMP TABLE {side}_shared AS SELECT ours.*, row - start AS position, file, "
+            f"{FINE_LABEL.format('state')} AS label, (high, low) AS row_key "
+            f"FROM (FROM {side}_moved SEMI JOIN {other}_moved USING (high, low)) AS ours "
+            f"ASOF JOIN {side}_files ON row >= start"
+        )
     for group in groups:
-        database.run(_MATCH.format(group=group, fine=FINE_LABEL.format("state")))
+        _match_group(database, group, groups)
     for side, other in (("was", "now"), ("now", "was")):
         states = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
         joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
         database.run(
             f"{f'CREATE TEMP TABLE {side}_apart AS' if first else f'INSERT INTO {side}_apart'} "
             f"SELECT ours.*, match_g0.{other}_row AS partner, {states} FROM {side}_moved AS ours {joins}"
+        )
+
+
+def _match_group(database: Database, group: str, groups: list[str]) -> None:
+    """Match the rows of a part within each group of one grouping."""
+    table = f"match_{group}"
+    columns = "was_row BIGINT, was_state UTINYINT, now_row BIGINT, now_state UTINYINT"
+    database.run(f"CREATE OR REPLACE TEMP TABLE {table} ({columns})")
+    for agree in _PASSES:
+        same = ", ".join(dict.fromkeys([group, "high", "low", *agree.format(groups=", ".join(groups)).split(", ")]))
+        left = (
+            f"(SELECT row, state, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+            f"FROM {{0}}_shared ANTI JOIN {table} ON {{0}}_shared.row = {table}.{{0}}_row) AS {{0}}"
+        )
+        database.run(
+            f"INSERT INTO {table} SELECT was.row, was.state, now.row, now.state "
+            f"FROM {left.format('was')} JOIN {left.format('now')} USING ({same}, place)"
         )
 
 
@@ -76,28 +116,3 @@ def _pair_part(database: Database, groups: list[str], where: str, *, first: bool
 
 FINE_LABEL = f"({{}} % {len(FINE) + 1})::TINYINT - 1"
 """The FINE label of a state, -1 for none; see :data:`.states.FINE_OF`."""
-
-_MATCH = """
-CREATE OR REPLACE TEMP TABLE match_{group} AS
-WITH was AS (
-    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
-           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM was_moved
-), now AS (
-    SELECT row, state, {group} AS code, high, low, {fine} AS fine,
-           row_number() OVER (PARTITION BY {group}, high, low, {fine} ORDER BY row) AS place
-    FROM now_moved
-), equal AS MATERIALIZED (
-    SELECT was.row AS was_row, was.state AS was_state, now.row AS now_row, now.state AS now_state
-    FROM was JOIN now USING (code, high, low, fine, place)
-), other_was AS (
-    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
-    FROM was ANTI JOIN equal ON was.row = equal.was_row
-), other_now AS (
-    SELECT *, row_number() OVER (PARTITION BY code, high, low ORDER BY row) AS rest
-    FROM now ANTI JOIN equal ON now.row = equal.now_row
-)
-SELECT * FROM equal UNION ALL
-SELECT was.row, was.state, now.row, now.state
-FROM other_was AS was JOIN other_now AS now USING (code, high, low, rest)
-"""

@@ -157,6 +157,19 @@ def shared(seed: int, inputs: int, systems: int, hard: float, text: str = "") ->
     ]
 
 
+@pytest.mark.parametrize("earlier", [("a", "good", "kept"), ("b", "kept", "good")])
+def test_two_systems_with_one_text_are_told_apart(tmp_path: Path, earlier: tuple[str, str, str]) -> None:
+    """System x says something else than before, and now the same as y, whose text is what it was."""
+    x, *texts = earlier
+    bad = {"facts": [("food", 0.1)], "subject": "X"}
+    kept, good = row("kept", system="y", **bad), row("good", subject="X", system=x)
+    before = [good, kept] if texts[0] == "good" else [kept, good]
+    now = row("kept", system=x, **bad)
+    document = compared(tmp_path, before, [now, kept] if texts[0] == "good" else [kept, now])
+    (worse,) = document.worse.rows
+    assert (worse.why, worse.now.group, worse.text_before) == ("rewritten", {"system": x}, "good")
+
+
 def test_texts_of_one_input_that_agree_count_as_one_row(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", shared(1, 200, 5, 0.2)))
     everything, system = document.groups[:2]

@@ -6,7 +6,6 @@ import resource
 import tempfile
 import tracemalloc
 from collections import defaultdict
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -54,27 +53,24 @@ def lines_of(out: Path) -> list[Line]:
     return [line | {"place": place} for place, line in enumerate(found)]
 
 
+PASSES = (("system", "fine"), ("at", "fine"), ("fine",), ("system",), ("at",), ())
+"""What rows with one key agree in when they are matched, first to last."""
+
+
 def paired(before: list[Line], after: list[Line]) -> tuple[list[tuple[Line, Line]], list[Line], list[Line]]:
-    """Pairs of rows with equal keys, those with equal labels first; then what was removed, and what was added."""
-    sides: dict[bytes, tuple[list[Line], list[Line]]] = defaultdict(lambda: ([], []))
-    for number, lines in enumerate((before, after)):
-        for line in lines:
-            sides[line["row_key"]][number].append(line)
-    pairs, removed, added = [], [], []
-    for side in sides.values():
-        left: tuple[list[Line], list[Line]] = ([], [])
-        for label in (*FINE, None):
-            same = [[line for line in lines if line["fine"] == label] for lines in side]
-            common = min(map(len, same))
-            pairs += list(zip(*same, strict=False))
-            for number in (0, 1):
-                left[number].extend(same[number][common:])
-        for was, now in zip_longest(*(sorted(one, key=lambda line: line["place"]) for one in left)):
-            if was and now:
-                pairs.append((was, now))
-            else:
-                (removed if was else added).append(was or now)
-    return pairs, removed, added
+    """Pairs of rows with equal keys, pass by pass; then what was removed, and what was added."""
+    pairs: list[tuple[Line, Line]] = []
+    left = (list(before), list(after))
+    for agree in PASSES:
+        sides: dict[Any, tuple[list[Line], list[Line]]] = defaultdict(lambda: ([], []))
+        for number, lines in enumerate(left):
+            for line in lines:
+                sides[(line["row_key"], *(line[name] for name in agree))][number].append(line)
+        found = [pair for side in sides.values() for pair in zip(*side, strict=False)]
+        pairs += found
+        taken = {id(line) for pair in found for line in pair}
+        left = ([one for one in left[0] if id(one) not in taken], [one for one in left[1] if id(one) not in taken])
+    return pairs, *left
 
 
 def rewritten(removed: list[Line], added: list[Line]) -> list[tuple[Line, Line]]:
