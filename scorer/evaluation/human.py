@@ -64,6 +64,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_floating, pa.types.is_integer, pa.types.is_null))
 
 
+def _finite(values: Floats) -> Floats:
+    """A value that is not finite is none."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
 class Ratings:
     """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value."""
 
@@ -82,7 +87,7 @@ class Ratings:
         """
         if not self.scored.has(column):
             raise ColumnError(f"no column {column!r} of human ratings; name an existing column with --human")
-        return numbers(self.scored.array(column), column)
+        return _finite(numbers(self.scored.array(column), column))
 
     def metric(self, name: str, *, required: bool = True) -> Floats | None:
         """A score column; an output column takes precedence over another of the same name. ``fine`` and ``rough`` are 1
@@ -102,12 +107,12 @@ class Ratings:
             codes = label_codes(array, FINE if column == "fine" else ROUGH, found)
             return np.where(codes < 0, np.nan, codes == 0)
         if name.startswith("neg:"):
-            return -numbers(array, found)
+            return _finite(-numbers(array, found))
         if column != name:
             if not pa.types.is_list(array.type) or not _is_number(array.type.value_type):
                 raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
-            return list_reduced(array, name.partition(":")[0])
-        return numbers(array, found)
+            return _finite(list_reduced(array, name.partition(":")[0]))
+        return _finite(numbers(array, found))
 
     def blocks(self, metrics: list[str], resamples: int) -> RatingBlocks:
         """The JSON blocks of ratings: ``correlation`` of the first metric with the first rating, all ``correlations``,

@@ -40,7 +40,7 @@ class Labels:
         fine_by_input = confusion(gold[judged], predicted[judged], len(FINE), codes, len(inputs))
         rough, fine = rough_by_input.sum(axis=0), fine_by_input.sum(axis=0)
         result = blocks(fine, rough)
-        if resamples:
+        if resamples and len(inputs):
             found = intervals(fine_by_input, rough_by_input, resamples)
             result["rough"]["interval"], result["fine"]["interval"] = found["rough"], found["fine"]
             result["omission"]["interval"] = found["omission"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from ..errors import ColumnError
+from ..errors import ColumnError, UsageError
 from ..scoring.output_columns import fine_codes, from_scores, rough_codes, rough_of
 from .gold import Scored
 from .human import Ratings
@@ -32,9 +33,12 @@ def find_truth(
     is compared with gold in which it is optional too, if the table has such a column.
 
     Raises:
-        ColumnError: a named column does not exist or has unknown labels, or there is no gold of any kind.
+        ColumnError: a named column does not exist, has unknown labels or none at all, or there is no gold of any kind.
+        UsageError: a threshold that is not a number.
     """
     if threshold is not None:
+        if not math.isfinite(threshold):
+            raise UsageError(f"--threshold {threshold:g} is not a rating; write a finite number")
         if not ratings.columns:
             raise ColumnError("--threshold needs a column of human scores; name it with --human")
         column = ratings.columns[0]
@@ -53,6 +57,9 @@ def find_truth(
             raise ColumnError(f"no gold column {name!r}; name an existing column")
     fine = fine_codes(scored.array(fine_name), fine_name) if fine_name else None
     rough = rough_codes(scored.array(rough_name), rough_name) if rough_name else None
+    for name, codes in ((fine_name, fine), (rough_name, rough)):
+        if codes is not None and not (codes >= 0).any() and (name in (gold_fine, gold_rough) or not ratings.columns):
+            raise ColumnError(f"the gold column {name!r} has no label in any row; name another column")
     if rough is None and fine is not None:
         rough, rough_name = rough_of(fine), fine_name
     if rough is None and not ratings.columns:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
+from ..metric import group_values
 from ..metric.facts import encode
 from ..metric.verdict import FINE, ROUGH
 
@@ -131,6 +132,10 @@ def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
         return np.zeros(len(column), np.int64), [None]
     if pa.types.is_dictionary(column.type):  # whose dictionary may hold a value twice, or a null
         column = column.dictionary_decode()
+    plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_binary)
+    if not any(is_plain(column.type) for is_plain in plain):  # dates, times and the like, which Python may not hold
+        found, texts = group_values.encode(column, "")
+        column = pa.array(texts, pa.string()).take(pa.array(found))
     if pa.types.is_string(column.type):
         codes, values = encode(column)
         names: list[Any] = [value.decode(errors="replace") for value in values]

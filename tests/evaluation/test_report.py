@@ -44,6 +44,41 @@ def test_keys_of_the_contract_and_errors(tmp_path: Path) -> None:
     assert report["signature"] == SIGNATURE
 
 
+def test_gold_of_some_systems_only_and_gold_without_a_label(tmp_path: Path) -> None:
+    some = scored(["OK", "omission"] * 4, gold_fine=["OK", "omission", None, None] * 2, system=list("aabb") * 2)
+    report = _report(tmp_path, some, EvaluateOptions(resamples=20))
+    assert [(line["value"], line["rough"]["n"]) for line in report["by"]["system"]] == [("a", 4)]
+    for nothing in (pa.nulls(2, pa.string()), pa.nulls(2)):
+        with pytest.raises(ColumnError, match="'gold_fine' has no label in any row"):
+            _report(tmp_path, scored(["OK", "OK"], gold_fine=nothing))
+        rated = _report(tmp_path, scored(["OK", "OK"], gold_fine=nothing, human_quality=[1.0, 2.0]))
+        assert rated["rough"]["n"] == 0
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([2**62, 0], pa.timestamp("us")),
+        pa.array([2**40, 0], pa.timestamp("s", "Europe/Prague")),
+        pa.array([1, 0], pa.timestamp("s", "Mars/X")),
+        pa.array([1, 0], pa.timestamp("ns")),
+        pa.array([2**62, 0], pa.duration("us")),
+    ],
+    ids=str,
+)
+def test_inputs_and_systems_may_be_named_by_any_time(tmp_path: Path, column: pa.Array) -> None:
+    table = scored(["OK", "omission"], gold_fine=["OK", "OK"], time=column)
+    report = _report(tmp_path, table, EvaluateOptions(system="time", inputs="time", by=("time",), resamples=5))
+    assert len(report["by"]["time"]) == report["inputs"] == 2
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
+def test_a_threshold_is_a_number(tmp_path: Path, threshold: float) -> None:
+    table = scored(["OK", "OK"], human_quality=[1.0, 2.0])
+    with pytest.raises(UsageError, match="is not a rating"):
+        _report(tmp_path, table, EvaluateOptions(threshold=threshold))
+
+
 def test_figures_by_system_by_any_column_and_without_suspects(tmp_path: Path) -> None:
     table = scored(PREDICTED, **E2E, part=[1, 1, 1, 2, 2, 2])
     report = _report(tmp_path, table, EvaluateOptions(by=("part",), resamples=0))
