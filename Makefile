@@ -152,13 +152,13 @@ audit-deps: .venv-audit/installed
 	touch $@
 
 bench: .venv-bench/installed
-	$(BENCH)/python -m benchmarks.cpu $(if $(SMOKE),--smoke)
+	$(BENCH)/python -m benchmarks.speed.cpu $(if $(SMOKE),--smoke)
 
 # Two steps, each a command of its own: a machine may limit the time of one. DEVICE=cpu walks the script with a tiny model.
 GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial \
   --results .bench/trial
 bench-gpu-prepare bench-gpu-measure: bench-gpu-%: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
-	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.gpu --step $* \
+	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.speed.gpu --step $* \
 	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
 
 REPRODUCE_OUT ?= reproduce-out

@@ -1,10 +1,9 @@
-"""This program measured: against its alternatives, and against itself when one choice is changed.
+"""This program measured.
 
-``cpu``, ``gpu``                ``make bench`` and ``make bench-gpu-...``: settings, rounds, workers, results
-``runners/``                    one module for each library that is compared
-``reproduce/``                  ``make reproduce``: the tables of the paper
-``host_overhead``, ``resume``,
-``nightly``, ``audit``          the cost of everything but the model
+``speed/``     ``make bench`` and ``make bench-gpu``: against other runtimes, and the cost of everything but the model
+``paper/``     ``make reproduce``: the paper's tables, rival metrics, error spans, the challenge set's generator
+``results/``   what was measured, each file with its machine and command
+``figures.py`` the pictures of the documentation, from ``results/``
 """
 
 from pathlib import Path

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.audit import make
+from benchmarks.speed.audit import make
 from scorer.audit import AuditOptions, audit, database, queries
 from scorer.audit.database import Database
 from scorer.audit.document import Document

@@ -1,6 +1,6 @@
 """Measure the overhead of a shard: reading, writing, receipts, the lease, messages to workers.
 
-    python -m benchmarks.workers [--shards 1000] [--rows 100] [--rounds 3] [--executors inline,processes,ray]
+    python -m benchmarks.speed.workers [--shards 1000] [--rows 100] [--rounds 3] [--executors inline,processes,ray]
                                  [--resumed] [--seaweedfs] [--folder DIR]
 
 A row scorer counts the characters of a text. In each round, a run in a process that has imported everything scores the
@@ -50,7 +50,7 @@ from .runners.ours import Silent
 if TYPE_CHECKING:
     from tests.storage.objects.weed import Server
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PYTHON = {"inline": sys.executable, "processes": sys.executable, "ray": str(ROOT / ".venv-ray" / "bin" / "python")}
 """What scores the shards, and the interpreter of its driver."""
 
@@ -169,7 +169,7 @@ def measure(executor: str, data: Path, out: Location, shards: int) -> dict[str, 
     Raises:
         SystemExit: not all shards were done.
     """
-    call = [PYTHON[executor], "-m", "benchmarks.workers", "--worker", executor, str(data), str(out)]
+    call = [PYTHON[executor], "-m", "benchmarks.speed.workers", "--worker", executor, str(data), str(out)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=variables)
     assert process.stdout is not None

@@ -103,10 +103,10 @@ def _open(spec: dict[str, Any]) -> tuple[Callable[[], Any], dict[str, Any]]:
 
 
 def find_runner(name: str) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
-    """The runner of a name, ``module:function`` below ``benchmarks.runners``."""
+    """The runner of a name, ``module:function`` below ``benchmarks.speed.runners``."""
     module, function = name.split(":")
     runner: Callable[[dict[str, Any], dict[str, Any]], Any] = getattr(
-        importlib.import_module(f"benchmarks.runners.{module}"), function
+        importlib.import_module(f"benchmarks.speed.runners.{module}"), function
     )
     return runner
 

@@ -1,7 +1,7 @@
 """Compare this project with its alternatives on a CUDA machine: `make bench-gpu-prepare bench-gpu-measure`.
 
-    python -m benchmarks.gpu --step prepare --kit SITE_DIR      # checkpoint, bundles, what is found out at first use
-    python -m benchmarks.gpu --step measure --kit SITE_DIR [--groups sessions large ...]
+    python -m benchmarks.speed.gpu --step prepare --kit SITE_DIR   # checkpoint, bundles, first use
+    python -m benchmarks.speed.gpu --step measure --kit SITE_DIR [--groups sessions large ...]
     make bench-gpu-prepare bench-gpu-measure DEVICE=cpu         # tries the script: a tiny model, both steps
 
 Needs no network. ``--kit`` is the folder into which ONNX Runtime for CUDA and the exporter's libraries were installed:
@@ -28,7 +28,7 @@ from .settings import PEERS
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.speed.gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kit", type=Path, help="folder with ONNX Runtime for CUDA and the exporter's libraries")
     parser.add_argument("--step", choices=STEPS, required=True, help="what to do; a call does one of them")

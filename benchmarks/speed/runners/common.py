@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.device_trace import DeviceTrace, read_trace
+from benchmarks.speed.device_trace import DeviceTrace, read_trace
 
 Probabilities = npt.NDArray[np.float32]
 """Float32, *Shape:* (pairs, 3): contradiction, neutral and entailment in the checkpoint's column order."""

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import results
-from benchmarks.rounds import Group, Measured, run_rounds
-from benchmarks.sample import Sample, write_sample
-from benchmarks.settings import Setting
+from benchmarks.speed import results
+from benchmarks.speed.rounds import Group, Measured, run_rounds
+from benchmarks.speed.sample import Sample, write_sample
+from benchmarks.speed.settings import Setting
 from scorer.inference.bundle import Bundle
 from tests.bundles import make_bundle
 

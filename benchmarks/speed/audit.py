@@ -1,6 +1,6 @@
 """Measure time and memory of an audit of a million scored rows, or of many times as many.
 
-    python -m benchmarks.audit [--rows 1000000] [--shards 20] [--copies 1] [--changed 0.05] [--keep FOLDER]
+    python -m benchmarks.speed.audit [--rows 1000000] [--shards 20] [--copies 1] [--changed 0.05] [--keep FOLDER]
 
 Two outputs are generated without a model (see :mod:`tests.scored_outputs`); in the second, a share of the texts is
 changed. With ``--copies`` each shard is written so many times, each time with other row keys. Measured, each in a

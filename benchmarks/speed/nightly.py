@@ -1,11 +1,11 @@
 """Peak memory of a night with many rows, by stage: a run with ``--reuse``, an audit against the night before, a report.
 
-    python -m benchmarks.nightly --rows 200000 1000000 [--changed 1] [--folder DIR] [--out FILE]
+    python -m benchmarks.speed.nightly --rows 200000 1000000 [--changed 1] [--folder DIR] [--out FILE]
 
-The model is that of ``benchmarks.host_overhead``, which answers at once. For each number of rows: rows are made and
-scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited against
-the first output by system, with the HTML report. Each stage is a process of its own; reading is done by a child of it,
-whose peak is listed apart. With several numbers of rows, the bytes a row are the slope between the first and the last.
+The model is that of ``benchmarks.speed.host_overhead``, which answers at once. For each number of rows: rows are made
+and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited
+against the first output by system, with the HTML report. Each stage is a process of its own; reading is done by a child
+of it, whose peak is listed apart. With several numbers of rows, the bytes a row are the slope of the first to the last.
 
 Stages that are in the folder are not repeated, so the command may be interrupted and given again.
 """
@@ -45,7 +45,7 @@ _MEASURED = """
 import json, resource, sys, time
 from pathlib import Path
 import msgspec
-from benchmarks.nightly import without_model
+from benchmarks.speed.nightly import without_model
 from scorer.system.codec import decode, encode
 what, *paths = sys.argv[1:]
 paths = [Path(path) for path in paths]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.worker import versions
+from benchmarks.speed.worker import versions
 from scorer.inference.bundle import Bundle
 from scorer.inference.cuda import read_gpu
 from scorer.inference.devices import unwanted_fusions

@@ -1,7 +1,7 @@
 """The host overhead: checks per second from Parquet to Parquet when the model takes no time.
 
-    python -m benchmarks.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
-    python -m benchmarks.host_overhead --rows 43000 --bundle DIR    # how long does a GPU have work? needs the stand-in
+    python -m benchmarks.speed.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
+    python -m benchmarks.speed.host_overhead --rows 43000 --bundle DIR   # over the stand-in for a GPU
 
 The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
 parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESTAURANTS
-from benchmarks.runners.ours import Silent
+from benchmarks.speed.runners.ours import Silent
 from scorer import Scorer
 from scorer.inference import choosing, engine, verify
 from scorer.inference.devices import KINDS
@@ -175,8 +175,8 @@ def main() -> None:
             data, out = Path(folder) / "in", Path(folder) / "out"
             # Not in this process: a child begins with the peak memory of its parent.
             making = ["--rows", str(rows), "--shards", str(shards), str(data)]
-            subprocess.run([sys.executable, "-m", "benchmarks.make_rows", *making], check=True)
-            command = [sys.executable, "-m", "benchmarks.host_overhead", "--inner", str(data), str(out)]
+            subprocess.run([sys.executable, "-m", "benchmarks.speed.make_rows", *making], check=True)
+            command = [sys.executable, "-m", "benchmarks.speed.host_overhead", "--inner", str(data), str(out)]
             command += ["--bundle", str(args.bundle)] if args.bundle else []
             one = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
             runs.append(one)

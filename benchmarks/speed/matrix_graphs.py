@@ -1,6 +1,6 @@
 """Write the graphs that test a device and measure its matrix rate.
 
-    python -m benchmarks.matrix_graphs [FOLDER]
+    python -m benchmarks.speed.matrix_graphs [FOLDER]
 
 They ship with the scorer, which has no library for writing graphs.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[1] / "scorer" / "inference" / "matrix"
+FOLDER = Path(__file__).resolve().parents[2] / "scorer" / "inference" / "matrix"
 
 
 def graphs() -> dict[str, Any]:

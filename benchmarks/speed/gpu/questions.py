@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.device_trace import ATTENTION_LOG, said_of_attention
-from benchmarks.rounds import WorkerError, ask_once
+from benchmarks.speed.device_trace import ATTENTION_LOG, said_of_attention
+from benchmarks.speed.rounds import WorkerError, ask_once
 
 _SESSION_S, _RUN_S = 180.0, 600.0
 

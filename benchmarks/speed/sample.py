@@ -1,6 +1,6 @@
 """The sample of the benchmark: rows, and the distinct pairs of their checks.
 
-Rows come from :mod:`benchmarks.make_rows`. The pairs are exactly those that ``scorer run`` computes for these rows, so
+Rows come from :mod:`benchmarks.speed.make_rows`. The pairs are those that ``scorer run`` computes for these, so
 that its rate can be compared with that of programs that are given the pairs.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks import make_rows
+from benchmarks.speed import make_rows
 from scorer.inference.bundle import Bundle
 from scorer.inference.texts import TextTokenizer
 from scorer.metric.checks import Checks, build_checks

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu import questions
-from benchmarks.gpu.__main__ import main
-from benchmarks.runners import ours, session
-from benchmarks.sample import write_sample
+from benchmarks.speed.gpu import questions
+from benchmarks.speed.gpu.__main__ import main
+from benchmarks.speed.runners import ours, session
+from benchmarks.speed.sample import write_sample
 from scorer.inference.bundle import Bundle
 from tests.inference.packed_graph import make_packed_bundle
 

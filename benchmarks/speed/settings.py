@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to compute the sample. ``runner``: module:function below ``benchmarks.runners``. ``needs``: prepared parts.
+    """A way to compute the sample. ``runner``: module:function below ``benchmarks.speed.runners``. ``needs``: prepared
+    parts.
 
     ``ours``: this project. ``bare``: not a program but a limit: the runtime's session with prepared batches.
     """

@@ -14,19 +14,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import machine, results
-from benchmarks.prepare import prepare
-from benchmarks.rounds import Group, Measured, WorkerError, ask_once, run_rounds
-from benchmarks.settings import REFERENCE, Setting
+from benchmarks.speed import machine, results
+from benchmarks.speed.prepare import prepare
+from benchmarks.speed.rounds import Group, Measured, WorkerError, ask_once, run_rounds
+from benchmarks.speed.settings import REFERENCE, Setting
 
 from . import settings
 from .device import flops, free_gib, matrix_rates, seen_in_words, watch
 from .questions import CHECKS, Asked
 
 if TYPE_CHECKING:
-    from benchmarks.sample import Sample
+    from benchmarks.speed.sample import Sample
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GROUPS = ("sessions", "large", "runs", "choices", "labels", "e2e")
 """What matters most is first, because the time may end the rest."""
 _ROOM_GIB = 40.0
@@ -207,7 +207,7 @@ class Bench:
     def _sample(self, name: str, worded: Path, pairs: int) -> Sample:
         """The sample of a group, made once for all calls of this script. ``worded``: the bundle whose templates and
         tokenizer it has."""
-        from benchmarks.sample import Sample, write_sample
+        from benchmarks.speed.sample import Sample, write_sample
         from scorer.inference.bundle import Bundle
 
         folder = self.base / f"{name}-{pairs}"

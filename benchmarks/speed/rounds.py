@@ -27,7 +27,7 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """The process of a setting; see :mod:`benchmarks.worker` for the messages.
+    """The process of a setting; see :mod:`benchmarks.speed.worker` for the messages.
 
     Raises:
         WorkerError: it did not start; the message is the reason that it gave.
@@ -39,12 +39,12 @@ class Worker:
         self._rest = b""
         with log.open("a") as errors:
             self._process = subprocess.Popen(
-                [python, "-m", "benchmarks.worker"],
+                [python, "-m", "benchmarks.speed.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=dict(environment),
-                cwd=Path(__file__).resolve().parents[1],
+                cwd=Path(__file__).resolve().parents[2],
             )
         try:
             self.opened = self.ask(json.dumps(spec))

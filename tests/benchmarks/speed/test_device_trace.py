@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.device_trace import from_events
-from benchmarks.host_overhead import device_share
+from benchmarks.speed.device_trace import from_events
+from benchmarks.speed.host_overhead import device_share
 
 
 def event(cat: str, name: str, start: float, duration: float) -> dict[str, Any]:

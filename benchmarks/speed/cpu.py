@@ -1,6 +1,6 @@
 """Compare this project with its alternatives on this machine's processor, in one run.
 
-    python -m benchmarks.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
+    python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
 Distinct pairs with a full-size model of random weights, its bare session among them, and whole rows, Parquet to
 Parquet, with the embedded model. Prints a Markdown table; writes a JSON with every round to
@@ -26,7 +26,7 @@ from .rounds import Group, run_rounds
 from .sample import Sample, write_sample
 from .settings import Setting
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("pairs", "rows")
 FULL_SIZE = ("fp32", "int8")
 """Variants of the full-size model's bundle."""

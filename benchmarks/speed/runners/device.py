@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.worker import find_runner
+from benchmarks.speed.worker import find_runner
 
 from .common import synchronise, traced
 
@@ -51,8 +51,8 @@ def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[
 
     ``of``: that runner; it is run once before, so that one-time work is not profiled.
 
-    The result has the fields of :class:`benchmarks.device_trace.DeviceTrace`, ``attention`` and ``kinds``, and is empty
-    if nothing ran on a CUDA device. Profiling takes time: do not use the seconds as a rate.
+    The result has the fields of :class:`benchmarks.speed.device_trace.DeviceTrace`, ``attention`` and ``kinds``, and is
+    empty if nothing ran on a CUDA device. Profiling takes time: do not use the seconds as a rate.
     """
     one_pass = find_runner(spec["options"]["of"])(spec, chosen)
     one_pass()

@@ -1,6 +1,6 @@
 """Prepare once what the settings of the benchmark load: checkpoint, bundle, and the formats that peers need.
 
-    python -m benchmarks.prepare --preset roberta-large --folder .bench [--parts checkpoint bundle onnx openvino]
+    python -m benchmarks.speed.prepare --preset roberta-large --folder .bench [--parts checkpoint bundle onnx openvino]
 
 The checkpoint has random weights (``export.random_init``) and is written as a folder that every library opens, so that
 all settings run the same weights. Each part is made in its own process, because a full-size model needs the memory, and
@@ -105,7 +105,7 @@ def _calibration_pairs() -> list[tuple[str, str]]:
     """Pairs of a text with one of its facts, from rows of another seed than the sample's."""
     import numpy as np
 
-    from benchmarks import make_rows
+    from benchmarks.speed import make_rows
 
     rng = np.random.default_rng(99)
     asked = make_rows.inputs(rng, 48)
@@ -141,7 +141,17 @@ def prepare(
         if (folder / part).is_dir():
             continue
         began = time.perf_counter()
-        command = [python, "-m", "benchmarks.prepare", "--folder", str(folder), "--preset", preset, "--inner", part]
+        command = [
+            python,
+            "-m",
+            "benchmarks.speed.prepare",
+            "--folder",
+            str(folder),
+            "--preset",
+            preset,
+            "--inner",
+            part,
+        ]
         done = subprocess.run(
             [*command, "--precision", ",".join(precisions)],
             env=dict(environment or os.environ),

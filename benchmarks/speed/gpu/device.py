@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.device_trace import ATTENTION_LOG, said_of_attention
-from benchmarks.rounds import Worker, WorkerError, ask_once
+from benchmarks.speed.device_trace import ATTENTION_LOG, said_of_attention
+from benchmarks.speed.rounds import Worker, WorkerError, ask_once
 
 
 def flops(architecture: Mapping[str, Any], tokens: Sequence[int]) -> float:
@@ -52,7 +52,7 @@ def free_gib(device: str) -> float:
 def watch(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path) -> dict[str, Any]:
     """What the device did in a pass of ``scorer run``, and the attention kernels that the runtime says it took.
 
-    ``idle``, ``copies``, ``kernels``, ``attention``, ``kinds``: see :mod:`benchmarks.device_trace`. ``said``: the
+    ``idle``, ``copies``, ``kernels``, ``attention``, ``kinds``: see :mod:`benchmarks.speed.device_trace`. ``said``: the
     runtime's own lines, each once. ``error``: why there is nothing.
     """
     log.unlink(missing_ok=True)

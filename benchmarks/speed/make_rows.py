@@ -1,6 +1,6 @@
 """Generate any number of rows like those of a nightly evaluation, the same for the same seed.
 
-    python -m benchmarks.make_rows --rows 1000000 --shards 50 OUT_DIR
+    python -m benchmarks.speed.make_rows --rows 1000000 --shards 50 OUT_DIR
 
 A *data set* of inputs (restaurants, 3 to 8 facts each) is answered by many *systems*; a system renders an input with
 one of a few phrasings per slot, and sometimes drops or adds a fact. So inputs repeat across systems, texts repeat if

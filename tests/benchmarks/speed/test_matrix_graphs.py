@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.matrix_graphs import graphs
+from benchmarks.speed.matrix_graphs import graphs
 from scorer.inference import rate
 from scorer.inference.devices import Device
 from scorer.inference.rate import matrix_rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.settings import REFERENCE, Setting
+from benchmarks.speed.settings import REFERENCE, Setting
 
 USUAL = 65536
 """Tokens a call of the settings that do not vary it."""
