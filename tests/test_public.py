@@ -15,7 +15,6 @@ from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation.report import EvaluateOptions
-from scorer.evaluation.spans import SpanOptions
 from scorer.inference.shipped import SHIPPED, Shipped
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings
@@ -35,7 +34,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ColumnNames": (ColumnNames, defaults(ColumnNames)),
     "AuditOptions": (AuditOptions, defaults(AuditOptions)),
     "EvaluateOptions": (EvaluateOptions, defaults(EvaluateOptions)),
-    "SpanOptions": (SpanOptions, defaults(SpanOptions, Path("g"))),
     "parse_optional": (parse_optional, {"specs": []}),
 }
 

@@ -12,9 +12,9 @@ from .ending import App
 from .files import written_parquet
 
 if TYPE_CHECKING:
-    from ..convert import Collection, Problems, Rows
+    from ..convert import Problems, Rows
 
-app = App(help="Convert E2E, WebNLG, Quintd and D2T-Eval files to Parquet.")
+app = App(help="Convert E2E and WebNLG files to Parquet.")
 
 InputsArgument = Annotated[
     list[str], typer.Argument(metavar="IN", help="Input files, each FILE or NAME=FILE; exits 2 if one cannot be read.")
@@ -128,82 +128,6 @@ def webnlg_command(
         lang=lang,
     )
     _finish(rows, problems, out)
-
-
-SpansOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--spans", metavar="S.parquet", parser=written_parquet, help="Also write the spans that people marked."
-    ),
-]
-JudgeSpansOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--judge-spans", metavar="J.parquet", parser=written_parquet, help="Also write the spans that models marked."
-    ),
-]
-
-
-@app.command("quintd")
-def quintd_command(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="IN", help="Folder data/quintd-1 of the repository, or a Parquet file of its outputs."),
-    ],
-    out: OutOption,
-    spans: SpansOption = None,
-    judge_spans: JudgeSpansOption = None,
-    strict: StrictOption = False,
-    force: ForceOption = False,
-) -> None:
-    """Convert Quintd-1: outputs with marked error spans.
-
-    The column gold_rough is not_OK with an Incorrect span. S.parquet is for `scorer evaluate --spans`, J.parquet
-    (GPT-4) for its --rivals. Score with --checks hallucination: the texts omit most facts on purpose.
-    """
-    from ..convert import QUINTD
-
-    _annotated(QUINTD, source, (out, spans, judge_spans), strict, force)
-
-
-@app.command("d2t-eval")
-def d2t_eval_command(
-    source: Annotated[
-        str, typer.Argument(metavar="IN", help="Root of the repository, or a Parquet file of its outputs.")
-    ],
-    out: OutOption,
-    spans: SpansOption = None,
-    judge_spans: JudgeSpansOption = None,
-    strict: StrictOption = False,
-    force: ForceOption = False,
-) -> None:
-    """Convert D2T-Eval: outputs with marked error spans.
-
-    As `scorer convert quintd`: gold_rough is not_OK with a Contradictory span, J.parquet has the spans of six models.
-    """
-    from ..convert import D2T_EVAL
-
-    _annotated(D2T_EVAL, source, (out, spans, judge_spans), strict, force)
-
-
-def _annotated(
-    collection: Collection, source: str, files: tuple[Path, Path | None, Path | None], strict: bool, force: bool
-) -> None:
-    from ..convert import Problems, check_output, convert_annotated, write_table
-
-    targets = list(zip(files, ("--out", "--spans", "--judge-spans"), strict=True))
-    for target, _ in targets:
-        if target is not None:
-            check_output(target, [source], force)
-    problems = Problems(strict, say)
-    found = convert_annotated(collection, source, problems)
-    problems.close()
-    for (target, option), table in zip(targets, (found.rows, found.spans, found.judged), strict=True):
-        if target is not None:
-            write_table(table, target, option)
-            say(f"{target}: {len(table):,} rows")
-            tell(str(target))
-    say(f"{found.inputs:,} inputs, {problems.count:,} outputs or annotations that cannot be read")
 
 
 def _finish(rows: Rows, problems: Problems, out: Path) -> None:

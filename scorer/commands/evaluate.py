@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
 from .common import ScoredArgument, local, present, say
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def evaluate_command(
         typer.Option(
             "--by",
             metavar="NAME",
-            help="Further column to group by; with --spans, a column of GOLD. Repeatable.",
+            help="Further column to group by. Repeatable.",
         ),
     ] = None,
     system: Annotated[
@@ -86,44 +85,9 @@ def evaluate_command(
             "--annotations",
             metavar="FILE",
             parser=local,
-            help="Single ratings, one row per text (with --spans: span) and annotator, for the ceiling and the "
-            "agreement.",
+            help="Single ratings, one row per text and annotator, for the ceiling.",
         ),
     ] = None,
-    spans: Annotated[
-        Path | None,
-        typer.Option(
-            "--spans",
-            metavar="GOLD",
-            parser=local,
-            help="Compare annotated error spans (Parquet or CSV) with the sentences of OUT, or with OUT as a "
-            "Parquet or CSV "
-            "file of flagged spans.",
-        ),
-    ] = None,
-    rivals: Annotated[
-        Path | None,
-        typer.Option(
-            "--rivals",
-            metavar="FILE",
-            parser=local,
-            help="With --spans: spans of other metrics, named by the column annotator, in the format of GOLD.",
-        ),
-    ] = None,
-    text_id: Annotated[
-        str,
-        typer.Option("--text-id", metavar="NAME", help="With --spans: column of both files that identifies the text."),
-    ] = "text_id",
-    flag_below: Annotated[
-        float,
-        typer.Option(
-            "--flag-below",
-            min=0.0,
-            max=1.0,
-            metavar="X",
-            help="With --spans: flag sentences with a smaller P(entailment).",
-        ),
-    ] = 0.5,
     calibration: Annotated[
         bool,
         typer.Option(
@@ -143,7 +107,7 @@ def evaluate_command(
         typer.Option(
             "--input-column",
             metavar="NAME",
-            help="Column that identifies the input. Default: the facts; with --spans, each text (or a column of GOLD).",
+            help="Column that identifies the input. Default: the facts.",
         ),
     ] = None,
     prefix: Annotated[
@@ -158,40 +122,6 @@ def evaluate_command(
     Report accuracy, precision, recall, F1 and correlations with 95% intervals; not_OK is the positive class, and rows
     with an error are not_OK. Correlations need the extra `stats`.
     """
-    if spans is not None:
-        about_labels = {
-            "--gold-fine": gold_fine,
-            "--gold-rough": gold_rough,
-            "--human": human,
-            "--threshold": threshold,
-            "--metric": metric,
-            "--trained": trained,
-            "--exclude-system": exclude_system,
-            "--calibration": calibration or None,
-            "--against": against,
-            "--full": full or None,
-        }
-        if given := [name for name, value in about_labels.items() if value is not None]:
-            raise UsageError(f"{given[0]} applies to labels, and --spans evaluates spans; remove {given[0]}")
-        from ..evaluation.spans import SpanOptions, evaluate_spans
-        from .show.spans import print_spans
-
-        about_spans = SpanOptions(
-            gold=spans,
-            id_column=text_id,
-            system=system,
-            prefix=prefix,
-            below=flag_below,
-            annotations=annotations,
-            resamples=resamples,
-            by=tuple(by or ()),
-            inputs=input_column,
-            rivals=rivals,
-        )
-        _report(out, partial(evaluate_spans, options=about_spans), print_spans, as_json)
-        return
-    if rivals is not None:
-        raise UsageError("--rivals has spans of other metrics, and is read with --spans alone; remove it")
     from ..evaluation.report import EvaluateOptions, evaluate
     from .show.evaluation import print_report
 

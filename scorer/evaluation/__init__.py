@@ -10,8 +10,6 @@
 ``human``       which columns hold human scores, and the metrics to compare with them
 ``report``      all of it as one object (``label_report``), which the console and ``--json`` show
 ``published``   what the papers printed
-``spans``       flagged sentences or spans against error spans (``span_report``): files of them in ``span_files`` and
-                ``span_gold``, counted by ``span_counts``; ``agreement`` of the annotators who marked them
 ``rates``       true rates from a few labels of people; ``challenge``: pairs of texts that differ in one thing
 
 Only the correlations need more than the run-time dependencies: the extra ``stats``.

@@ -77,7 +77,6 @@ PRINTS = {
     "check": "check --bundle tiny --triples a{HOSTILE}|b{HOSTILE}|c --text t{HOSTILE}",
     "explain": "explain out --row {NAME}.parquet:0",
     "evaluate": "evaluate out --by system --resamples 20",
-    "evaluate: spans": "evaluate out --spans {NAME}.csv",
     "audit": "audit out --by system",
     "templates check": "templates check {NAME}.json --data in",
     "templates extract": "templates extract in --out {new}{NAME}.json",

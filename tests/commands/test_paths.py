@@ -34,8 +34,8 @@ STORES = {
 }
 """What may be in an object store."""
 READ = {
-    "audit gates", "evaluate annotations", "evaluate rivals",
-    "evaluate spans", "export out", "export templates", "gates init out", "rate labels", "templates check file",
+    "audit gates", "evaluate annotations", "export out", "export templates", "gates init out", "rate labels",
+    "templates check file",
 }  # fmt: skip
 """What is only read, or is a new folder."""
 

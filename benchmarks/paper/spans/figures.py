@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..stats.design_effect import share_interval
-from .bootstrap import Indices, drawn_interval
-from .figures import Values, ratio
-from .span_files import Flags, Ints, Spans
-from .span_gold import Gold
-from .span_report import CategoryRecall, FlagFigures, SpanBlocks, SpanFigures, UnitFigures
+from benchmarks.paper.spans.gold import Flags, Gold, Ints, Spans
+from scorer.evaluation.bootstrap import Indices, drawn_interval
+from scorer.evaluation.figures import Values, ratio
+from scorer.stats.design_effect import share_interval
 
 CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",
     "repetitive", "other", "no_majority",
 )  # fmt: skip
 NOT_CHECKABLE = "not_checkable"
+Figures = dict[str, Any]
 
 
 def overlaps(spans: Spans, others: Spans) -> Ints:
@@ -100,7 +99,7 @@ class SpanCounts:
         for name, mask in (("all", every), ("wrong", wrong), ("flagged", flagged), ("right", wrong & flagged)):
             self.columns[f"{unit}:{name}"] = np.bincount(owner[mask], minlength=len(self.texts)).astype(np.int64)
 
-    def figures(self, resamples: int) -> SpanBlocks:
+    def figures(self, resamples: int) -> Figures:
         """Of all texts. ``resamples``: number of bootstrap samples; 0 for no intervals."""
         return {
             "all": self.spans(resamples),
@@ -109,25 +108,25 @@ class SpanCounts:
             "units": self.units("sentence", resamples) if self.has_sentences else None,
         }
 
-    def spans(self, resamples: int, which: str = "") -> SpanFigures:
+    def spans(self, resamples: int, which: str = "") -> Figures:
         """Flags against errors. ``which``: ``:checkable`` leaves out the errors that cannot be checked."""
         names = [f"{name}{which}" for name in ("right", "flags", "found", "errors")]
         return {"errors": self._sum(names[3]), "found": self._sum(names[2]), **self._shares(names, resamples)}
 
-    def units(self, unit: str, resamples: int) -> UnitFigures:
+    def units(self, unit: str, resamples: int) -> Figures:
         """Flagged sentences (or texts) against those with an error. ``unit``: ``sentence`` or ``text``."""
         names = [f"{unit}:{name}" for name in ("right", "flagged", "right", "wrong")]
         every, wrong = self._sum(f"{unit}:all"), self._sum(names[3])
         return {"units": every, "with_error": wrong, **self._shares(names, resamples)}
 
-    def _category(self, name: str, resamples: int) -> CategoryRecall:
+    def _category(self, name: str, resamples: int) -> Figures:
         errors, found = self._sum(f"errors:{name}"), self._sum(f"found:{name}")
-        line: CategoryRecall = {"n": errors, "found": found, "recall": _plain(ratio(found, errors))}
+        line: Figures = {"n": errors, "found": found, "recall": _plain(ratio(found, errors))}
         if resamples:
             line["interval"] = self._interval(f"found:{name}", f"errors:{name}", resamples)
         return line
 
-    def _shares(self, names: list[str], resamples: int) -> FlagFigures:
+    def _shares(self, names: list[str], resamples: int) -> Figures:
         """Precision (first of ``names`` over second), recall (third over fourth), F1, and their intervals."""
         right, flags, found, errors = (self._by_input(name) for name in names)
 

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.convert import D2T_EVAL, QUINTD, Problems, convert_annotated
-from scorer.convert.annotated_data import read_data
-from scorer.errors import InputError
+from benchmarks.paper.spans.corpora import D2T_EVAL, QUINTD, convert
+from benchmarks.paper.spans.data import read_data
 from scorer.metric.facts import Triple
 
 WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"
@@ -73,7 +72,6 @@ def test_inputs_become_triples(domain: str) -> None:
         ("openweather", "{}", "without city.name"),
         ("gsmarena", "{'details': {'name': 'a', 'detailSpec': [1]}}", "another layout"),
         ("ice_hockey", "(" * 9000, "nor a Python dictionary"),
-        ("openweather", "x" * 2_000_000, "2,000,000 characters"),
     ],
 )
 def test_inputs_that_cannot_be_read_say_why(domain: str, data: str, message: str) -> None:
@@ -110,41 +108,39 @@ def quintd(folder: Path) -> Path:
 
 def test_the_files_of_quintd(tmp_path: Path) -> None:
     said: list[str] = []
-    found = convert_annotated(QUINTD, str(quintd(tmp_path / "quintd-1")), Problems(False, said.append))
-    rows = found.rows.to_pylist()
+    rows_, spans_, judged_ = convert(QUINTD, quintd(tmp_path / "quintd-1"), said.append)
+    rows = rows_.to_pylist()
     assert [(row["text_id"], row["gold_rough"], row["gpt4_rough"]) for row in rows] == [
         ("quintd-wikidata-0-llama2", "not_OK", "OK"),
         ("quintd-wikidata-0-zephyr", "OK", None),
     ]
     facts = [tuple(fact.values()) for fact in rows[0]["triples"]]
     assert facts == [("Blue Spice", "instance of", "pub"), ("Blue Spice", "located in", "Karlholm: old town")]
-    assert (found.inputs, rows[0]["example"], rows[0]["system"]) == (1, "wikidata-0", "llama2")
-    assert [tuple(row.values())[4:] for row in found.spans.to_pylist()] == [
+    assert (rows[0]["example"], rows[0]["system"]) == ("wikidata-0", "llama2")
+    assert [tuple(row.values())[4:] for row in spans_.to_pylist()] == [
         ("0", 14, 19, "Incorrect", "a bar"),
         ("1", 0, 4, "Misleading", "Blue"),
         ("1", 16, 19, "Not checkable", "bar"),
         ("0", 0, 1, "Other", "."),
     ]
-    assert found.judged["text_id"].to_pylist() == ["quintd-wikidata-0-llama2"]
-    assert found.judged["category"].null_count == 1
+    assert judged_["text_id"].to_pylist() == ["quintd-wikidata-0-llama2"]
+    assert judged_["category"].null_count == 1
     assert said == ["gpt-4/a.jsonl:2: an annotation that cannot be read (KeyError)"]
-    with pytest.raises(InputError, match=r"a\.jsonl:2"):
-        convert_annotated(QUINTD, str(tmp_path / "quintd-1"), Problems(True, said.append))
 
 
 def test_the_prepared_data_of_quintd_has_its_published_counts(shared_data: Path) -> None:
     """The triples were made by another program; the counts are those of the data's README."""
     path = shared_data.parent / "quintd" / "quintd_public.parquet"
-    found = convert_annotated(QUINTD, str(path), Problems(True, print))
+    rows_, spans_, judged_ = convert(QUINTD, path)
     prepared = pq.read_table(path, columns=["triples", "id"])
-    assert found.rows["triples"].to_pylist() == prepared["triples"].to_pylist()
-    assert found.rows["text_id"].to_pylist() == prepared["id"].to_pylist()
-    main = [row["category"] for row in found.spans.to_pylist() if row["annotator"] == "0"]
+    assert rows_["triples"].to_pylist() == prepared["triples"].to_pylist()
+    assert rows_["text_id"].to_pylist() == prepared["id"].to_pylist()
+    main = [row["category"] for row in spans_.to_pylist() if row["annotator"] == "0"]
     counts = {name: main.count(name) for name in ("Incorrect", "Not checkable", "Misleading", "Other", None)}
     assert counts == {"Incorrect": 1783, "Not checkable": 1148, "Misleading": 337, "Other": 175, None: 268}
-    judged = found.judged["category"].to_pylist()
+    judged = judged_["category"].to_pylist()
     assert (judged.count("Incorrect"), judged.count(None), len(judged)) == (3146, 140, 4302)
-    assert found.rows["gold_rough"].to_pylist().count("not_OK") == 592  # 49.3 % of 1,200
+    assert rows_["gold_rough"].to_pylist().count("not_OK") == 592  # 49.3 % of 1,200
 
 
 MATCH = {"teams": {"home": {"name": "A"}, "away": {"name": "B"}}, "endGoals": {"home": 2, "away": None}}
@@ -194,8 +190,8 @@ def d2t_eval(root: Path) -> Path:
 
 def test_the_files_of_d2t_eval(tmp_path: Path) -> None:
     said: list[str] = []
-    found = convert_annotated(D2T_EVAL, str(d2t_eval(tmp_path)), Problems(False, said.append))
-    rows = {row["text_id"]: row for row in found.rows.to_pylist()}
+    rows_, spans_, judged_ = convert(D2T_EVAL, d2t_eval(tmp_path), said.append)
+    rows = {row["text_id"]: row for row in rows_.to_pylist()}
     facts = rows["d2teval-football-0-llama3-3"]["triples"]
     assert [tuple(fact.values()) for fact in facts] == [
         ("A – B", "teams.home.name", "A"),
@@ -206,42 +202,26 @@ def test_the_files_of_d2t_eval(tmp_path: Path) -> None:
         "d2teval-football-0-llama3-3": ("not_OK", "OK", TEXT),
         "d2teval-openweather-0-gpt4o": ("OK", None, "Warm."),
     }
-    spans = [tuple(row.values())[4:] for row in found.spans.sort_by("text_id").to_pylist()]
+    spans = [tuple(row.values())[4:] for row in spans_.sort_by("text_id").to_pylist()]
     assert spans == [
         ("0", 9, 12, "Contradictory", "2-0"),
         ("1", 14, 15, "Repetitive", "A"),
         ("0", None, None, None, None),
     ]
-    assert [tuple(row.values())[4:] for row in found.judged.to_pylist()] == [("o3_mini", 9, 12, "Not checkable", "2-0")]
+    assert [tuple(row.values())[4:] for row in judged_.to_pylist()] == [("o3_mini", 9, 12, "Not checkable", "2-0")]
     assert said == [
         "o3-mini/annotations.jsonl:1: spans that are not in the text: 2",
         "o3-mini/annotations.jsonl:2: an annotation that cannot be read (KeyError)",
     ]
-    with pytest.raises(InputError, match=r"o3-mini/annotations\.jsonl:1"):
-        convert_annotated(D2T_EVAL, str(tmp_path), Problems(True, said.append))
-
-
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("inputs/d2t-eval/d2t-football/test.json", "{"),
-        ("inputs/d2t-eval/d2t-football/test.json", '{"a": 1}'),
-        ("outputs/d2t-eval/llama3-3/a-test.jsonl", "[" * 9000),
-    ],
-)
-def test_damaged_files_are_errors(tmp_path: Path, file: str, content: str) -> None:
-    (d2t_eval(tmp_path) / file).write_text(content)
-    with pytest.raises(InputError, match=Path(file).name):
-        convert_annotated(D2T_EVAL, str(tmp_path), Problems(True, print))
 
 
 def test_the_prepared_data_of_d2t_eval_has_its_published_counts(shared_data: Path) -> None:
     """The file was made by another program; 712 of its 715 rows are of the test split."""
     path = shared_data.parent / "field" / "d2teval_test.parquet"
-    found = convert_annotated(D2T_EVAL, str(path), Problems(True, print))
+    rows_, spans_, judged_ = convert(D2T_EVAL, path)
     prepared = [row for row in pq.read_table(path).to_pylist() if row["split"] == "test"]
-    assert found.rows["text_id"].to_pylist() == [row["id"].replace("-test-", "-") for row in prepared]
+    assert rows_["text_id"].to_pylist() == [row["id"].replace("-test-", "-") for row in prepared]
     expected = Counter(span["type"] for row in prepared for one in row["human_spans_by_annotator"] for span in one)
-    marked = Counter(row["category"] for row in found.spans.to_pylist() if row["category"])
+    marked = Counter(row["category"] for row in spans_.to_pylist() if row["category"])
     assert marked == expected
-    assert len(set(found.judged["annotator"].to_pylist())) == 6
+    assert len(set(judged_["annotator"].to_pylist())) == 6

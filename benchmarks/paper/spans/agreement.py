@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from .bootstrap import RESAMPLES, Indices, drawn_interval
-from .figures import Values, ratio
-from .span_report import AnnotatorAgreement, Kappa
+from scorer.errors import InputError
+from scorer.evaluation.bootstrap import RESAMPLES, Indices, drawn_interval
+from scorer.evaluation.figures import Values, ratio
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
@@ -106,7 +106,7 @@ def _kappa(weights: Indices, counts: Indices, raters: int) -> Values:
     return ratio(weights @ agreed / items - chance, 1 - chance)
 
 
-def _line(counts: Indices, texts: Indices, resamples: int) -> Kappa:
+def _line(counts: Indices, texts: Indices, resamples: int) -> dict[str, Any]:
     """κ with its interval over texts. ``texts``: the text of each item, *Shape:* (items,)."""
     kappa = fleiss_kappa(counts)
     ends = None
@@ -118,7 +118,7 @@ def _line(counts: Indices, texts: Indices, resamples: int) -> Kappa:
     return {"kappa": kappa, "n": len(counts), "interval": ends}
 
 
-def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> AnnotatorAgreement:
+def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> dict[str, Any]:
     """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
     label too.
 

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.paper.spans.agreement import agreement, collect, fleiss_kappa, majority
+from benchmarks.paper.spans.gold import read_votes
 from scorer.errors import InputError
-from scorer.evaluation.agreement import agreement, collect, fleiss_kappa, majority
 from scorer.evaluation.bootstrap import drawn_rows
-from scorer.evaluation.span_gold import read_votes
 
 FLEISS = [
     (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),

@@ -1,0 +1,264 @@
+"""Outputs of language models with marked error spans: Quintd-1 (Kasner & Dušek, ACL 2024) and D2T-Eval (Kasner et al.,
+2025, Large Language Models as Span Annotators).
+
+A collection is the folder of its repository, or a Parquet file with one row per output: ``domain``, ``model``,
+``example_idx``, ``data``, ``text``, ``human_spans_by_annotator`` or ``human_spans``, and the spans of each model that
+served as an annotator. The texts are brief by instruction, so that an omission is no error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.paper.spans.data import read_data
+from scorer.errors import InputError
+
+_NEEDED = ("domain", "model", "example_idx", "data", "text")
+_TRIPLES = pa.list_(pa.struct([(name, pa.string()) for name in ("subject", "predicate", "object")]))
+_PLACED = pa.schema([("text_id", pa.string()), ("system", pa.string()), ("domain", pa.string()),
+                     ("example", pa.string()), ("annotator", pa.string()), ("char_start", pa.int64()),
+                     ("char_end", pa.int64()), ("category", pa.string()), ("span", pa.string())])  # fmt: skip
+_UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+Note = Callable[[str], None]
+Key = tuple[str, str, int]
+"""Domain, model and number of the input."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """An error span: code points from ``start`` to ``end``, and its category."""
+
+    start: int
+    end: int
+    category: str
+
+
+@dataclass
+class Output:
+    """One text. ``human``: the spans of each person, the main one first. ``judges``: those of each model."""
+
+    domain: str
+    model: str
+    example: int
+    data: str
+    text: str
+    human: list[list[Span]] = field(default_factory=list)
+    judges: dict[str, list[Span]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """``name``: begins the ids of its texts. ``categories``: what the numbers of its annotations stand for; a span of
+    the first one contradicts the data. ``read``: the outputs of its folder. ``judge_columns``: the annotating models of
+    its Parquet file, by column. ``split``: the outputs of that file that are taken."""
+
+    name: str
+    categories: tuple[str, ...]
+    read: Callable[[Path, Note], list[Output]]
+    judge_columns: Callable[[Sequence[str]], dict[str, str]]
+    split: str | None = None
+
+
+def convert(collection: Collection, path: Path, note: Note = lambda line: None) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Rows for ``scorer run``, the errors that people marked, and those that models marked.
+
+    Args:
+        note: called with each annotation or input that cannot be read.
+
+    Raises:
+        InputError: no outputs.
+    """
+    outputs = collection.read(path, note) if path.is_dir() else _from_parquet(path, collection)
+    if not outputs:
+        raise InputError(f"{path} has no outputs; pass the folder of the repository or a Parquet file of outputs")
+    return (
+        _rows(outputs, collection, note),
+        _placed(outputs, collection, lambda output: [(str(n), spans) for n, spans in enumerate(output.human)]),
+        _placed(outputs, collection, lambda output: sorted(output.judges.items())),
+    )
+
+
+def _read_quintd(path: Path, note: Note) -> list[Output]:
+    """``outputs/test/DOMAIN/SETUP/*.json`` and ``annotations`` of ``data/quintd-1``."""
+    outputs: dict[Key, Output] = {}
+    for file in sorted((path / "outputs" / "test").rglob("*.json")):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        for number, one in enumerate(content["generated"]):
+            data = one["in"].partition("Based on the given data:\n```\n")[2].partition("\n```\n")[0] or one["in"]
+            key = str(content["dataset"]), str(content["model"]), number
+            outputs.setdefault(key, Output(*key, data, str(one["out"])))
+
+    def key_of(line: Mapping[str, Any]) -> Key:
+        return line["dataset"], line["model"], int(line["table_idx"])
+
+    for folder in ("human", "human_corr", "gpt-4"):
+        for file in sorted((path / "annotations" / folder).glob("*.jsonl")):
+            for output, spans in _annotations(file, QUINTD, outputs, key_of, note):
+                if folder == "gpt-4":
+                    output.judges["gpt4"] = spans
+                elif spans not in output.human:  # one annotation is in the repository twice
+                    output.human.append(spans)
+    # Outputs that nobody annotated are of no use here: a second run, say.
+    return [output for output in outputs.values() if output.human or output.judges]
+
+
+def _read_d2t_eval(path: Path, note: Note) -> list[Output]:
+    """``inputs``, ``outputs`` and ``annotations`` in the root of the repository; the split *test*."""
+
+    def key_of(line: Mapping[str, Any]) -> Key | None:
+        if line["split"] != "test":  # the file of the test has the texts that all people annotated, too
+            return None
+        # Some files write llama3.3, others llama3-3.
+        return line["dataset"].removeprefix("d2t-"), line["setup_id"].replace(".", "-"), int(line["example_idx"])
+
+    inputs: dict[tuple[str, int], str] = {}
+    for file in sorted((path / "inputs" / "d2t-eval").glob("*/test.json")):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        for number, example in enumerate(content["forecasts"] if isinstance(content, dict) else content):
+            inputs[file.parent.name.removeprefix("d2t-"), number] = json.dumps(example, ensure_ascii=False)
+    outputs: dict[Key, Output] = {}
+    for file in sorted((path / "outputs" / "d2t-eval").rglob("*-test.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            found = json.loads(line)
+            if (key := key_of(found)) is not None:
+                outputs[key] = Output(*key, inputs[key[0], key[2]], str(found["output"]))
+    annotated = path / "annotations"
+    for file in sorted((annotated / "human" / "d2t-eval" / "test").glob("annotations.jsonl")):
+        for output, spans in _annotations(file, D2T_EVAL, outputs, key_of, note):
+            output.human.append(spans)
+    for file in sorted((annotated / "model" / "d2t-eval" / "test").glob("*/annotations.jsonl")):
+        for output, spans in _annotations(file, D2T_EVAL, outputs, key_of, note):
+            output.judges[file.parent.name.replace("-", "_")] = spans
+    return [output for output in outputs.values() if output.human or output.judges]
+
+
+QUINTD = Collection(
+    "quintd",
+    ("Incorrect", "Not checkable", "Misleading", "Other"),
+    _read_quintd,
+    lambda names: {"gpt4": "gpt4_spans"} if "gpt4_spans" in names else {},
+)
+D2T_EVAL = Collection(
+    "d2teval",
+    ("Contradictory", "Not checkable", "Misleading", "Incoherent", "Repetitive", "Other"),
+    _read_d2t_eval,
+    lambda names: {name.removeprefix("spans_"): name for name in names if name.startswith("spans_")},
+    "test",
+)
+
+
+def _annotations(
+    file: Path,
+    collection: Collection,
+    outputs: Mapping[Key, Output],
+    key_of: Callable[[Mapping[str, Any]], Key | None],
+    note: Note,
+) -> Iterator[tuple[Output, list[Span]]]:
+    """The outputs that a file of annotations names, each with its spans in the order of the text."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        where = f"{file.parent.name}/{file.name}:{number}"
+        try:
+            found = json.loads(line)
+            if (key := key_of(found)) is None:
+                continue
+            output = outputs[key]
+            spans = [_marked(one, output.text, collection.categories) for one in found["annotations"]]
+        except _UNREADABLE as error:
+            note(f"{where}: an annotation that cannot be read ({type(error).__name__})")
+            continue
+        if lost := spans.count(None):
+            note(f"{where}: spans that are not in the text: {lost}")
+        yield output, sorted((span for span in spans if span is not None), key=lambda span: span.start)
+
+
+def _marked(one: Mapping[str, Any], text: str, categories: Sequence[str]) -> Span | None:
+    """An annotated span; one whose offset is wrong is moved to where its text occurs once, otherwise ``None``."""
+    start, said, category = int(one["start"]), str(one["text"] or ""), categories[int(one["type"])]
+    if not said:  # of an output that is nothing but punctuation
+        return Span(start, len(text) if not text.strip(" .") else start, category)
+    if start < 0 or text[start : start + len(said)] != said:
+        if text.count(said) != 1:
+            return None
+        start = text.index(said)
+    return Span(start, start + len(said), category)
+
+
+def _name(output: Output, collection: Collection) -> str:
+    return f"{collection.name}-{output.domain}-{output.example}-{output.model}"
+
+
+def _rows(outputs: Sequence[Output], collection: Collection, note: Note) -> pa.Table:
+    triples: list[list[dict[str, str]] | None] = []
+    for output in outputs:
+        facts = read_data(output.domain, output.data)
+        if isinstance(facts, str):
+            note(f"{_name(output, collection)}: {facts}")
+        triples.append(None if isinstance(facts, str) else [fact._asdict() for fact in facts])
+    wrong = collection.categories[0]
+    judges = sorted({judge for output in outputs for judge in output.judges})
+    labels = {"gold": [output.human[0] if output.human else None for output in outputs]}
+    labels |= {judge: [output.judges.get(judge) for output in outputs] for judge in judges}
+    return pa.table(
+        {
+            "text_id": [_name(output, collection) for output in outputs],
+            "system": [output.model for output in outputs],
+            "domain": [output.domain for output in outputs],
+            "example": [f"{output.domain}-{output.example}" for output in outputs],
+            "triples": pa.array(triples, _TRIPLES),
+            "text": [output.text for output in outputs],
+            **{
+                f"{name}_rough": pa.array([_label(one, wrong) for one in of], pa.string())
+                for name, of in labels.items()
+            },
+        }
+    )
+
+
+def _label(spans: Sequence[Span] | None, wrong: str) -> str | None:
+    """``not_OK`` with at least one span of the only category that contradicts the data."""
+    if spans is None:
+        return None
+    return "not_OK" if any(span.category == wrong for span in spans) else "OK"
+
+
+def _placed(
+    outputs: Iterable[Output], collection: Collection, which: Callable[[Output], Sequence[tuple[str, Sequence[Span]]]]
+) -> pa.Table:
+    """A row per span; a row without a place for an annotator who marked nothing in a text."""
+    rows: list[tuple[Any, ...]] = []
+    for output in outputs:
+        about = (_name(output, collection), output.model, output.domain, f"{output.domain}-{output.example}")
+        for annotator, spans in which(output):
+            places = [(one.start, one.end, one.category, output.text[one.start : one.end]) for one in spans]
+            rows += [(*about, annotator, *place) for place in places or [(None,) * 4]]
+    return pa.table([list(column) for column in zip(*rows, strict=True)] or [[]] * len(_PLACED), _PLACED)
+
+
+def _from_parquet(path: Path, collection: Collection) -> list[Output]:
+    names = pq.read_schema(path).names
+    if missing := [name for name in _NEEDED if name not in names]:
+        raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(_NEEDED)}")
+    judges = collection.judge_columns(names)
+    outputs = []
+    for row in pq.read_table(path).to_pylist():
+        if collection.split is not None and row.get("split", collection.split) != collection.split:
+            continue
+        human = row.get("human_spans_by_annotator")
+        if human is None and row.get("human_spans") is not None:
+            human = [row["human_spans"]]
+        marked = {judge: _spans(row[column]) for judge, column in judges.items() if row[column] is not None}
+        about = (row["domain"], row["model"], int(row["example_idx"]), row["data"], row["text"])
+        outputs.append(Output(*about, [_spans(spans) for spans in human or []], marked))
+    return outputs
+
+
+def _spans(spans: Iterable[Mapping[str, Any]]) -> list[Span]:
+    """The spans that have a place."""
+    return [Span(span["start"], span["end"], span["type"]) for span in spans if span["start"] is not None]
