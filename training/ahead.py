@@ -26,8 +26,6 @@ class Ahead:
     """
 
     def __init__(self, made: Made, makers: int) -> None:
-        self._count, self._number = makers, 0
-        self._coming: deque[Future[list[Arrays]]] = deque()
         if makers == 1:
             self._makers: Executor = ThreadPoolExecutor(1)
             self._arrays: Callable[[int], list[Arrays]] = partial(_arrays, made)
@@ -35,15 +33,12 @@ class Ahead:
             self._makers = ProcessPoolExecutor(makers, get_context("fork"), _remember, (made,))
             self._arrays = _arrays_here
             self._makers.submit(int).result()
-
-    def begin(self, number: int) -> None:
-        """The pool that comes next."""
-        self._number = number
-        self._coming = deque(self._makers.submit(self._arrays, number + i) for i in range(self._count))
+        self._number = makers
+        self._coming: deque[Future[list[Arrays]]] = deque(self._makers.submit(self._arrays, n) for n in range(makers))
 
     def __next__(self) -> list[Batch]:
         pool = self._coming.popleft().result()
-        self._coming.append(self._makers.submit(self._arrays, self._number + self._count))
+        self._coming.append(self._makers.submit(self._arrays, self._number))
         self._number += 1
         return [Batch(*map(torch.from_numpy, arrays)) for arrays in pool]
 

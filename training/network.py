@@ -1,4 +1,4 @@
-"""BERT written plainly for fast training on a CPU, saved in the layout transformers loads.
+"""BERT written plainly, saved in the layout transformers loads.
 
 Attention is two matrix products and a softmax, the layers run in bfloat16 where the processor has it, and there is no
 dropout: a run of about one pass over its data does not need it (the teacher, which makes more, has it). The saved
@@ -46,30 +46,6 @@ def layers_type(device: str) -> torch.dtype:
     return torch.bfloat16 if has_bfloat16 else torch.float32
 
 
-class _Linear(torch.autograd.Function):
-    """`x @ w.T + b` whose weight gradient multiplies contiguous matrices; oneDNN is slow on transposed ones."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-        ctx.save_for_backward(x, w)
-        return torch.addmm(b, x, w.t())
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x, w = ctx.saved_tensors
-        (grad,) = grads
-        if x.shape[1] <= grad.shape[1]:  # the narrower one is transposed; a copy costs by its width
-            weight = (x.t().contiguous() @ grad).t()
-        else:
-            weight = grad.t().contiguous() @ x
-        return grad @ w, weight, grad.sum(0)
-
-
-def _linear(x: Tensor, part: nn.Module) -> Tensor:
-    assert isinstance(part, nn.Linear)
-    return cast(Tensor, _Linear.apply(x, part.weight, part.bias))
-
-
 class Layer(nn.Module):
     """One post-norm encoder layer. *Shape:* (batch × length, hidden) in and out."""
 
@@ -87,11 +63,11 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         hidden, (batch, length) = x.shape[1], (mask.shape[0], mask.shape[-1])
         width = hidden // self.heads
-        q, k, v = _linear(x, self.qkv).view(batch, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
         weights = torch.matmul(q * width**-0.5, k.transpose(-1, -2)).add_(mask).softmax(-1)
         attended = torch.matmul(weights, v).transpose(1, 2).reshape(batch * length, hidden)
-        x = self.norm1(x + self.dropout(_linear(attended, self.o)))
-        out: Tensor = self.norm2(x + self.dropout(_linear(F.gelu(_linear(x, self.up)), self.down)))
+        x = self.norm1(x + self.dropout(self.o(attended)))
+        out: Tensor = self.norm2(x + self.dropout(self.down(F.gelu(self.up(x)))))
         return out
 
 
@@ -222,13 +198,6 @@ def with_new_head(state: dict[str, Tensor], size: Size, seed: int) -> Network:
     network = Network(size)
     network.load_state_dict(state | new)
     return network
-
-
-def from_base(base: dict[str, Tensor], kept: list[int], seed: int) -> Network:
-    """The base with the word pieces of the base ids `kept`, and an untrained classifier."""
-    state = from_transformers(base)
-    state["words.weight"] = state["words.weight"][kept]
-    return with_new_head(state, size_of(state), seed)
 
 
 def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:

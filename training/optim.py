@@ -1,12 +1,12 @@
 """AdamW on float32 masters of weights that may be bfloat16, all in one flat tensor, and a running mean of them.
 
-Frozen weights (the word table) have no master. One flat tensor makes an update one kernel call, and the state of a
-run five tensors.
+Frozen weights (the word table) have no master. One flat tensor makes an update one kernel call.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -38,25 +38,17 @@ class Optimiser:
         return [piece.view(p.shape) for piece, p in zip(flat.split(sizes), self.working, strict=True)]
 
     @torch.no_grad()
-    def step(self, grads: list[list[Tensor]], rate: float, mean_decay: float) -> float:
-        """Apply the mean of several gradients; return its norm before it is clipped at 1.
-
-        A norm that is not finite changes nothing.
-
-        Args:
-            grads: one list for each gradient, each of the shapes of the working weights.
-        """
-        for total, *parts in zip(self._pieces(self._grad), *grads, strict=True):
-            total.copy_(parts[0])
-            for part in parts[1:]:
-                total.add_(part)
-        norm = float(torch.linalg.vector_norm(self._grad)) / len(grads)
+    def step(self, gradient: Sequence[Tensor], rate: float, mean_decay: float) -> float:
+        """Apply a gradient; return its norm before it is clipped at 1. A norm that is not finite changes nothing."""
+        for total, part in zip(self._pieces(self._grad), gradient, strict=True):
+            total.copy_(part)
+        norm = float(torch.linalg.vector_norm(self._grad))
         if not math.isfinite(norm):
             return norm
         self.steps += 1
         place = self.masters.device
         # The kernel divides by the scale: mean and clip in one pass.
-        scale, steps = (torch.tensor(x, device=place) for x in (len(grads) * max(1.0, norm + 1e-6), float(self.steps)))
+        scale, steps = (torch.tensor(x, device=place) for x in (max(1.0, norm + 1e-6), float(self.steps)))
         torch._fused_adamw_(
             [self.masters], [self._grad], [self.first], [self.second], [], [steps],
             lr=rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=self.decay, eps=EPSILON, amsgrad=False,
@@ -76,15 +68,3 @@ class Optimiser:
     def averaged(self) -> dict[str, Tensor]:
         """Name → running mean of a trained weight."""
         return dict(zip(self.names, self._pieces(self.mean), strict=True))
-
-    def state(self) -> dict[str, Tensor]:
-        """All that a later process needs to continue exactly here."""
-        return {"masters": self.masters, "mean": self.mean, "first": self.first, "second": self.second,
-                "steps": torch.tensor(self.steps)}  # fmt: skip
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Continues from :meth:`state`."""
-        for name in ("masters", "mean", "first", "second"):
-            getattr(self, name).copy_(state[name])
-        self.steps = int(state["steps"])
-        self.publish()

@@ -1,4 +1,4 @@
-"""Rows of facts and text, made up for these tests."""
+"""Rows of facts and text, and a tokenizer, made up for these tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import math
 import random
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
+
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
 
 from scorer.metric.facts import Triple
 from training.general.rows import Corpus, Row, corpus
+from training.general.vocabulary import SPECIAL
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 TOWNS = ("Oslo", "Bergen", "Turku", "Aarhus", "Lund", "Narvik")
@@ -58,3 +66,18 @@ def guessed(texts: list[tuple[str, bool]]) -> float:
         score = math.fsum(math.log((counts[True][w] + 1) / (counts[False][w] + 1)) for w in words(text))
         hits += (score > 0) == true
     return hits / (len(texts) - cut)
+
+
+def make_tokenizer(pieces: Sequence[str]) -> Tokenizer:
+    """An uncased BERT tokenizer over these pieces, without truncation or padding."""
+    ids = {piece: i for i, piece in enumerate((*SPECIAL, *pieces))}
+    tokenizer = Tokenizer(WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    tokenizer.add_special_tokens(list(SPECIAL))
+    return tokenizer

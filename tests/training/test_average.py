@@ -1,4 +1,4 @@
-"""Means of checkpoints, and the lower layers of one with the upper ones of another."""
+"""Means of checkpoints."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SIZE = Size(vocabulary=7, hidden=32, layers=3, inner=8, heads=1, positions=5)
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:
-    """Three checkpoints, all of whose weights are 1, 2 and 6."""
+    """Two checkpoints, all of whose weights are 1 and 2."""
     made = []
-    for value in (1.0, 2.0, 6.0):
+    for value in (1.0, 2.0):
         state = {name: torch.full_like(tensor, value) for name, tensor in Network(SIZE).state_dict().items()}
         made.append(tmp_path / f"all-{value:.0f}")
         save_checkpoint(state, SIZE, made[-1])
@@ -36,17 +36,9 @@ def _averaged(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> dict[str, 
 
 
 def test_a_checkpoint_named_twice_counts_twice(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two, _ = folders
+    one, two = folders
     found = _averaged(monkeypatch, one, two, two, one, two, two)
     assert all(bool((tensor == torch.tensor(10 / 6).half().float()).all()) for tensor in found.values())
-
-
-def test_upper_layers_and_head_may_be_another_s(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two, six = folders
-    found = _averaged(monkeypatch, one, two, "--upper", six, "--layer", 2)
-    upper = {name for name, tensor in found.items() if bool((tensor == 6).all())}
-    assert upper == {name for name in found if name.startswith(("layers.2.", "dense.", "out."))}
-    assert all(bool((tensor == 1.5).all()) for name, tensor in found.items() if name not in upper)
 
 
 def test_checkpoints_of_one_tokenizer_alone_can_be_averaged(
@@ -54,14 +46,4 @@ def test_checkpoints_of_one_tokenizer_alone_can_be_averaged(
 ) -> None:
     (folders[1] / "tokenizer.json").write_text('{"other": 1}')
     with pytest.raises(SystemExit, match=r"tokenizer\.json: another one"):
-        _averaged(monkeypatch, *folders[:2])
-    with pytest.raises(SystemExit, match=r"tokenizer\.json: another one"):
-        _averaged(monkeypatch, folders[0], folders[2], "--upper", folders[1], "--layer", 1)
-
-
-@pytest.mark.parametrize("layer", [-1, 3])
-def test_a_layer_that_the_network_lacks_is_named(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch, layer: int
-) -> None:
-    with pytest.raises(SystemExit, match=f"--layer {layer}: the network has layers 0 to 2"):
-        _averaged(monkeypatch, *folders[:2], "--upper", folders[2], f"--layer={layer}")
+        _averaged(monkeypatch, *folders)

@@ -11,9 +11,9 @@ import pytest
 from scorer.metric.facts import Triple
 from tests.training.examples import guessed, made
 from training.general.bindings import NARROWER, Bindings
-from training.general.roles import KINDS, RELATIONS, directed, leads, worded
+from training.general.relations import KINDS, RELATIONS, directed, leads, worded
 from training.general.rows import Row, corpus
-from training.general.telling import denial
+from training.general.wording import denial
 
 SENTENCES = (
     "Anna Moss moved from Turku to Narvik after the war.",

@@ -5,21 +5,11 @@ from __future__ import annotations
 import random
 import re
 
-from training.general.details import (
-    SHARES,
-    SIGNS,
-    UNITS,
-    counted,
-    measured,
-    misspelt,
-    priced,
-    quantified,
-)
-from training.general.measures import split_camel_case
-from training.general.sequences import RANKS, sequenced
+from training.general.relations import RANKS, sequenced
+from training.general.values import CURRENCIES, SHARES, UNITS, counted, in_words, measured, misspelt, priced, quantified
 
 SPELLINGS = {spelling: unit[1] for units in UNITS.values() for unit in units for spelling in unit}
-NUMBERS = {split_camel_case(n): n for n in range(1, 1100)}
+NUMBERS = {in_words(n): n for n in range(1, 1100)}
 LATER = (
     "{b} .* after {a}", "{b} .* later than {a}", "{b} follows {a}", "[Bb]efore {b} comes {a}", "{b} replaced {a}",
     "{b} comes after {a}", "Before it had {b} .* had {a}",
@@ -55,7 +45,7 @@ def test_a_near_miss_of_a_count_is_another_number_in_words_or_digits() -> None:
 
 def _price(said: str) -> tuple[str, tuple[str, ...], str]:
     """Currency, figures and bound of a price."""
-    (sign,) = {sign for sign, word in SIGNS.items() if sign in said or word in said}
+    (sign,) = {sign for sign, word in CURRENCIES.items() if sign in said or word in said}
     words = {"over": "more", "above": "more", "more": "more", "under": "less", "below": "less", "less": "less"}
     return sign, tuple(re.findall(r"\d+", said)), words.get(said.split(" ")[0], "")
 

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from tests.training.examples import guessed
-from training.general import edits, levels, measures
-from training.general.measures import UNITS
+from training.general import edits
+from training.general.values import CONVERSIONS, units
 
 
 @pytest.mark.parametrize("kind", edits.KINDS, ids=lambda kind: kind.__name__)
@@ -29,7 +29,7 @@ def test_every_kind_is_true_as_often_as_false() -> None:
 def _size(text: str) -> float:
     found = re.search(r"([\d.,]*\d) (\w+)\.?$", text)
     assert found is not None
-    (factor,) = {size for units in UNITS.values() for *names, size in units if found[2] in names}
+    (factor,) = {size for units in CONVERSIONS.values() for *names, size in units if found[2] in names}
     return float(found[1].replace(",", "")) * factor
 
 
@@ -37,7 +37,7 @@ def test_measures_agree_when_their_sizes_do() -> None:
     rng = random.Random(4)
     read = 0
     for agree in (True, False) * 300:
-        one, other = measures.units(agree, rng)
+        one, other = units(agree, rng)
         if all(re.search(r"\d \w+\.$", side) for side in (one, other)):
             assert math.isclose(_size(one), _size(other), rel_tol=1e-4) == agree, (one, other)
             read += 1
@@ -46,7 +46,7 @@ def test_measures_agree_when_their_sizes_do() -> None:
 
 def _levels(text: str) -> set[tuple[str, int]]:
     """Scale and level of each sentence in `text`, whatever thing it is about."""
-    known = levels.SCALES.items()
+    known = edits.SCALES.items()
     found = set()
     for sentence in re.split(r"(?<=\.) ", text):
         for scale, by_level in known:
@@ -62,7 +62,7 @@ def test_descriptions_agree_when_their_levels_do() -> None:
     rng = random.Random(5)
     read = 0
     for agree in (True, False) * 150:
-        premise, hypothesis = (_levels(side.replace(" and ", ". It ")) for side in levels.levels(agree, rng))
+        premise, hypothesis = (_levels(side.replace(" and ", ". It ")) for side in edits.levels(agree, rng))
         if premise and hypothesis:
             assert (hypothesis <= premise or premise <= hypothesis) == agree
             read += 1

@@ -126,6 +126,3 @@ def test_one_command_trains_and_exports(data: Path, tmp_path: Path, monkeypatch:
         assert scorer.signature.startswith("model:factspotter@")
         verdict = scorer.score([("Alan Bean", "birthPlace", "Wheeler")], "Alan Bean was born in Wheeler.")
     assert verdict.fine in ("OK", "omission")
-    monkeypatch.setattr(sys, "argv", ["recipe", *map(str, given[:-1]), "0.3"])
-    with pytest.raises(SystemExit, match=r"under other settings \(held_out 0.2 → 0.3\)"):
-        recipe.main()

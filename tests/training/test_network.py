@@ -49,20 +49,6 @@ def test_layers_are_bfloat16_where_the_processor_has_it(
     assert layers_type(device) == type_
 
 
-def test_gradients_of_the_fast_linear_are_autograd_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    model, ids, label = Network(SIZE), torch.randint(5, 50, (2, 9)), torch.tensor([2, 3])
-
-    def gradients() -> list[torch.Tensor]:
-        return list(
-            torch.autograd.grad(losses_of(model(ids, torch.zeros_like(ids)), label).mean(), list(model.parameters()))
-        )
-
-    found = gradients()
-    monkeypatch.setattr(network, "_linear", lambda x, part: part(x))
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, gradients(), strict=True))
-
-
 def test_not_entailment_is_one_minus_entailment() -> None:
     p = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
     logits = p.log()

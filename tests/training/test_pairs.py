@@ -13,9 +13,8 @@ import pytest
 from scorer.metric.facts import Triple
 from tests.training.examples import guessed, made
 from training.general import contests
-from training.general.contests import Contest
+from training.general.contests import Contest, in_words, quantity
 from training.general.pairs import ENTAILMENT, Maker, joined, pairs
-from training.general.quantities import quantity, split_camel_case
 from training.general.rows import Corpus, Row, corpus, parts, read
 
 
@@ -110,7 +109,7 @@ def test_a_date_or_number_has_one_value_in_both_notations_exactly_when_they_agre
         text = contest.row.text.replace("Ann is the mayor of Oslo.", "")
         is_date = "-" in contest.fact.object
         value = date.fromisoformat(contest.fact.object) if is_date else float(contest.fact.object)
-        written = {split_camel_case(value, random.Random(i)) for i in range(200)}
+        written = {in_words(value, random.Random(i)) for i in range(200)}
         same = any((one if is_date else f" {one}") in f" {text}" for one in written)
         if seed % 2 == 0:
             assert same, (contest.fact, text)

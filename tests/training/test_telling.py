@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from training.general.telling import denial, fill, told
+from training.general.wording import denial, fill, told
 
 
 def test_a_pronoun_or_a_second_clause_stands_for_the_name_that_the_sentence_before_begins_with() -> None:

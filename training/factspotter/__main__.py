@@ -1,14 +1,9 @@
-"""`python -m training.factspotter --base DIR --data F.parquet --out DIR`: trains FactSpotter's classifier and
-exports it.
-
-The same command continues a run that was interrupted. SIGTERM and Ctrl-C save the state first.
-"""
+"""`python -m training.factspotter --base DIR --data F.parquet --out DIR`: train and export FactSpotter's classifier."""
 
 from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 from pathlib import Path
 
@@ -20,20 +15,17 @@ from training.factspotter.examples import epoch
 from training.factspotter.train import Plan, run_of
 from training.train import Run, begin
 
-UNBOUND = ("out", "device", "name", "precision")
-"""Options that may differ when a run is continued."""
 HELD_OUT = 20_000
 """Examples held out at most."""
 
 
 def main() -> None:
     options = _parser().parse_args()
-    begin(options.out, {name: value for name, value in vars(options).items() if name not in UNBOUND})
+    begin(options.out, vars(options))
     try:
         with prepared(options) as run:
-            run.finish()
+            run.train()
         bundle = options.out / "bundle"
-        shutil.rmtree(bundle, ignore_errors=True)
         export_bundle(
             str(options.out / "best"), bundle, answers=FACTSPOTTER, name=options.name,
             precisions=options.precision.split(","),
@@ -48,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--base", type=str, required=True, help="folder of a BERT checkpoint with its tokenizer.json")
     add("--data", type=str, required=True, help="Parquet file of triples and texts; a column category names domains")
-    add("--out", type=Path, required=True, help="folder for best/, bundle/, figures.json, state.pt")
+    add("--out", type=Path, required=True, help="folder for best/, bundle/, figures.json")
     add("--name", default="factspotter", help="name of the bundle")
     add("--precision", default="fp32,fp16,int8", help="comma-separated variants to export")
     add("--held-out", type=float, default=0.05, help="share of the inputs that are held out")
@@ -58,7 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--batch", type=int, default=Plan.batch, help="examples of a step")
     add("--rate", type=float, default=Plan.rate, help="top learning rate")
     add("--max-length", type=int, default=Plan.max_length, help="tokens of an example; longer ones are cut")
-    add("--workers", type=int, default=Plan.workers, help="threads, each with its part of a step")
     add("--limit", type=int, default=None, help="use about N rows (for tests)")
     add("--device", default="cpu", choices=("cpu", "cuda"))
     add("--seed", type=int, default=0)
@@ -73,11 +64,10 @@ def prepared(options: argparse.Namespace) -> Run:
         examples = random.Random(options.seed).sample(examples, HELD_OUT)
     plan = Plan(
         options.seed, options.epochs, options.batch, options.rate, options.patience, options.triples,
-        options.max_length, options.workers,
+        options.max_length,
     )  # fmt: skip
-    step = plan.batch // plan.workers * plan.workers
     drawn = 2 * sum(len(row.triples) for row in rows) if plan.triples is None else 2 * plan.triples
-    if not 0 < step <= drawn:
+    if not 0 < plan.batch <= drawn:
         raise DataError(f"an epoch has {drawn} examples and a step {plan.batch}; give more rows, or another --batch")
     base = Path(options.base)
     return run_of(base, opened(base, options.seed), rows, known(rows), examples, options.out, plan, options.device)

@@ -31,7 +31,7 @@ class Plan:
     """What a run depends on besides its data and its base.
 
     ``patience``: epochs without a better F1 after which it ends. ``triples``: of an epoch; ``None``: all.
-    ``max_length``: tokens of an example; longer ones are cut. ``batch``: examples of a step of all ``workers``.
+    ``max_length``: tokens of an example; longer ones are cut. ``batch``: examples of a step.
     """
 
     seed: int = 0
@@ -41,7 +41,6 @@ class Plan:
     patience: int = 3
     triples: int | None = None
     max_length: int = 256
-    workers: int = 2
 
 
 def rate_of(number: int) -> float:
@@ -89,7 +88,7 @@ def run_of(
         save_tokenizer=lambda folder: save_tokenizer(base, folder),
         concluded=epochs.concluded,
     )
-    return Run(network, recipe, out, device=device, workers=plan.workers)
+    return Run(network, recipe, out, device=device)
 
 
 class _Epochs:
@@ -108,7 +107,7 @@ class _Epochs:
         plan = self._plan
         examples = epoch(self._rows, self._known, plan.seed, number, plan.triples)
         rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
-        return batched(rows, lambda _: plan.batch // plan.workers, self._pad, random.Random(f"{plan.seed}/{number}"))
+        return batched(rows, lambda _: plan.batch, self._pad, random.Random(f"{plan.seed}/{number}"))
 
     def ended(self, place: Place) -> bool:
         late = place.pool - 1 - place.best_pool >= self._plan.patience

@@ -1,18 +1,16 @@
 """The mean of the weights of several checkpoints, where one run was trained on from the other.
 
-    python -m training.general.average RUN1/checkpoint RUN2/checkpoint --out AVERAGED
-    python -m training.general.average RUN1/checkpoint RUN2/checkpoint --upper OTHER --layer 4 --out SPLICED
+    python -m training.general.average RUN/checkpoint RUN/checkpoint RUN/checkpoint BEFORE --out MEAN
 
 Weights of runs that share their beginning can be averaged, and the mean often does better on data unlike the training
-data than each of them (Wortsman et al., CVPR 2022, "Robust fine-tuning of zero-shot models", section 3). Who has what
-is found in the lower layers: with `--upper`, those from `--layer` on, and the head, are another checkpoint's.
+data than each of them (Wortsman et al., CVPR 2022, "Robust fine-tuning of zero-shot models", section 3). A checkpoint
+that is named three times counts three times.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -21,7 +19,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 WEIGHTS = "model.safetensors"
-_LAYER = re.compile(r"\.layer\.(\d+)\.")
 
 
 def read(checkpoints: list[Path]) -> list[dict[str, torch.Tensor]]:
@@ -31,13 +28,12 @@ def read(checkpoints: list[Path]) -> list[dict[str, torch.Tensor]]:
         SystemExit: the checkpoints have other tensors, another configuration or another tokenizer.
     """
     first, *others = found = [load_file(one / WEIGHTS) for one in checkpoints]
-    contents = {name: _content(checkpoints[0] / name) for name in ("config.json", "tokenizer.json")}
     for one, weights in zip(checkpoints[1:], others, strict=True):
         if {n: t.shape for n, t in first.items()} != {n: t.shape for n, t in weights.items()}:
             sys.exit(f"{one}: other tensors than {checkpoints[0]}; only checkpoints of one network can be averaged")
-        for name, content in contents.items():
-            if _content(one / name) != content:
-                sys.exit(f"{one / name}: another one than {checkpoints[0]}'s; use runs with the same --vocabulary")
+        for name in ("config.json", "tokenizer.json"):
+            if _content(one / name) != _content(checkpoints[0] / name):
+                sys.exit(f"{one / name}: another one than {checkpoints[0]}'s; use runs that began with one checkpoint")
     return found
 
 
@@ -46,16 +42,6 @@ def average(found: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     first, *others = found
     means = {name: sum((o[name].float() for o in others), tensor.float()) for name, tensor in first.items()}
     return {name: (total / len(found)).to(first[name].dtype) for name, total in means.items()}
-
-
-def spliced(lower: dict[str, torch.Tensor], upper: dict[str, torch.Tensor], layer: int) -> dict[str, torch.Tensor]:
-    """The layers below `layer`, and the embeddings, of one network, with the others and the head of another."""
-
-    def is_lower(name: str) -> bool:
-        number = _LAYER.search(name)
-        return int(number[1]) < layer if number else ".embeddings." in name
-
-    return {name: tensor if is_lower(name) else upper[name] for name, tensor in lower.items()}
 
 
 def _content(path: Path) -> object:
@@ -70,21 +56,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.general.average", description=__doc__)
     parser.add_argument("checkpoints", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--upper", type=Path, help="checkpoint of the upper layers and the head")
-    parser.add_argument("--layer", type=int, help="the first of them, from 0")
     options = parser.parse_args()
     if len(options.checkpoints) < 2:
         sys.exit("give at least two checkpoints")
-    if (options.upper is None) != (options.layer is None):
-        sys.exit("give --upper and --layer together")
-    upper = [] if options.upper is None else [options.upper]
-    found = read([*options.checkpoints, *upper])
-    weights = average(found[: len(options.checkpoints)])
-    if upper:
-        count = 1 + max(int(number[1]) for name in weights if (number := _LAYER.search(name)))
-        if not 0 <= options.layer < count:
-            sys.exit(f"--layer {options.layer}: the network has layers 0 to {count - 1}")
-        weights = spliced(weights, found[-1], options.layer)
+    weights = average(read(options.checkpoints))
     options.out.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(options.checkpoints[0] / name, options.out / name)

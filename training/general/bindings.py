@@ -11,22 +11,16 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from training.general.details import counted, measured, misspelt, priced, quantified
-from training.general.rearranged import Sides, names, rearranged
-from training.general.roles import RELATIONS, ROLES, directed, worded
+from training.general.rearranged import names, rearranged
+from training.general.relations import RELATIONS, ROLES, directed, sequenced, worded
 from training.general.rows import Corpus, shape
-from training.general.sequences import sequenced
-from training.general.telling import PRONOUNS, Said, Wording, denial, fill, told
-from training.general.twins import twins
-from training.general.wording import spoken
+from training.general.values import TABLES, Sides, counted, measured, misspelt, priced, quantified, twins
+from training.general.wording import PRONOUNS, Said, Wording, denial, fill, spoken, told
 
 Kind = Callable[[bool, random.Random], Sides | None]
-NARROWER = ("small", "large", "wooden", "regional", "modern", "private", "former", "mobile", "famous", "Swedish",
-            "rare", "late", "digital", "wild", "nocturnal", "striped", "southern", "temporary", "military", "steel",
-            "night", "village", "stone", "pale", "deep", "thick", "Tuscan", "coastal", "organic", "comic", "folk",
-            "opera", "charity", "student", "winter", "mountain", "desert", "amateur", "electric", "paper")  # fmt: skip
+NARROWER: list[str] = TABLES["narrower"]
 """Words that make a description say more."""
-BODIES = ("Society", "Museum", "House", "Club", "Park", "Press", "School", "Works", "Union", "Fair", "Line", "Hall")
+BODIES: list[str] = TABLES["bodies"]
 """What names end in that have plain words in them."""
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip

@@ -6,8 +6,6 @@ trained on rows with `may_ship` alone.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,26 +73,17 @@ def tokenise(tokenizer: Tokenizer, texts: list[str]) -> Texts:
     return Texts(np.concatenate(chunks) if chunks else np.zeros(0, np.int32), np.cumsum(offsets))
 
 
-def read(path: Path, *, all_licences: bool = False) -> dict[str, list[str]]:
+def read(path: Path) -> dict[str, list[str]]:
     """premise, hypothesis, label, source and tier of the rows that may be trained on, as lists."""
-    table = pq.read_table(path)
-    if not all_licences:
-        table = table.filter(pc.field("may_ship"))
+    table = pq.read_table(path).filter(pc.field("may_ship"))
     return {name: table[name].to_pylist() for name in ("premise", "hypothesis", "label", "source", "tier")}
 
 
-def pairs(rows: dict[str, list[str]], tokenizer: Tokenizer, cache: Path) -> NliPairs:
-    """The rows of :func:`read` as arrays; their ids are kept in the folder `cache` for the next start."""
-    vocabulary = json.dumps(tokenizer.get_vocab(), sort_keys=True)
-    key = hashlib.sha256(json.dumps([rows["premise"], rows["hypothesis"], vocabulary]).encode()).hexdigest()
-    path = cache / f"nli-{key[:12]}.npz"
-    if not path.exists():
-        sides = [tokenise(tokenizer, rows[side]) for side in ("premise", "hypothesis")]
-        np.savez(path, a=sides[0].ids, a_at=sides[0].offsets, b=sides[1].ids, b_at=sides[1].offsets)
-    kept = np.load(path)
+def pairs(rows: dict[str, list[str]], tokenizer: Tokenizer) -> NliPairs:
+    """The rows of :func:`read` as arrays."""
     return NliPairs(
-        Texts(kept["a"], kept["a_at"]),
-        Texts(kept["b"], kept["b_at"]),
+        tokenise(tokenizer, rows["premise"]),
+        tokenise(tokenizer, rows["hypothesis"]),
         np.array([LABEL_IDS[label] for label in rows["label"]], np.int8),
         np.array([tier == "recast" for tier in rows["tier"]], np.bool_),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from functools import partial
 
@@ -73,9 +72,7 @@ def rate_at(done: float) -> float:
     return min(1.0, done / WARM_UP + 0.02) * max(0.0, 1 - max(0.0, done - WARM_UP) / (1 - WARM_UP))
 
 
-def recipe(
-    pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float, loss: Loss, seconds: float = math.inf
-) -> Recipe:
+def recipe(pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float, loss: Loss, seconds: float) -> Recipe:
     """A run over so many tokens, padding included, or of so many seconds. ``rate``: the top learning rate."""
     began = time.monotonic()
 

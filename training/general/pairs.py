@@ -13,11 +13,10 @@ from functools import partial
 from typing import TypeVar
 
 from training.general import contests
-from training.general.contests import Contest, foreign_fact
+from training.general.contests import Contest, foreign_fact, quantity
 from training.general.nli import NOT_ENTAILMENT
-from training.general.quantities import quantity
 from training.general.rows import Corpus, Row
-from training.general.twins import twins
+from training.general.values import twins
 from training.general.wording import Worder
 
 T = TypeVar("T")

@@ -6,14 +6,13 @@ import random
 import re
 
 from training.general.rows import find_once
-from training.general.wording import sentence_case
+from training.general.values import Sides, sentence_case
 
 _NAME = re.compile(r"[A-Z][\w'’-]*(?: (?:of |the |de |von |van )*[A-Z][\w'’-]*)*|\b\d{2,4}\b")
 _WORD = re.compile(r"\b[a-z]{3,}?(al|ic|ous|ive|ion|er|ed|ing|ly|est|ist|an)\b")
 _LIST = re.compile(r"(?:\s|,|and\b|or\b|&|/|the\b)*")
 _FRONTED = re.compile(r"(?P<front>(?:In|On|At|After|During|Before|Since) [^,.;]{3,40}), (?P<rest>[^.;]+)\.?")
 _CONJUNCTS = re.compile(r"(?P<one>[A-Z][\w'’-]+) and (?P<two>[A-Z][\w'’-]+)(?=[ .,;])")
-Sides = tuple[str, str]
 Span = tuple[int, int]
 
 

@@ -1,0 +1,195 @@
+"""Made values, the same said in two ways, and near misses: numbers, units, signs, prices, shares, spellings.
+
+The words are those of ``tables.json``. Every kind of pair draws a true and a false one alike (:func:`twins`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("tables.json").read_text(encoding="utf-8"))
+CONVERSIONS: dict[str, list[tuple[str, str, float]]] = TABLES["conversions"]
+"""Measure → short name, name in words and size of its units."""
+UNITS: dict[str, list[tuple[str, str]]] = TABLES["units"]
+"""Measure → its units, each in two spellings."""
+MEASURED: dict[str, list[tuple[str, str]]] = TABLES["measured"]
+"""Measure → predicates and a sentence for each."""
+SHARES: dict[str, list[str]] = TABLES["shares"]
+"""A share → others that do not follow from it."""
+BOUNDS = ("", "span", "less", "more")
+"""A price is one, a span of two, or less or more than one."""
+BOUND_WORDS = {"less": ("less than", "under", "below"), "more": ("more than", "over", "above")}
+CURRENCIES = {"£": "pounds", "€": "euros", "$": "dollars", "¥": "yen"}
+_VOWELS = "aeiou"
+Sides = tuple[str, str]
+T = TypeVar("T")
+
+
+class Detail(NamedTuple):
+    """A fact's value, the same value said in another way or in the same, and a near miss. ``said``: a sentence."""
+
+    predicate: str
+    said: str
+    value: str
+    same: str
+    other: str
+
+
+def twins(make: Callable[[bool, random.Random], T], rng: random.Random) -> tuple[T, T]:
+    """What `make` makes for True and for False, each from the same state of `rng`.
+
+    They differ in as little as their kind allows: counterfactual pairs (Kaushik, Hovy & Lipton, ICLR 2020). Names,
+    wordings and other facts are the same, and what is left to learn is what was changed.
+    """
+    drawn = rng.getstate()
+    true = make(True, rng)
+    rng.setstate(drawn)
+    return true, make(False, rng)
+
+
+def sentence_case(text: str) -> str:
+    """With a capital letter in front."""
+    return text[0].upper() + text[1:]
+
+
+def in_words(n: int) -> str:
+    """An English number below ten thousand."""
+    words: dict[str, str] = TABLES["numbers_in_words"]
+    if str(n) in words:
+        return words[str(n)]
+    if n < 100:
+        return f"{words[str(n // 10 * 10)]}-{words[str(n % 10)]}"
+    size, name, between = (100, "hundred", " and ") if n < 1000 else (1000, "thousand", " ")
+    return f"{in_words(n // size)} {name}" + (f"{between}{in_words(n % size)}" if n % size else "")
+
+
+def _sides(predicate: str, wording: str, subject: str, one: str, other: str, rng: random.Random) -> Sides:
+    """The first value on one side, the other on the other; one of the sides is worded as data."""
+    data, text = f"The {predicate} of {subject} is {{o}}.", sentence_case(wording.replace("{s}", subject))
+    first, second = rng.choice(((data, text), (text, data), (text, text)))
+    return first.replace("{o}", one), second.replace("{o}", other)
+
+
+def numbers(agree: bool, rng: random.Random) -> Sides:
+    """A count in words or digits on either side: the same, or another one."""
+    own = rng.choice((rng.randint(2, 20), rng.randint(2, 99), rng.randint(100, 999)))
+    other = own
+    while not agree and other == own:
+        other = max(2, own + rng.choice((-1, 1, 2, -2, 10, -10, 7)))
+    spelled = rng.choice(((True, False), (False, True), (True, True), (True, False), (False, True)))
+    one, two = (in_words(n) if words else f"{n}" for n, words in zip((own, other), spelled, strict=True))
+    predicate, wording = rng.choice(TABLES["counted"])
+    return _sides(f"number of {predicate}", wording, rng.choice(TABLES["counters"]), one, two, rng)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"
+
+
+def units(agree: bool, rng: random.Random) -> Sides:
+    """A measure in two spellings of a unit, or in two units: converted, or the number left as it was."""
+    kind = rng.choice(sorted(CONVERSIONS))
+    first, second = rng.sample(CONVERSIONS[kind], 2)
+    value = float(rng.choice((rng.randint(2, 90), rng.randint(2, 9) * 100, rng.randint(11, 99) / 10)))
+    if rng.random() < 0.45:  # one unit, two spellings; false: the number stays and the unit is another one
+        figures = value, value
+        second = first if agree else second
+    else:
+        while first[2] / second[2] > 1000 or second[2] / first[2] > 1000:
+            first, second = rng.sample(CONVERSIONS[kind], 2)
+        exact = value * first[2] / second[2]
+        figures = value, exact if agree else exact * rng.choice((0.1, 10.0, 100.0, 0.01, 2.0))
+        if figures[1] < 0.001:
+            figures = value, figures[1] * 10_000
+    one, two = (f"{_figure(v)} {u[rng.random() < 0.5]}" for v, u in zip(figures, (first, second), strict=True))
+    predicate, wording = rng.choice(MEASURED[kind])
+    return _sides(predicate, wording, rng.choice(TABLES["things"]), one, two, rng)
+
+
+def signs(agree: bool, rng: random.Random) -> Sides:
+    """A value with a sign, in figures or in words: the same sign, or the other one."""
+    data, *sentences = rng.choice(TABLES["signed"])
+    sign = rng.choice((0, 1))
+    value, subject = f"{rng.randint(2, 90)}", rng.choice(TABLES["signed_subjects"])
+    minus = rng.choice(("-", "-", "−"))
+
+    def side(negative: int, *, as_data: bool) -> str:
+        if as_data:
+            shown = f"{minus}{value}" if negative else rng.choice(("", "+")) + value
+            return "The " + data.replace("{s}", subject).replace("{n}", shown) + "."
+        return sentence_case(rng.choice(sentences[negative]).replace("{s}", subject).replace("{v}", value))
+
+    first, second = rng.choice(((True, False), (True, False), (False, True), (False, False), (True, True)))
+    return side(sign, as_data=first), side(sign if agree else 1 - sign, as_data=second)
+
+
+def measured(rng: random.Random) -> Detail:
+    """A number with a unit: the unit spelled in full or not, and another unit."""
+    measure = rng.choice(sorted(UNITS))
+    unit, another = rng.sample(UNITS[measure], 2)
+    figure = f"{rng.randint(2, rng.choice((20, 300, 9000))):,}"
+    if measure == "money" and rng.random() < 0.5:
+        figure = f"{figure} {rng.choice(('thousand', 'million', 'billion'))}"
+    value, same, other = (f"{figure} {spellings[rng.random() < 0.75]}" for spellings in (unit, unit, another))
+    predicate, said = rng.choice(MEASURED[measure])
+    return Detail(predicate, said, value, same, other)
+
+
+def priced(rng: random.Random) -> Detail:
+    """A price, a span of prices or a bound, with a sign or in words; another number, currency or bound."""
+    sign, another = rng.sample(sorted(CURRENCIES), 2)
+    low = rng.choice((rng.randint(2, 30), rng.randint(1, 20) * 5, rng.randint(30, 900)))
+    high = low + rng.choice((2, 5, 5, 10, 50))
+    bound = rng.choice(BOUNDS)
+    off = (low // 2, low) if bound == "less" else (low + 5, high + 5)  # less than 20 is less than 25, too
+    others = [b for b in BOUNDS if b != bound]
+    near = rng.choice(((sign, *off, bound), (another, low, high, bound), (sign, low, high, rng.choice(others))))
+    right = (sign, low, high, bound)
+    value, same, other = (_price(*price, rng) for price in (right, right, near))
+    predicate, said = rng.choice(TABLES["priced"])
+    return Detail(predicate, said, value, same, other)
+
+
+def _price(sign: str, low: int, high: int, bound: str, rng: random.Random) -> str:
+    """In one of its notations; a text whose words were set apart has a space behind the sign."""
+    space, one, two = rng.choice(("", "", " ")), str(low), str(high)
+    with_words = rng.random() < 0.35
+    said = f"{one} {CURRENCIES[sign]}" if with_words else f"{sign}{space}{one}"
+    if bound == "span":
+        if with_words:
+            return rng.choice((f"{one} to {two} {CURRENCIES[sign]}", f"{one}-{two} {CURRENCIES[sign]}"))
+        return rng.choice((f"{sign}{space}{one}-{two}", f"{sign}{space}{one} - {two}", f"{said} to {sign}{space}{two}"))
+    return f"{rng.choice(BOUND_WORDS[bound])} {said}" if bound else said
+
+
+def counted(rng: random.Random) -> Detail:
+    """A number in digits or in words, and another number."""
+    number = rng.choice((rng.randint(2, 20), rng.randint(2, 99), rng.randint(21, 99), rng.randint(100, 999)))
+    near = number + rng.choice((-1, 1, 1, 2, 10) if number > 2 else (1, 2, 10))
+    value, same, other = (in_words(n) if rng.random() < 0.5 else str(n) for n in (number, number, near))
+    noun, said = rng.choice(TABLES["counted"])
+    return Detail(f"number of {noun}", said, value, same, other)
+
+
+def quantified(rng: random.Random) -> Detail:
+    """How many of its parts are so, and another share that does not follow."""
+    share = rng.choice(sorted(SHARES))
+    noun, state = rng.choice(TABLES["parts"])
+    said = rng.choice((f"{{o}} of the {noun} of {{s}} are {state}.", f"In {{s}}, {{o}} of the {noun} are {state}."))
+    return Detail(f"share of {noun} {state}", said, share, share, rng.choice(SHARES[share]))
+
+
+def misspelt(name: str, rng: random.Random) -> str | None:
+    """The name with one letter replaced, doubled or left out, not the first of a word; None where it has none."""
+    places = [i for i in range(1, len(name)) if name[i].isalpha() and name[i].islower() and name[i - 1].isalpha()]
+    if not places:
+        return None
+    at = rng.choice(places)
+    letters = _VOWELS if name[at] in _VOWELS else "bcdfgklmnprstvz"
+    change = rng.choice([c for c in letters if c != name[at]])
+    put = rng.choices((change, name[at] * 2, ""), (6, 1, 2))[0]
+    return name[:at] + put + name[at + 1 :]
