@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--changed", type=float, default=0.05)
     parser.add_argument("--keep", type=Path, help="folder for the outputs; those in it are used")
     args = parser.parse_args()
-    print(machine.split_camel_case(machine.describe()))
+    print(machine.in_words(machine.describe()))
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.keep or Path(scratch)
         # In other processes, since a child starts with the peak memory of its parent.

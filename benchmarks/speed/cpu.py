@@ -185,7 +185,7 @@ def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float)
     results.write_json(args.results / f"{name}.json", content)
     for group in groups:
         print(results.table(group) + "\n")
-    print(f"Machine: {machine.split_camel_case(here)}.")
+    print(f"Machine: {machine.in_words(here)}.")
     print(f"{results.rounds_done(groups)}, interleaved, on {started[:10]}, {seconds / 60:.0f} minutes.")
     print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
     print(f"Every round: {args.results / f'{name}.json'}")

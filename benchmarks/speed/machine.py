@@ -31,7 +31,7 @@ def describe() -> dict[str, Any]:
     }
 
 
-def split_camel_case(machine: dict[str, Any]) -> str:
+def in_words(machine: dict[str, Any]) -> str:
     """One line for a caption."""
     sets = ", ".join(machine["instructions"])
     memory = f", {machine['memory_gb']:.0f} GB" if machine.get("memory_gb") else ""

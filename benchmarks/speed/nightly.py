@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
     about = machine.describe()
-    print(machine.split_camel_case(about))
+    print(machine.in_words(about))
     with tempfile.TemporaryDirectory() as scratch:
         base = args.folder or Path(scratch)
         base.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from random import Random
 from .case import HALLUCINATION, NOT_OK, OK, OMISSION, Kind, Pair
 from .domains import DOMAINS, Attribute, Domain
 from .realise import Record, Said
-from .values import Value, by_one, in_other_unit, misspelt, month_first, near, split_camel_case
+from .values import Value, by_one, in_other_unit, in_words, misspelt, month_first, near
 
 Edited = tuple[str, "int | None"]
 """A changed text, and the position of the fact that the change is about."""
@@ -174,7 +174,7 @@ KINDS = (
     Kind("paraphrase", "every fact in other words", OK, _of_record(4, _paraphrase)),
     Kind("other order", "the facts in another order", OK, _of_record(4, _order)),
     Kind("pronoun", "a pronoun for the name", OK, _of_record(4, _pronoun)),
-    Kind("number words", "a number in words", OK, _of_record(4, _of_value(split_camel_case, *_NUMBERS))),
+    Kind("number words", "a number in words", OK, _of_record(4, _of_value(in_words, *_NUMBERS))),
     Kind("date format", "a date as in the United States", OK, _of_record(4, _of_value(month_first, "date"))),
     Kind("formatting", "lists, bold, headings, capitals, lower case", OK, _of_record(4, _formatting)),
     Kind("repetition", "a fact is said twice, in two ways", OK, _of_record(3, _twice)),

@@ -56,7 +56,7 @@ def in_other_unit(value: Value, rng: Random) -> str:
     return number(value.parts[0], value.other_unit).text
 
 
-def split_camel_case(value: Value, rng: Random) -> str | None:
+def in_words(value: Value, rng: Random) -> str | None:
     """A number in words, up to 99; ``None`` above."""
     (n,) = value.parts
     if n >= 100:
