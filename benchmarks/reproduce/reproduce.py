@@ -25,7 +25,7 @@ from scorer.evaluation.label_report import LabelReport
 from scorer.evaluation.published import TABLE_1, TABLE_2, Row
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.scoring.signature import Signature, differences
-from scorer.storage.durable import make_folders, output_errors
+from scorer.storage.store import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
 from scorer.system.display import all_visible
 

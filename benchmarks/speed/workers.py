@@ -41,8 +41,8 @@ from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
 from scorer.storage import Counts
 from scorer.storage.counts import RowCounts
+from scorer.storage.location import Location, StoreUri, parse_location
 from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.uri import Location, StoreUri, parse_location
 
 from . import machine
 from .runners.ours import Silent

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import asdict
 
 from ..errors import DamagedFileError, OutputError
-from ..storage.durable import output_errors
+from ..storage.store import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.codec import convert
 from ..system.files import read_small

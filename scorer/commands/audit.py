@@ -17,7 +17,7 @@ from .files import written, written_parquet
 if TYPE_CHECKING:
     from ..audit import AuditOptions
     from ..audit.document import Document
-    from ..storage.objects.uri import Location
+    from ..storage.location import Location
 
 
 class ErrorRows(StrEnum):

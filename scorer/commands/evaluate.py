@@ -13,7 +13,7 @@ import typer
 from .common import ScoredArgument, local, present, say
 
 if TYPE_CHECKING:
-    from ..storage.objects.uri import Location
+    from ..storage.location import Location
 
 
 class Against(StrEnum):

@@ -13,7 +13,7 @@ import typer
 from ..errors import ScorerError, UsageError
 
 if TYPE_CHECKING:
-    from ..storage.objects.uri import StoreUri
+    from ..storage.location import StoreUri
 
 READ = ("IN", "IN...", "[NAME=]FILE", "FILE", "B", "BUNDLE", "CHECKPOINT")
 """How the help names a text that is a path to read."""
@@ -41,8 +41,8 @@ def location(given: str) -> Path | StoreUri:
     Raises:
         typer.BadParameter: a URI of another kind.
     """
-    from ..storage.objects.client import client
-    from ..storage.objects.uri import StoreUri, parse_location
+    from ..storage.location import StoreUri, parse_location
+    from ..storage.object_store import client
 
     try:
         found = parse_location(given)

@@ -15,7 +15,7 @@ from ..scoring.partitions import partition_keys, with_partition_keys
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
 from ..storage import SeenOutput
-from ..storage.finished import PLAN
+from ..storage.plan import PLAN
 
 
 @dataclass(frozen=True)

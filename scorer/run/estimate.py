@@ -27,7 +27,7 @@ from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED, TOO_LONG
 from ..storage import Counts, ShardReader
 from ..storage.counts import FactCounts, PredicateCounts
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts_old import NO_RECEIPT
 from ..system.codec import OpenRecord

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..scoring.summary import RunSummary
 from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from ..system.input_formats import Format
 
 

@@ -11,7 +11,7 @@ from ..scoring.plan import Budgets, Plan
 from ..scoring.windows import FIRST_ROWS
 from ..storage.canonical import normal
 from ..storage.lease import part_named
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from .messages import Facts
 from .options import RunOptions
 from .survey import Survey

@@ -28,7 +28,7 @@ from ..storage import (
     inspect_output,
     resolve_inputs,
 )
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from ..storage.pieces import shard_of
 from ..storage.receipts_old import NO_RECEIPT
 from .early_check import refuse_unscorable

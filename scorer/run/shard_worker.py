@@ -33,7 +33,7 @@ from ..scoring.windows import (
 )
 from ..storage import Counts, InputFile, Maker, Receipt, ShardReader, ShardWriter, require_space
 from ..storage.durable import Holder
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from ..storage.store_old import Store
 from ..system.signals import check_signals
 from .early_check import EarlyCheck

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from ..errors import OutputError
 from ..scoring.plan import Plan
 from ..storage import Receipt, SeenOutput
-from ..storage.finished import PLAN
 from ..storage.lease import LockHolder, holders
-from ..storage.objects.uri import Location
+from ..storage.location import Location
+from ..storage.plan import PLAN
 from ..system.codec import OpenRecord
 
 RECENT_S = 600.0

@@ -16,7 +16,7 @@ from ..inference.sessions import runtime
 from ..metric.inputs import InputColumns, find_columns
 from ..stats.percentages import percent
 from ..storage import Counts
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from .origin import Origin
 from .plan import Budgets
 from .reuse import Reuse, open_sources

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..metric.options import ColumnNames
-from ..storage.finished import PLAN
 from ..storage.listing import is_hidden
+from ..storage.plan import PLAN
 from .plan import Plan
 from .settings import Settings, recorded_columns
 from .signature import Signature, what_differs

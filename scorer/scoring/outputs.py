@@ -18,7 +18,7 @@ from ..errors import InputError, OutputError
 from ..metric.columns import OUTPUT
 from ..metric.options import ColumnNames
 from ..storage import Receipts, SeenOutput, WrittenFile
-from ..storage.finished import RUN
+from ..storage.plan import RUN
 from ..system.waiting import outcome
 from .extent import Extent, extent
 from .output_files import OneSignature, columns_of, guarded, open_parquet, schema_of

@@ -9,7 +9,7 @@ from typing import Generic
 
 from ..errors import ScorerError, UsageError
 from ..storage import Counts
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from .origin import Device, Origin
 from .plan import Budgets
 from .reuse import Reuse

@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import DamagedFileError
 from ..inference.exact import ExactBound
 from ..storage import InputRecord, SeenOutput
-from ..storage.finished import PLAN
-from ..storage.objects.uri import Location
+from ..storage.location import Location
+from ..storage.plan import PLAN
 from ..system.codec import Count, Record, decode, encode
 from ..system.formats import PLAN_SCHEMA
 from .signature import Signed

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..inference.exact import ExactBound
 from ..storage import Counts
-from ..storage.objects.uri import Location
+from ..storage.location import Location
 from .origin import Origin
 from .plan import Budgets
 from .reuse import Reuse

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import OutputError
 from ..storage import Receipts
-from ..storage.finished import PLAN, RUN, SUCCESS
+from ..storage.plan import PLAN, RUN, SUCCESS
 from ..system.files import read_small
 
 LARGEST = 1 << 30

@@ -9,7 +9,7 @@ from ..errors import DamagedFileError, SchemaError
 from ..inference.exact import ExactBound
 from ..storage import SeenOutput
 from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
-from ..storage.finished import RUN
+from ..storage.plan import RUN
 from ..system.codec import Count, Magnitude, OpenRecord, decode, encode
 from ..system.formats import PLAN_SCHEMA
 from .origin import Device, Origin

@@ -14,8 +14,8 @@ from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
 from .listing import ANY_DEPTH, LocalPlace, Place, expand, is_hidden
 from .local_paths import path_of_uri
+from .location import SCHEMES, Location, StoreUri, check_stores_apart
 from .objects.reading import StorePlace
-from .objects.uri import SCHEMES, Location, StoreUri, check_stores_apart
 
 LONGEST_NAME = 250
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")

@@ -20,9 +20,9 @@ from . import folder_care, lease
 from .durable import Holder, crash_point, make_folders, output_errors, require_space
 from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, is_output, planned_inputs
 from .folder import FolderStore
+from .location import Location
 from .lock_files import Activity, Worker
 from .objects.store import PROBE, BucketStore
-from .objects.uri import Location
 from .receipts_old import Receipt, Receipts, digest_of, failed_name, receipt_name
 from .store_old import ABSENT, ANY, Entry, Store
 

@@ -102,6 +102,7 @@ class OutputFolder:
             OutputError: another run has it, it is not an output or is inside another one, or it cannot be written.
         """
         refusals.refuse_foreign(OutputFolder(location, patient=False))
+        refusals.refuse_nested(location)
         created: list[Path] = []
         if isinstance(location, Path):
             with output_errors("create", location):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,10 @@ def refuse_foreign(output: OutputFolder) -> None:
     begins with a dot is a file manager's or a version control's, and is ignored.
 
     Raises:
-        OutputError: a file, a folder with something else in it, one inside another output, or one that cannot be
-            written.
+        OutputError: a file, a folder with something else in it, or one that cannot be written.
     """
     location = output.location
-    _refuse_nested(location)
-    if (isinstance(location, Path) and not _is_writable_folder(location)) or output.store.list(PLAN):
+    if (isinstance(location, Path) and not _is_writable_folder(location)) or output.read(PLAN) is not None:
         return
     tops = {name.partition("/")[0] for name in output.store.list()}
     strange = sorted(name for name in tops if not name.startswith(".") and name not in OWN_NAMES)
@@ -170,8 +169,12 @@ def _refuse_other_hardware(location: Location, stored: Plan, plan: Plan) -> None
         )
 
 
-def _refuse_nested(location: Location) -> None:
-    """Refuse a location inside another output, which would take its files for its own."""
+def refuse_nested(location: Location) -> None:
+    """Refuse a location inside another output, which would take its files for its own.
+
+    Raises:
+        OutputError: names the other output.
+    """
     found: Location | None = None
     if isinstance(location, Path):
         above = location.absolute().parents
@@ -179,9 +182,15 @@ def _refuse_nested(location: Location) -> None:
     elif location.path:
         parts = location.path.split("/")
         places = [StoreUri(location.scheme, location.bucket, "/".join(parts[:i])) for i in range(len(parts))]
-        found = next((place for place in places if open_store(place, patient=False).list(PLAN)), None)
+        found = next(filter(_has_plan, places), None)
     if found is not None:
         raise OutputError(f"{location} is inside the output {found}; choose an --out outside of it")
+
+
+def _has_plan(place: StoreUri) -> bool:
+    with suppress(OutputError):  # a policy may allow requests below OUT alone
+        return open_store(place, patient=False).read(PLAN) is not None
+    return False
 
 
 def _is_writable_folder(path: Path) -> bool:

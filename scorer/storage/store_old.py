@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from .objects.uri import Location
+from .location import Location
 
 ANY: Final = "*"
 """Expected version of a write that replaces whatever is there."""

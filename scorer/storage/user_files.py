@@ -28,13 +28,13 @@ from pathlib import Path
 
 from ..errors import OutputError, UsageError
 from ..system.input_formats import Format, suffixes_of
-from . import lease
-from .durable import atomic_bytes, output_errors
-from .finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS, planned_inputs
+from .finished import planned_inputs
 from .listing import is_hidden
 from .local_paths import local_path
+from .plan import OWN_NAMES, PLAN
+from .receipts import RECEIPTS
+from .store import atomic_write, output_errors
 
-_OWN = {PLAN, RUN, SUCCESS, RECEIPTS, FAILED}
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
 
@@ -65,7 +65,7 @@ def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool =
     """
     target = _target(path, what, is_parquet=is_parquet)
     if not target.is_stream:
-        atomic_bytes(target.path, content, mode=target.mode)
+        atomic_write(target.path, content, mode=target.mode)
         return
     with output_errors("write", path), os.fdopen(_open(target), "wb") as file:
         file.write(content)
@@ -171,7 +171,7 @@ def refuse_owned(path: Path, what: str) -> None:
         if not ((out / PLAN).is_file() or (out / RECEIPTS).is_dir()):
             continue
         parts = place.relative_to(out).parts
-        if parts[0] in _OWN or lease.is_lock(parts[0]) or not any(map(is_hidden, parts)):
+        if parts[0] in OWN_NAMES or not any(map(is_hidden, parts)):
             raise OutputError(
                 f"{what}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for the run; "
                 f"choose a path outside of it, or a name that begins with an underscore, such as {out / '_report.html'}"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from scorer.storage.location import StoreUri
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
-from scorer.storage.objects.uri import StoreUri
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from scorer.storage.location import StoreUri
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.reading import open_input
 from scorer.storage.objects.store import BucketStore
-from scorer.storage.objects.uri import StoreUri
 from tests.faults import harness
 from tests.faults.conftest import StoreTrial, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy

@@ -32,7 +32,7 @@ from scorer.scoring.signature import Signature
 from scorer.scoring.windows import ScoredWindow, Tag, Window
 from scorer.storage import Counts, Receipts, RunOutput, SeenOutput, ShardReader, lease
 from scorer.storage.counts import RowCounts
-from scorer.storage.objects.uri import Location
+from scorer.storage.location import Location
 from scorer.storage.output import open_store
 from tests.storage.backends import data_files, files, put, remove
 

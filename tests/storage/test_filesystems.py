@@ -13,7 +13,7 @@ from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import check_apart, resolve_inputs
 from scorer.storage.listing import Entry, LocalPlace
 from scorer.storage.local_paths import local_path
-from scorer.storage.objects.uri import StoreUri
+from scorer.storage.location import StoreUri
 from tests.storage.backends import put
 
 TREE = (

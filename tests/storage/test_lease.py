@@ -18,8 +18,8 @@ import pytest
 from scorer.errors import OutputError
 from scorer.run.status import status_of
 from scorer.storage import RunOutput, SeenOutput, lease
+from scorer.storage.location import Location
 from scorer.storage.lock_files import Worker, boot
-from scorer.storage.objects.uri import Location
 from scorer.system.process_marks import own_mark
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, wait_until

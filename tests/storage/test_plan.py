@@ -17,7 +17,7 @@ from scorer.errors import OutputError
 from scorer.storage import Receipts, RunOutput, SeenOutput, WrittenFile, inspect_output
 from scorer.storage.durable import open_temporary, temporary_name
 from scorer.storage.finished import planned_inputs
-from scorer.storage.objects.uri import Location
+from scorer.storage.location import Location
 from scorer.storage.store_old import ABSENT, ANY
 from tests.plans import made_plan
 from tests.processes import LIMIT_S, start, wait_gone

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scorer.errors import OutputError, SchemaError
 from scorer.storage import FailedShard, Identity, InputRecord, Receipt, Receipts
-from scorer.storage.objects.uri import Location
+from scorer.storage.location import Location
 from scorer.storage.output import open_store
 from scorer.system.codec import seal
 from tests.storage.backends import files, put, remove

@@ -7,7 +7,7 @@ from rich.console import Console
 from ...metric.verdict import FINE
 from ...scoring.summary import ReusedOutput, RunSummary, Speed
 from ...storage.counts import FactCounts
-from ...storage.objects.uri import Location
+from ...storage.location import Location
 from ...system.display import all_visible
 from .console import make_console
 from .figures import kinds, share, table

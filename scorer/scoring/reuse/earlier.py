@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from ...errors import OutputError, UsageError
 from ...storage.local_paths import local_path
-from ...storage.objects.uri import Location
+from ...storage.location import Location
 from ...storage.output import OutputFile, SeenOutput
 from ...system.waiting import several
 from ..origin import Origin

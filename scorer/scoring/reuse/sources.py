@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...metric.columns import output_schema
 from ...metric.options import ColumnNames
-from ...storage.objects.uri import Location
+from ...storage.location import Location
 from ..origin import Origin
 from ..plan import PlannedReuse
 from ..signature import Signature, differences

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MissingDependencyError, OutputError, install_hint
-from .uri import StoreUri
+from ..location import StoreUri
 
 if TYPE_CHECKING:
     from types import ModuleType

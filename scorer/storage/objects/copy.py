@@ -12,10 +12,10 @@ from ...errors import OutputError
 from ...system.waiting import several
 from ..durable import file_sha256, output_errors, require_space
 from ..finished import FAILED, PLAN, RECEIPTS, RUN, SUCCESS
+from ..location import Location, StoreUri
 from ..receipts_old import Receipts, failed_name, receipt_name, relatives_of
 from ..store_old import Entry
 from .store import BucketStore
-from .uri import Location, StoreUri
 
 _THREADS = 8
 _PART = 32 << 20

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from ...errors import ScorerError
 from ..listing import Entry, Kind, Place
+from ..location import StoreUri
 from ..store_old import Entry as Version
 from .store import BucketStore
-from .uri import StoreUri
 
 
 def open_input(uri: StoreUri) -> tuple[BinaryIO, Version]:

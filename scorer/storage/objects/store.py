@@ -26,9 +26,9 @@ from ...errors import without_user_info
 from ...system.progress import limited
 from ...system.waiting import interruptible
 from ..durable import crash_point, discard, output_errors
+from ..location import StoreUri
 from ..store_old import ABSENT, ANY, Entry
 from .client import StoreError, client, connect, words
-from .uri import StoreUri
 
 TOKEN, SHA256 = "d2t-token", "d2t-sha256"
 """Names of the metadata of an object: who wrote it, and the SHA-256 of its content where that is known."""

@@ -14,10 +14,10 @@ import pytest
 
 from scorer.errors import OutputError, UsageError
 from scorer.storage import RunOutput
+from scorer.storage.location import StoreUri, check_stores_apart, parse_location
 from scorer.storage.objects.client import StoreError
 from scorer.storage.objects.copy import local_copy
 from scorer.storage.objects.store import BucketStore
-from scorer.storage.objects.uri import StoreUri, check_stores_apart, parse_location
 from scorer.storage.store_old import ABSENT
 from tests.run.test_row_scorer import Told, lengths, texts
 from tests.run.test_row_scorer import data as data

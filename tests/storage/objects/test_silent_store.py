@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from scorer.storage.location import StoreUri
 from scorer.storage.objects.client import StoreError
 from scorer.storage.objects.store import BucketStore
-from scorer.storage.objects.uri import StoreUri
 from scorer.system import waiting
 
 pytest.importorskip("obstore")
