@@ -73,6 +73,7 @@ def test_every_damage_to_the_output_is_noticed(target: Location, receipt: Receip
     remove(target, NAME)
     assert agrees(target) is None
     if isinstance(target, Path):
+        (target / NAME).parent.mkdir(exist_ok=True)
         (target / "moved").write_bytes(content)
         (target / NAME).symlink_to(target / "moved")
         assert agrees(target) is None, "a link"
