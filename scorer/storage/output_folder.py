@@ -221,7 +221,7 @@ class OutputFolder:
         and stale ones, whose input is not in the plan.
 
         Args:
-            files: of the output, which are outputs if they have a receipt or a quarantine record or are in the
+            files: of the output. A file is an output if it has a receipt or a quarantine record, or is in the
                 ``stored`` plan.
         """
         before = {} if stored is None else stored.inputs
@@ -230,8 +230,8 @@ class OutputFolder:
         divided: list[str] = []
         stale: list[str] = []
         for relative in sorted(filter(is_output, known)):
-            names = (relative, receipt_name(relative), failed_name(relative))
-            if not any(name in files for name in names) or not self._is_inside(relative):
+            has_file = relative in files or receipt_name(relative) in files
+            if not has_file or not self._is_inside(relative):
                 continue
             record = before.get(relative)
             if record is None and isinstance(receipt := self.receipt(relative), Receipt):
@@ -347,6 +347,9 @@ class LockedOutput(OutputFolder):
         if stored != plan:
             self.store.write(PLAN, plan.content)
         names = [receipt_name(shard.relative) for shard in todo]
+        for relative in relatives_of(self._files, FAILED):  # of inputs that are gone, and never had an output
+            if relative not in plan.inputs and not {relative, receipt_name(relative)} & self._files.keys():
+                names.append(failed_name(relative))
         self.store.delete([name for name in names if name in self._files])
         return divided
 

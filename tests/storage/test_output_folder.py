@@ -163,15 +163,23 @@ def test_fewer_rows_than_an_output_has_need_rescore(target: Location) -> None:
 
 
 def test_outputs_whose_input_is_gone_are_kept_and_need_allow_stale(target: Location) -> None:
-    run(target, ALL, bad=[C.relative])
+    run(target, ALL)
+    run(target, [A, B, replace(C, identity=Identity(10, 0, "cd"))], bad=[C.relative])
     for rescore in (False, True):
         why = r"2 outputs whose input is not among IN \(2026/01/c.parquet, 2026/b.parquet\).*--allow-stale"
         refused(target, why, [A], rescore=rescore)
     assert run(target, [A], allow_stale=True) == {}
-    assert {B.relative, RECEIPT, "_failed/2026/01/c.parquet.json", "_SUCCESS"} <= files(target).keys()
+    assert {B.relative, RECEIPT, C.relative, "_failed/2026/01/c.parquet.json", "_SUCCESS"} <= files(target).keys()
     with OutputFolder.lock(target) as output:
         output.unfinished([A], make_plan([A]))
         assert output.totals(make_plan([A]), [A]).stale == [C.relative, B.relative]
+
+
+def test_an_input_that_is_gone_and_never_had_an_output_is_forgotten(target: Location) -> None:
+    run(target, ALL, bad=[C.relative])
+    assert run(target, [A, B]) == {}
+    assert not [name for name in files(target) if name.startswith("_failed")]
+    assert OutputFolder(target).why_unfinished() is None
 
 
 def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_one(target: Location) -> None:

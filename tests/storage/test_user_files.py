@@ -171,7 +171,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-OWNED = "_run.json _plan.json _SUCCESS _lock _lock.1-of-2 _receipts/_x.json _failed/a.json a.parquet deep/b.parquet"
+OWNED = "_run.json _plan.json _SUCCESS _lock _receipts/_x.json _failed/a.json a.parquet deep/b.parquet"
 
 
 @WAYS
