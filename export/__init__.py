@@ -11,14 +11,12 @@
 ``random_init``    a full-size model without a checkpoint
 ``bundle_writer``  all of it in order
 
-``embeddings``     an encoder as a bundle of embeddings
 ``out_folder``     the folder that an export writes
 
 Importing this package imports none of the heavy libraries.
 """
 
 from .bundle_writer import export_bundle
-from .embeddings import export_embeddings
 from .labels import FACTSPOTTER, Answers
 
-__all__ = ["FACTSPOTTER", "Answers", "export_bundle", "export_embeddings"]
+__all__ = ["FACTSPOTTER", "Answers", "export_bundle"]

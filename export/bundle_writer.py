@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import BundleError, UsageError
-from scorer.inference.bundle import PRECISIONS, Bundle
-from scorer.inference.manifest import Manifest, Parity, SmallFile, Variant, write_manifest
+from scorer.inference.bundle import Bundle, Manifest, Parity, SmallFile, Variant, write_manifest
+from scorer.inference.choices import PRECISIONS
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -89,7 +89,7 @@ def export_bundle(
         chosen = built_in_probes(opened.tokenizer, opened.max_length)
         if opened.tokenizer.layout.one_text:
             chosen = merge(chosen, measured(fact_pairs(), opened.tokenizer))
-        opened.tokenizer.prove((probe.premise, probe.hypothesis) for probe in chosen)
+        opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in chosen)
         with staging(out) as folder:
             _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
-from scorer.inference.manifest import CheckpointSource
-from scorer.inference.schemes import Scheme
+from scorer.inference.bundle import CheckpointSource
+from scorer.inference.scheme import Scheme
 
 from .architectures import Family, find_family
 from .labels import Answers, choose_scheme

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from scorer.errors import CheckpointError
-from scorer.inference.sessions import first_line
+from scorer.inference.session import first_line
 
 from .architectures.family import ENCODER, Family
 
@@ -26,8 +26,6 @@ _ALIGNMENT = 4096
 """The runtime maps tensors into memory, by pages."""
 OPSET = 17
 """The first with LayerNormalization as one operator, so that it need not be recognised from its parts."""
-CLASSIFICATION, EMBEDDING = "text-classification", "feature-extraction"
-"""Names that optimum has for what a graph gives."""
 _MICROSOFT = "com.microsoft"
 _NEVER = ("Softmax", "Erf", "Gelu", "FastGelu", "MultiHeadAttention", "SimplifiedLayerNormalization")
 """Left-overs of an unfused block, and the approximation of GELU that would change the numbers."""
@@ -178,13 +176,12 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(attribute.g)
 
 
-def to_onnx(model: Any, path: Path, inputs: Sequence[str], task: str = CLASSIFICATION) -> None:
+def to_onnx(model: Any, path: Path, inputs: Sequence[str]) -> None:
     """Write a model of PyTorch as ONNX with optimum, not yet fused.
 
     Args:
         model: fp32 with eager attention: under SDPA nothing can be fused.
         inputs: of the graph; those that optimum knows besides these are left out.
-        task: optimum's name of what the graph gives: ``logits``, or with :data:`EMBEDDING` ``last_hidden_state``.
 
     Raises:
         CheckpointError: the exporter failed.
@@ -193,7 +190,9 @@ def to_onnx(model: Any, path: Path, inputs: Sequence[str], task: str = CLASSIFIC
     from optimum.exporters.tasks import TasksManager
 
     try:
-        family = TasksManager.get_exporter_config_constructor("onnx", model, task=task, library_name="transformers")
+        family = TasksManager.get_exporter_config_constructor(
+            "onnx", model, task="text-classification", library_name="transformers"
+        )
 
         class Config(family.func):  # type: ignore[misc, name-defined, unused-ignore]  # by how much of optimum mypy sees
             """The family's configuration of an export, with the wanted inputs alone."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scorer.errors import CheckpointError, UsageError
-from scorer.inference.schemes import BINARY, LABELS, NLI, SCHEMES, SCORE, THRESHOLD, Scheme
+from scorer.inference.scheme import BINARY, LABELS, NLI, SCHEMES, SCORE, THRESHOLD, Scheme
 
 _WORDS = ", ".join(LABELS)
 _SUPPORTED = ("entailment", "entailed", "supported", "consistent")

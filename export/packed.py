@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import CheckpointError
-from scorer.inference.manifest import PACKED_ATTENTION as ATTENTION
+from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
 
 from .architectures.family import ENCODER, Family
 from .graph import expect, save

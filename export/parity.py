@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError
-from scorer.inference.batches import Batch
-from scorer.inference.devices import unwanted_fusions
-from scorer.inference.packed import places
-from scorer.inference.schemes import NLI, Scheme
-from scorer.inference.sessions import first_line
+from scorer.inference.batching import Batch, places
+from scorer.inference.device import unwanted_fusions
+from scorer.inference.scheme import NLI, Scheme
+from scorer.inference.session import first_line
 
 from .probes import Probe
 from .tokenization import PairTokenizer

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.inference.schemes import LABELS, NLI, Scheme
+from scorer.inference.scheme import LABELS, NLI, Scheme
 
 from .parity import checkpoint_logits
 from .probes import Probe

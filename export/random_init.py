@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scorer.errors import UsageError
-from scorer.inference.manifest import CheckpointSource
-from scorer.inference.schemes import LABELS, NLI, Scheme
+from scorer.inference.bundle import CheckpointSource
+from scorer.inference.scheme import LABELS, NLI, Scheme
 
 from .architectures import FAMILIES, Family
 from .architectures.family import BPE, UNIGRAM, Preset

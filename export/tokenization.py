@@ -8,7 +8,7 @@ from typing import Any
 
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
-from scorer.inference.sessions import first_line
+from scorer.inference.session import first_line
 
 from .architectures.family import BPE, WORDPIECE, Family
 from .source import Source, read_json
@@ -67,7 +67,7 @@ class PairTokenizer:
             raise CheckpointError(f"{where} has no padding token {pad_token!r}; add it, and save the tokenizer again")
         self._segments, self._hypothesis_first, self._one_text = segments and not one_text, hypothesis_first, one_text
         self.layout = self._derive_one_text(pad_id) if one_text else self._derive(pad_id)
-        self.prove((a, b) for a in self._examples for b in self._examples)
+        self.check_pair_encoding((a, b) for a in self._examples for b in self._examples)
 
     def length(self, premise: str, hypothesis: str) -> int:
         """Tokens of a pair, special tokens included."""
@@ -98,7 +98,7 @@ class PairTokenizer:
         """In one text, blanks at the ends of its halves would run together; no protocol has them there."""
         return tuple(one for one in _EXAMPLES if one == one.strip() != "") if self._one_text else _EXAMPLES
 
-    def prove(self, pairs: Iterable[tuple[str, str]]) -> None:
+    def check_pair_encoding(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Check that joining the two texts' ids in the layout is the tokenizer's own pair encoding.
 
         Raises:
@@ -150,7 +150,7 @@ class PairTokenizer:
         return PairLayout(prefix, (), suffix, pad_id, False, self._hypothesis_first, one_string=True)
 
     def _derive(self, pad_id: int) -> PairLayout:
-        """Read the special ids off one encoded pair; :meth:`prove` then checks them on many."""
+        """Read the special ids off one encoded pair; :meth:`check_pair_encoding` then checks them on many."""
         encoding = self._tokenizer.encode("first", "second")
         parts: list[list[int]] = [[]]
         last: int | None = None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
-from scorer.inference.sessions import first_line
+from scorer.inference.session import first_line
 
 from .architectures.family import WHOLE, Family
 from .graph import expect, operator_counts, save

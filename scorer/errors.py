@@ -111,3 +111,8 @@ class CallError(DeviceError):
 
 class MissingDependencyError(ScorerError):
     """An optional part is needed and its extra is not installed."""
+
+
+def first_line(error: BaseException) -> str:
+    """The message of an exception of another library as one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]

@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from tokenizers.decoders import ByteLevel
 
-from scorer.inference.devices import device
+from scorer.inference.device import device
 
 RESTAURANTS = Path(__file__).parent / "bundles" / "e2e"
 """A small model of restaurants with real margins, fp32 and int8, with templates; its README says where it is from."""

@@ -15,7 +15,7 @@ from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation.report import EvaluateOptions
-from scorer.inference.shipped import SHIPPED, Shipped
+from scorer.inference.choices import BUILTIN_BUNDLES, BuiltinBundle
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings
 
@@ -47,7 +47,7 @@ def _cases() -> Iterator[tuple[str, str]]:
 def test_wrong_types(name: str, argument: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # It opens faster; which model does not matter.
-    monkeypatch.setitem(SHIPPED, "embedded", Shipped("tiny", tiny, ""))
+    monkeypatch.setitem(BUILTIN_BUNDLES, "embedded", BuiltinBundle("tiny", tiny, ""))
     function, right = CALLS[name]
     refused = 0
     for wrong in WRONG:

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
-from scorer.inference.devices import KINDS
+from scorer.inference.device import KINDS
 from training.batches import Row, padded
 
 HEAD_WIDTH = 32

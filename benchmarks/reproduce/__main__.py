@@ -41,7 +41,7 @@ def reproduce_command(
     from scorer.errors import ScorerError
     from scorer.evaluation.correlation import available
     from scorer.evaluation.published import notes_of
-    from scorer.inference.shipped import SHIPPED
+    from scorer.inference.choices import BUILTIN_BUNDLES
     from scorer.storage.user_files import write_user_file
 
     from .reproduce import print_lines, reproduce
@@ -63,8 +63,8 @@ def reproduce_command(
         print_json(lines)
     else:
         print_lines(lines, wide_console())
-    if bundle in SHIPPED:
-        for note in notes_of(SHIPPED[bundle].model):
+    if bundle in BUILTIN_BUNDLES:
+        for note in notes_of(BUILTIN_BUNDLES[bundle].model):
             say(f"note: {note}")
 
 

@@ -40,9 +40,9 @@ import numpy as np
 from benchmarks import RESTAURANTS
 from benchmarks.speed.runners.ours import Silent
 from scorer import Scorer
-from scorer.inference import choosing, engine, verify
-from scorer.inference.devices import KINDS
-from scorer.inference.engine import Answers, Engine, Work
+from scorer.inference import verification
+from scorer.inference.device import KINDS
+from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.run.driver import run
 from scorer.run.options import RunOptions
 from scorer.run.totals import versions
@@ -57,17 +57,17 @@ class FreeModel:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def prepare(self, texts: list[str], premise: Any, hypothesis: Any) -> Work:
-        return self._engine.prepare(texts, premise, hypothesis)
+    def encode(self, texts: list[str], premise: Any, hypothesis: Any) -> EncodedPairs:
+        return self._engine.encode(texts, premise, hypothesis)
 
-    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
+    def predict(self, work: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
         for batch in work.batches:
             self._engine.layout.assemble(batch, work)
         asked = len(work.pairs.inverse)
         certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
-        return Answers(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
+        return Predictions(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Does nothing, since no call takes long."""
 
 
@@ -106,8 +106,7 @@ def device_share(lines: Iterable[str], rate: float) -> dict[str, float]:
 def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
     """As :func:`measure`, with a bundle on the device that the stand-in claims to be; see :func:`device_share`."""
     # The stand-in's numbers are zeros, which disagree with every checkpoint.
-    for module in (engine, choosing, verify):
-        vars(module)["refuse_disagreement"] = lambda use, facts: None
+    verification.MINIMUM_AGREEMENT = 0.0
     log, rate = Path(os.environ["FAKE_CUDA_LOG"]), float(os.environ["FAKE_CUDA_TFLOPS"]) * 1e12
     # The usual budget, since nothing that is timed here says which is the fastest on a device.
     usual = KINDS["cuda"].token_budgets[0]
@@ -200,7 +199,7 @@ def main() -> None:
 
 
 def _cpu_name() -> str:
-    from scorer.inference.devices import device
+    from scorer.inference.device import device
 
     return device("cpu").name
 

@@ -90,7 +90,7 @@ def change(data: Path, out: Path, percent: float) -> int:
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """The counts of rows of a run whose model answers at once, in this process."""
     from scorer import Scorer
-    from scorer.inference.devices import KINDS
+    from scorer.inference.device import KINDS
     from scorer.run.driver import run
     from scorer.run.options import RunOptions
     from scorer.scoring.metric_rows import MetricScoring

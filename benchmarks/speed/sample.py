@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.speed import make_rows
 from scorer.inference.bundle import Bundle
-from scorer.inference.texts import TextTokenizer
+from scorer.inference.tokenizer import TextTokenizer
 from scorer.metric.checks import Checks, build_checks
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames, Options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ..inference.shipped import SHIPPED, folder_of
+from ..inference.choices import BUILTIN_BUNDLES, folder_of
 from .files import local as local
 from .files import location as location
 from .show.output import print_json as print_json
@@ -37,7 +37,7 @@ def bundle_argument(given: str, what: str) -> str:
     """
     from ..storage.local_paths import local_path
 
-    if given in SHIPPED:
+    if given in BUILTIN_BUNDLES:
         return given
     if not given.lower().startswith("file:"):
         folder_of(given)
@@ -83,15 +83,15 @@ def note_of(settings: Settings) -> str | None:
     Raises:
         BundleError: it is not there, or its description cannot be read.
     """
-    from ..inference.manifest import read_manifest
+    from ..inference.bundle import read_manifest
 
-    shipped = SHIPPED.get(str(settings.bundle))
+    shipped = BUILTIN_BUNDLES.get(str(settings.bundle))
     return shipped.note if shipped else read_manifest(folder_of(settings.bundle))[0].caveat
 
 
 def warn_of_documents(settings: Settings) -> None:
     """Say that a model that ships was not made for documents, where it is to check them."""
-    if settings.columns.document is not None and str(settings.bundle) in SHIPPED:
+    if settings.columns.document is not None and str(settings.bundle) in BUILTIN_BUNDLES:
         say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..inference.shipped import SHIPPED
+from ..inference.choices import BUILTIN_BUNDLES
 from ..system.files import read_small, user_path
 
 NAME = "scorer.toml"
@@ -54,7 +54,7 @@ def configured(command: Any) -> dict[str, Any]:
         if not all(isinstance(one, str) or type(one) is int for one in values):
             raise UsageError(f"{path}: {key} is {str(value)[:60]}; write a string, a number or a list of files")
         if key in PATHS:
-            values = [one if one in SHIPPED else _from(path, key, str(one)) for one in values]
+            values = [one if one in BUILTIN_BUNDLES else _from(path, key, str(one)) for one in values]
         content[key] = values if known[key] else values[0]
     return _default_map(command, content)
 

@@ -35,7 +35,7 @@ def doctor_command(
     Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
     when scoring would not work.
     """
-    from ..inference.sessions import conflicting_wheels
+    from ..inference.session import conflicting_wheels
     from .show.doctor import Findings, print_findings
 
     problems: list[str] = []
@@ -63,7 +63,7 @@ def doctor_command(
 
 def runtime_lines() -> list[str]:
     """The version of ONNX Runtime and the providers it was built with, for ``--version``."""
-    from ..inference.sessions import runtime
+    from ..inference.session import runtime
 
     try:
         ort = runtime()
@@ -86,8 +86,8 @@ def _packages() -> dict[str, str | None]:
 
 def _providers() -> dict[str, str]:
     """Provider → ``starts``, or why not. A session is created on each: a provider that is listed may still fail."""
-    from ..inference.devices import KINDS
-    from ..inference.sessions import resolve_device, runtime
+    from ..inference.device import KINDS
+    from ..inference.session import resolve_device, runtime
 
     kinds = {row.provider: name for name, row in KINDS.items()}
     found = {}
@@ -106,12 +106,12 @@ def _providers() -> dict[str, str]:
 
 def _gpus() -> list[GpuFindings]:
     """The GPUs that the driver shows this process, and whether ONNX Runtime has kernels for them."""
-    from ..inference import cuda
-    from ..inference.sessions import runtime
+    from ..inference.device import kernels_missing, read_gpu
+    from ..inference.session import runtime
     from .show.doctor import GpuFindings
 
     found: list[GpuFindings] = []
-    while (gpu := cuda.read_gpu(len(found))) is not None:
+    while (gpu := read_gpu(len(found))) is not None:
         found.append(
             GpuFindings(
                 name=gpu.name,
@@ -120,7 +120,7 @@ def _gpus() -> list[GpuFindings]:
                 memory_bytes=gpu.memory,
                 driver_cuda=gpu.driver,
                 cudnn=gpu.cudnn or None,
-                problem=cuda.kernels_missing(gpu.capability, str(runtime().__version__)),
+                problem=kernels_missing(gpu.capability, str(runtime().__version__)),
             )
         )
     return found
@@ -129,17 +129,21 @@ def _gpus() -> list[GpuFindings]:
 def _bundle(bundle: str) -> BundleFindings:
     """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
-    from ..inference.verify import open_verified
+    from ..inference.engine import Engine
+    from ..inference.verification import matrix_rate
     from .show.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
-    engine, facts = open_verified(opened, warn=say)
+    engine = Engine.open(opened, warn=say)
+    report = engine.report
+    assert report is not None
     probes = opened.probes()
     few = slice(0, max(1, len(probes.premises) // 4))
     engine.logits(probes.premises[:4], probes.hypotheses[:4])  # warm up
     started = time.perf_counter()
     engine.logits(probes.premises[few], probes.hypotheses[few])
     seconds = time.perf_counter() - started
+    matrix = matrix_rate(engine.device, engine.precision, engine.threads)
     engine.close()
     return BundleFindings(
         name=opened.name,
@@ -151,10 +155,11 @@ def _bundle(bundle: str) -> BundleFindings:
         scheme=opened.scheme.summary,
         layout=engine.use.layout,
         attention=engine.use.attention,
-        instead=engine.instead or None,
-        label_agreement=facts.label_agreement,
-        bound=facts.bound,
-        invariance_error=facts.invariance_error,
-        isolated=facts.isolated,
+        instead=engine.fallback_reason or None,
+        label_agreement=report.agreement,
+        bound=report.bound,
+        invariance_error=report.invariance_error,
+        isolated=report.isolated,
         pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
+        matrix_flops_per_s=matrix,
     )

@@ -8,15 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inference.choices import Overlong, Precision
-from ..inference.shipped import SHIPPED
+from ..inference.choices import BUILTIN_BUNDLES, Overlong, Precision
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 
 
 def _shipped(incomplete: str) -> list[str]:
     """The words that a shell may complete; where there is none it completes paths."""
-    return [word for word in SHIPPED if incomplete and word.startswith(incomplete)]
+    return [word for word in BUILTIN_BUNDLES if incomplete and word.startswith(incomplete)]
 
 
 def _option(name: str, **more: Any) -> Any:

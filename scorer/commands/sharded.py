@@ -208,7 +208,7 @@ def run_on_devices(job: Job, devices: str, *, as_json: bool) -> None:
         UsageError, DeviceError: the devices cannot be used.
         typer.Exit: with 3, as :func:`run_shards`.
     """
-    from ..inference.cuda import count_gpus
+    from ..inference.device import count_gpus
     from ..run.pool import Pool
     from ..run.processes import LocalCrew, parse_devices, usable_cpus
 

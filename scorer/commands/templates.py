@@ -90,10 +90,10 @@ def extract_command(
     model = None
     if bundle is not None:
         from ..inference.bundle import Bundle
-        from ..inference.verify import open_verified
+        from ..inference.engine import Engine
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
-        model, _ = open_verified(opened, device=device, precision=precision, warn=say)
+        model = Engine.open(opened, device=device, precision=precision, warn=say)
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
     report = make_templates(inputs, out, names, choose.value, seed=seed, model=model, most=references)
     if model is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inference.shipped import SHIPPED
+from ..inference.choices import BUILTIN_BUNDLES
 from ..scoring.output_columns import from_scores
 from ..scoring.signature import Signature
 from .correlation import KINDS
@@ -113,7 +113,7 @@ def notes_of(model: str) -> list[str]:
 
     ``model``: its name in signatures.
     """
-    return [GENERAL_NOTE] if model == SHIPPED["embedded"].model else []
+    return [GENERAL_NOTE] if model == BUILTIN_BUNDLES["embedded"].model else []
 
 
 def _webnlg17(labels: Labels | None, ratings: Ratings, scored: Scored) -> list[PublishedLine]:

@@ -2,25 +2,246 @@
 
 Layout: ``bundle.json``, ``tokenizer.json``, ``probes.parquet``, ``model.<precision>[.packed].onnx`` for each variant,
 where weights lie outside their graphs ``*.data`` files, optionally ``templates.json``. ``bundle.json`` holds the sha256
-of every other file; :mod:`.manifest` has its types.
+of every other file. What its types say is checked when it is decoded; the exporter writes the same types.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
-import numpy.typing as npt
+import msgspec
+from msgspec import Meta
 
-from ..errors import BundleError
-from .choices import PRECISIONS as PRECISIONS
-from .manifest import Manifest, PairLayout, Variant, check_file, open_manifest
-from .schemes import LABELS, Scheme
-from .shipped import folder_of
+from ..errors import BundleError, DamagedFileError, SchemaError
+from ..system.codec import Record, decode, encode
+from ..system.files import read_small
+from ..system.formats import BUNDLE_SCHEMA
+from ..system.progress import sha256_of
+from .choices import VariantPrecision, folder_of
+from .scheme import Scheme
 
-__all__ = ["LABELS", "PRECISIONS", "Bundle", "PairLayout", "Probes", "Scheme", "Variant"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MANIFEST = "bundle.json"
+ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
+"""Operators of attention: of padded graphs (whatever they are in the graph), and of packed ones."""
+
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+"""A sha256."""
+GraphName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.onnx\Z")]
+WeightsName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.data\Z")]
+SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
+"""The files of a classifier besides graphs and their weights."""
+Layout = Literal["padded", "packed"]
+TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
+LARGEST = 16 << 20
+"""Bytes of ``bundle.json``; real ones have a few thousand."""
+_ADVICE = "copy the whole bundle folder again, or export the checkpoint again"
+
+
+class PairLayout(Record, frozen=True):
+    """A pair in ids: ``prefix`` + first text + ``separator`` + second text + ``suffix``, padded with ``pad_id``.
+
+    ``segments``: whether the model is fed segment ids, 0 up to the end of the separator and 1 from there to the end of
+    the suffix. ``hypothesis_first``: whether the hypothesis is the first text. ``one_string``: whether the pair is
+    written as one string, in which blanks stand before and after the separator and reach the tokenizer; without a
+    separator, one blank stands between the texts.
+    """
+
+    prefix: tuple[TokenId, ...]
+    separator: tuple[TokenId, ...]
+    suffix: tuple[TokenId, ...]
+    pad_id: TokenId
+    segments: bool = False
+    hypothesis_first: bool = False
+    one_string: bool = False
+
+    @property
+    def one_text(self) -> bool:
+        """Whether the model reads both texts as one, with a blank between them and no token that tells them apart."""
+        return self.one_string and not self.separator
+
+    @property
+    def overhead(self) -> int:
+        """Tokens of a pair that belong to neither text."""
+        return len(self.prefix) + len(self.separator) + len(self.suffix)
+
+
+class CheckpointSource(Record, frozen=True, kw_only=True):
+    """Where the weights come from: a hub id with its revision, the name of a folder, or ``random_init`` of a size.
+
+    ``files``: sha256 of the checkpoint's files.
+    """
+
+    checkpoint: str
+    revision: str | None = None
+    random_init: bool = False
+    seed: int | None = None
+    files: dict[str, Digest] = msgspec.field(default_factory=dict)
+
+
+class Parity(Record, frozen=True, kw_only=True):
+    """A variant against the checkpoint in PyTorch, see :func:`export.parity.compare`."""
+
+    provider: str
+    pairs: int
+    label_agreement: float
+    max_abs_logit: float
+    max_abs_probability: float
+    bound: float
+    within_margin: float
+
+
+class Variant(Record, frozen=True, kw_only=True):
+    """One ONNX file of a bundle.
+
+    ``layout``: ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``external``: sha256 of the files that hold
+    its weights, by name; empty where they are in the graph's own file. ``fused``: how often each fused operator occurs.
+    ``parity``: ``None`` where it was not measured.
+    """
+
+    file: GraphName
+    precision: VariantPrecision
+    layout: Layout = "padded"
+    sha256: Digest
+    bytes: int
+    external: dict[WeightsName, Digest] = msgspec.field(default_factory=dict)
+    opset: int
+    inputs: tuple[str, ...]
+    fused: dict[str, int] = msgspec.field(default_factory=dict)
+    parity: Parity | None = None
+
+    @property
+    def key(self) -> str:
+        """The name that a bundle has for it."""
+        return self.precision if self.layout == "padded" else f"{self.precision}.{self.layout}"
+
+    @property
+    def attention(self) -> str:
+        """The operator of its attention."""
+        return ATTENTION if self.layout == "padded" else PACKED_ATTENTION
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """``bundle.json``. ``variants``: by :attr:`Variant.key`. ``forced``: why the export was refused before ``--force``
+    overrode that."""
+
+    schema: int = BUNDLE_SCHEMA
+    name: str
+    source: CheckpointSource
+    forced: tuple[str, ...] = ()
+    architecture: dict[str, str | Annotated[int, Meta(ge=0)]]
+    pair_layout: PairLayout
+    max_length: Annotated[int, Meta(ge=8, le=1 << 20)]
+    versions: dict[str, str]
+    task: Literal["classification"] = "classification"
+    scheme: Scheme
+    files: dict[SmallFile, Digest]
+    variants: Annotated[dict[str, Variant], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable():
+            raise ValueError(f"the name is {self.name!r:.80}, expected printable text")
+        for needed in ("tokenizer.json", "probes.parquet"):
+            if needed not in self.files:
+                raise ValueError(f"files has no hash for {needed}")
+        for key, variant in self.variants.items():
+            if key != variant.key:
+                raise ValueError(f"variants has {key!r:.80} where {variant.key!r} is expected")
+
+    @property
+    def caveat(self) -> str | None:
+        """Why its labels should not be trusted, for users; ``None`` where nothing is known."""
+        if self.source.random_init:
+            return f"the weights of the bundle {self.name} are random, so its labels mean nothing"
+        if self.forced:
+            return f"the bundle {self.name} was exported with --force although {'; '.join(self.forced)}"
+        return None
+
+
+def read_manifest(folder: Path) -> tuple[Manifest, str]:
+    """Decode ``bundle.json``; its content and its sha256.
+
+    Raises:
+        BundleError: it is not there, is damaged, or has another schema.
+    """
+    path = folder / MANIFEST
+    try:
+        raw = read_small(path, LARGEST)
+    except OSError as e:
+        raise BundleError(
+            f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
+            "wrote, or the word embedded"
+        ) from e
+    return decode_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
+
+
+def decode_manifest(raw: bytes, where: str) -> Manifest:
+    """The content of ``bundle.json``.
+
+    Raises:
+        BundleError: it is damaged, or has another schema.
+    """
+    try:
+        return decode(raw, Manifest, where, advice=_ADVICE)
+    except SchemaError as e:
+        raise BundleError(f"{str(e).partition(';')[0]}; export the checkpoint again") from e
+    except DamagedFileError as e:
+        raise BundleError(str(e)) from e
+
+
+def open_manifest(folder: Path) -> tuple[Manifest, str]:
+    """:func:`read_manifest`, and compare the small files with their hashes.
+
+    Raises:
+        BundleError: as :func:`read_manifest`; a file is missing or changed; the path is not UTF-8.
+    """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as e:
+        raise BundleError(
+            f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
+        ) from e
+    manifest, digest = read_manifest(folder)
+    for name, expected in manifest.files.items():
+        check_file(folder, name, expected)
+    return manifest, digest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write ``bundle.json``; last, because a folder without it is not a bundle."""
+    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
+
+
+def check_file(folder: Path, name: str, expected: str) -> Path:
+    """The path of a file of a bundle, whose content is what was exported.
+
+    Raises:
+        BundleError: the file is missing, no regular file, or changed.
+    """
+    path = folder / name
+    try:
+        if not path.is_file():
+            raise BundleError(
+                f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
+            )
+        with path.open("rb") as handle:
+            found = sha256_of(handle)
+    except OSError as e:
+        raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
+    if found != expected:
+        raise BundleError(
+            f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "
+            f"{expected[:12]}…; copy the bundle again, or export it again"
+        )
+    return path
 
 
 @dataclass(frozen=True)
@@ -52,16 +273,18 @@ class Bundle:
     max_length: int
     variants: Mapping[str, Variant]
     manifest: Manifest
+    _checked: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle folder, or a model that ships by its word (:data:`.shipped.SHIPPED`).
+        """Open a bundle folder, or a model that ships by its word (:data:`.choices.BUILTIN_BUNDLES`).
 
         Raises:
             BundleError: no bundle there, another schema, a field missing or odd, a file missing or changed.
         """
         folder = folder_of(path)
-        manifest, digest = open_manifest(folder, Manifest)
+        manifest, digest = open_manifest(folder)
         return cls(
             path=folder,
             name=manifest.name,
@@ -99,7 +322,7 @@ class Bundle:
         return found if isinstance(found, int) else 0
 
     def variant(self, precision: str) -> Path:
-        """The checked ONNX file of a precision.
+        """The checked ONNX file of a variant. It is hashed once, at the first call; any thread may ask.
 
         Raises:
             BundleError: the bundle has no such variant, or its file is not what was exported.
@@ -109,11 +332,14 @@ class Bundle:
                 f"bundle {self.name} ({self.path}) has no {precision} variant, only {', '.join(self.variants)}; "
                 f"choose one of these, or export it with --precision {precision}"
             )
-        chosen = self.variants[precision]
-        path = check_file(self.path, chosen.file, chosen.sha256)
-        for name, expected in chosen.external.items():
-            check_file(self.path, name, expected)
-        return path
+        with self._lock:
+            if precision not in self._checked:
+                chosen = self.variants[precision]
+                path = check_file(self.path, chosen.file, chosen.sha256)
+                for name, expected in chosen.external.items():
+                    check_file(self.path, name, expected)
+                self._checked[precision] = path
+            return self._checked[precision]
 
     def probes(self) -> Probes:
         """Read the probe pairs.
@@ -121,6 +347,7 @@ class Bundle:
         Raises:
             BundleError: the file does not hold them in the bundle's form.
         """
+        import numpy as np
         import pyarrow as pa
         import pyarrow.parquet as pq
 

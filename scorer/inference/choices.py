@@ -1,14 +1,62 @@
-"""The choices of how a model runs, declared once: for the command line, Python, and plans that are read back."""
+"""Which model runs and how: choices that the command line offers. Importing this imports nothing heavy."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
-Variant = Literal["fp32", "fp16", "int8"]
-"""The variants that a bundle may have."""
-Precision = Literal["auto", Variant]
-"""A variant, or the one that suits the device."""
-Overlong = Literal["error", "truncate"]
-"""What becomes of a pair that is longer than the model's maximum."""
+from ..errors import UsageError
 
-PRECISIONS: tuple[str, ...] = get_args(Variant)
+VariantPrecision = Literal["fp32", "fp16", "int8"]
+"""A precision that a bundle may have variants of."""
+Precision = Literal["auto", VariantPrecision]
+"""A precision, or the one that suits the device."""
+Overlong = Literal["error", "truncate"]
+"""Treatment of a pair that is longer than the model's maximum."""
+PRECISIONS: tuple[str, ...] = get_args(VariantPrecision)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_FOLDER = Path(__file__).resolve().parents[1] / "embedded"
+
+
+@dataclass(frozen=True)
+class BuiltinBundle:
+    """A model in the package. ``model``: its name in signatures. ``note``: what it is good for, for users."""
+
+    model: str
+    folder: Path
+    note: str
+
+
+BUILTIN_BUNDLES = {
+    "embedded": BuiltinBundle(
+        "embedded-general",
+        _FOLDER / "general",
+        "the embedded model is small, knows English only, and is often wrong; for production-quality labels, "
+        "export a large checkpoint and pass its bundle with --bundle",
+    ),
+}
+"""By the word that ``--bundle`` takes for it. A word may come to mean another model in a later version; a score's
+signature names the model itself."""
+DOMAINS = _FOLDER / "domains.parquet"
+"""Rows of three domains with gold labels, written for this project; what ``make demo`` scores."""
+
+
+def folder_of(bundle: Path | str) -> Path:
+    """The folder that a word or a path means.
+
+    Raises:
+        UsageError: it is the URI of a store, or of the form of a hub id, and no folder here.
+    """
+    builtin = BUILTIN_BUNDLES.get(str(bundle))
+    if builtin is not None:
+        return builtin.folder
+    if isinstance(bundle, str) and "://" in bundle:
+        raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
+    if isinstance(bundle, str) and _HUB_ID.fullmatch(bundle) and not Path(bundle).exists():
+        raise UsageError(
+            f"there is no folder {bundle} here; for a checkpoint of that name on the hub, `scorer export {bundle} DIR` "
+            "makes a bundle"
+        )
+    return Path(bundle)

@@ -1,52 +1,63 @@
 """The engine: interned pairs in, probabilities out.
 
-Work has two halves, so that they can overlap: :meth:`Engine.prepare` is host work (tokenise, deduplicate, pack) and
-may run in any one thread; :meth:`Engine.run` belongs to the one thread that owns the device.
+It has two halves, so that they can overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack) and may
+run in any one thread; :meth:`Engine.predict` belongs to the one thread that owns the device.
 
-How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.batches`.
+How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.batching`.
+
+With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
+fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
+largest movement of a logit (for schemes with a threshold: where the logit lies that near to the threshold's,
+:meth:`.scheme.Scheme.margins`). That movement is measured on pairs of the very data, in the way they are run, and taken
+half as large again, since the largest of a sample is not the largest of all.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
+from ..system.closing import Closing
+from ..system.codec import Count, Magnitude, OpenRecord
 from ..system.waiting import outcome, prompt_switching
-from .batches import Batch, Feed, Grid, Layout, Padded, Work, cut_to_fit, distinct_pairs
-from .bundle import PRECISIONS, Bundle
-from .cache import Use
-from .choosing import choose
-from .devices import PACKED, Device
-from .exact import fixed_shapes
-from .execution import candidates, recorded
-from .facts import known_budget, read_facts, refuse_disagreement, usual_budget
-from .first_use import require_smoke_test
-from .model_session import Calls, ModelSession
-from .packed import Packed
-from .schemes import THRESHOLD
-from .sessions import available_threads, resolve_device, runtime
-from .texts import PLAIN, PairForm, TextTokenizer, form_of
+from . import verification
+from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded, cut_to_fit, distinct_pairs
+from .bundle import Bundle
+from .device import PACKED, Device
+from .scheme import THRESHOLD, Scheme
+from .session import DeviceThread, ModelSession, available_threads, resolve_device, runtime
+from .tokenizer import PairFormat, TextTokenizer, format_of
+from .variants import VariantChoice, VariantOnDevice
+from .verification import DeviceReport, DisagreementError
 
-__all__ = ["Answers", "Engine", "Work"]
+__all__ = ["EncodedPairs", "Engine", "ExactBound", "Predictions"]
 
-AHEAD = 2
+WAITING_CALLS = 2
 """Calls that wait in the thread of the device behind the one that it makes."""
+EXACT_FACTOR = 1.5
+EXACT_PAIRS = 4096
+"""Pairs that the bound of ``exact`` is measured on, at least, where the data has so many."""
+
+Logits = npt.NDArray[np.float32]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What the model said of every asked pair.
+class Predictions:
+    """Model predictions for all requested pairs.
 
     ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
     where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
@@ -61,32 +72,80 @@ class Answers:
     unknown: npt.NDArray[np.bool_] | None = None
 
 
-class Engine:
-    """A variant of a bundle on a device.
+class ExactBound(OpenRecord, frozen=True):
+    """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
 
-    Args:
-        bundle: an open bundle.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision: ``auto`` (the first of :func:`precisions`), or a variant (:data:`.choices.PRECISIONS`).
-        token_budget: tokens a batch, padding included; by default from the device.
-        threads: processors to use on the CPU; by default all this process may run on.
-        exact: make sure that the fp32 variant can answer for this one (:mod:`.exact_engine`); nothing to do for fp32.
-        truncate: cut pairs that are too long instead of refusing them.
-        form: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
-        warn: told what a user should know, such as a batch that did not fit the device.
-        layout: ``auto``, ``packed`` or ``padded`` (:mod:`.batches`).
-        attention: operator and kernels as a plan recorded them; by default what the device prefers.
-        device_memory: GiB of a GPU's memory that each session may take; 0 for all.
-        in_smoke_test: this is the process that a variant is tried in; elsewhere nothing of it is opened before it was.
+    pairs: Count
+    largest: Magnitude
 
-    Raises:
-        BundleError: no such variant, or damaged, or it does not run in bounded time and memory.
-        DeviceError: the device does not start, or does not run the precision that was named.
-        MissingDependencyError: the runtime that the precision needs is not installed.
+    @property
+    def margin(self) -> float:
+        """Pairs whose two highest logits are nearer than this run again."""
+        return 2 * EXACT_FACTOR * self.largest
+
+
+class Engine(Closing):
+    """A variant of a bundle on a device, opened by :meth:`open`.
+
+    Attributes:
+        use: bundle, variant, device, threads and options of the provider.
+        report: what the variant does on this device; ``None`` before it is verified.
+        fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
+        exact: whether undecided pairs run again in fp32; never for fp32 itself.
+        bound: of ``exact``; measured on the first window where it is ``None``.
+        computed: pairs computed so far, for progress.
+        shapes: calls so far by (pairs, sequence length).
     """
 
     def __init__(
         self,
+        use: VariantOnDevice,
+        token_budget: int,
+        *,
+        truncate: bool = False,
+        pair_format: PairFormat = PairFormat.SEPARATE,
+        warn: Callable[[str], None] = lambda message: None,
+        is_known: bool = False,
+    ) -> None:
+        """Open the tokenizer and the session of a variant, verified or not.
+
+        Args:
+            is_known: the variant has run on this device before, so that no call is made to find out.
+
+        Raises:
+            BundleError, DeviceError: see :meth:`open`.
+        """
+        self.bundle, self.use, self.device, self.threads = use.bundle, use, use.device, use.threads
+        self.precision = use.precision
+        self.runtime = str(runtime().__version__)
+        self.grid = use.grid(token_budget)
+        self.report: DeviceReport | None = None
+        self.fallback_reason = ""
+        self.exact = False
+        self.bound: ExactBound | None = None
+        self.computed = 0
+        self.shapes: Counter[tuple[int, int]] = Counter()
+        self._truncate, self._warn = truncate, warn
+        self._thread = DeviceThread()
+        self._fp32: ModelSession | None = None
+        try:
+            model = self._thread.submit(partial(use.bundle.variant, use.variant))  # hashed meanwhile
+            use.device.spec.prepare(runtime())
+            self.tokenizer = TextTokenizer(use.bundle)
+            probes = use.bundle.probes()
+            self.probe_format = format_of(use.bundle.layout)
+            """The format that the bundle's probes are in."""
+            self._format = self.probe_format if pair_format == PairFormat.SEPARATE else pair_format
+            self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
+            self.session = self._open_session(use, outcome(model), self.layout_of(token_budget), is_known)
+            """The variant's session; for measurements too."""
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
         bundle: Bundle,
         *,
         device: str = "auto",
@@ -94,67 +153,112 @@ class Engine:
         token_budget: int | None = None,
         step: int = 8,
         threads: int | None = None,
-        exact: bool = False,
-        truncate: bool = False,
-        form: PairForm = PLAIN,
-        warn: Callable[[str], None] = lambda message: None,
         layout: str = "auto",
         attention: str | None = None,
         device_memory: int = 0,
-        in_smoke_test: bool = False,
-    ) -> None:
-        self.bundle = bundle
-        self.threads = threads or available_threads()
-        self.device = resolve_device(device, warn)
-        self.precision = precisions(bundle, precision, self.device)[0]
-        self.runtime = str(runtime().__version__)
-        """Version of ONNX Runtime."""
-        found = candidates(bundle, self.precision, layout, self.device)
-        self.use = Use(bundle, found[0].variant, self.device, self.threads, device_memory=device_memory)
-        grid = self._grid_of(self.precision, step, token_budget or usual_budget(self.device))
-        self._truncate = truncate
-        self._warn = warn
-        if attention is not None:
-            way = recorded(bundle, self.precision, layout, attention, self.device)
-        else:
-            way = found[0] if in_smoke_test else choose(self.use, found, grid, token_budget, warn)
-        self.use = replace(self.use, variant=way.variant, options=way.options)
-        self.instead = way.instead
-        """Why the form that the device prefers is not the one that runs; empty where it is."""
-        model = bundle.variant(way.variant)
-        if not in_smoke_test:
-            require_smoke_test(self.use, model, grid, token_budget, warn)
-            grid = grid.with_budget(token_budget or known_budget(self.use) or grid.token_budget)
-        self.grid = grid
-        facts = read_facts(self.use, grid)
-        self.least_bound = 0.0 if facts is None else facts.bound
-        """Largest |Δlogit| from fp32 on the probes: what the bound of ``exact`` is at least."""
-        self._tokenizer = TextTokenizer(bundle)
-        probes = bundle.probes()
-        self.probe_form = form_of(bundle.layout)
-        """The form that the bundle's probes are in."""
-        if form == PLAIN:
-            form = self.probe_form
-        self._tokenizer.prove(probes.premises[::8], probes.hypotheses[::8], form)
-        self._form = form
-        self._calls = Calls()
-        self._fp32: ModelSession | None = None
-        with self._closed_on_error():
-            self.session = self._opened(model, self.threads, self.layout_of(grid.token_budget), way.options)
-            """The variant's session; for measurements too."""
-            self.exact = exact and self.precision != "fp32"
-            if self.exact:
-                self._admit_fp32()  # says now, not after an hour, that there is none
-        self.computed = 0
-        """Pairs computed so far, for progress."""
-        self.shapes: Counter[tuple[int, int]] = Counter()
-        """Calls so far by (pairs, sequence length)."""
+        exact: bool = False,
+        bound: ExactBound | None = None,
+        truncate: bool = False,
+        pair_format: PairFormat = PairFormat.SEPARATE,
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> Engine:
+        """Open the variant of a bundle that suits a device, verified there by an earlier use or now.
 
-    def __enter__(self) -> Engine:
-        return self
+        Args:
+            device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
+            precision, token_budget, step, threads, layout, attention, device_memory: see :class:`.VariantChoice`.
+            exact: recompute undecided pairs in fp32. ``bound``: of an earlier run.
+            truncate: cut pairs that are too long instead of refusing them.
+            pair_format: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
+            warn: told what a user should know, such as a batch that did not fit the device.
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        Raises:
+            BundleError: no such variant, or damaged, or it keeps the labels of fewer than 99 % of the probes on this
+                device, or does not run in bounded time and memory.
+            DeviceError: the device does not start, or does not run the precision that was named.
+            MissingDependencyError: the runtime is not installed.
+        """
+        count = threads or available_threads()
+        choice = VariantChoice(bundle, precision, token_budget, step, count, layout, attention, device_memory)
+
+        def open_on(on: Device) -> Engine:
+            return cls._open_first(choice.variants(on), token_budget, truncate, pair_format, warn)
+
+        chosen = resolve_device(device, warn, partial(verification.is_known, choice))
+        try:
+            engine = open_on(chosen)
+        except DeviceError:
+            other = resolve_device(device, warn)  # now it must start
+            if other == chosen:
+                raise
+            engine = open_on(other)
+        if exact and engine.precision != "fp32":
+            engine.exact, engine.bound = True, bound
+            with engine._closed_on_error():
+                engine._admit_fp32()  # says now, not after an hour, that there is none
+        return engine
+
+    @classmethod
+    def _open_first(
+        cls,
+        variants: list[list[VariantOnDevice]],
+        token_budget: int | None,
+        truncate: bool,
+        pair_format: PairFormat,
+        warn: Callable[[str], None],
+    ) -> Engine:
+        """The first variant that runs and keeps the labels: of each precision its forms, the preferred one first."""
+        reason = ""
+        for number, forms in enumerate(variants):
+            failed: BundleError | DeviceError | None = None
+            for use, other in zip_longest(forms, forms[1:]):
+                try:
+                    engine = cls._open_verified(use, token_budget, truncate, pair_format, warn)
+                except (BundleError, DeviceError) as e:
+                    failed = failed or e
+                    if other is not None:
+                        warn(f"{use} does not run, so {other.variant} is tried: {e}")
+                else:
+                    engine.fallback_reason = str(failed or reason)
+                    return engine
+            assert failed is not None
+            if not isinstance(failed, DisagreementError) or number + 1 == len(variants):
+                raise failed
+            reason = failed.reason
+            warn(f"{reason}; {variants[number + 1][0].precision} is used instead")
+        raise AssertionError("there is at least one variant")
+
+    @classmethod
+    def _open_verified(
+        cls,
+        use: VariantOnDevice,
+        token_budget: int | None,
+        truncate: bool,
+        pair_format: PairFormat,
+        warn: Callable[[str], None],
+    ) -> Engine:
+        """A variant that keeps the labels. One that is not on record is verified: in this process if it is a worker,
+        which goes on with the session; else in a worker first."""
+        report = verification.known_report(use, token_budget, warn)
+        if report is not None:
+            verification.refuse_disagreement(use, report)
+        budget = token_budget or (report.token_budget if report is not None else use.usual_budget)
+        engine = cls(use, budget, truncate=truncate, pair_format=pair_format, warn=warn, is_known=report is not None)
+        with engine._closed_on_error():
+            if report is None:
+                report = verification.measure(engine, token_budget)
+                verification.keep_report(use, token_budget, report, warn)
+                verification.refuse_disagreement(use, report)
+            engine.report = report
+        return engine
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def provider(self) -> str:
@@ -170,11 +274,12 @@ class Engine:
         """This variant's layout, were calls to have so many tokens."""
         if self.use.layout == PACKED:
             return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
-        return Padded(self.grid.with_budget(token_budget), self.bundle.layout)
+        return Padded(self.use.grid(token_budget), self.bundle.layout)
 
-    @property
-    def tokenizer(self) -> TextTokenizer:
-        return self._tokenizer
+    def set_budget(self, token_budget: int) -> None:
+        """Have calls of so many tokens from here on."""
+        self.grid = self.use.grid(token_budget)
+        self.session.layout = self.layout_of(token_budget)
 
     @property
     def room(self) -> int:
@@ -183,215 +288,228 @@ class Engine:
 
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
         """Tokens that each text takes as the one or the other half of a pair; :data:`NOT_TOKENISED` where it is too
-        long. Called by the thread that prepares. *Shape:* (texts,), int64."""
+        long. Called by the thread that encodes. *Shape:* (texts,), int64."""
         second = hypothesis != self.bundle.layout.hypothesis_first
-        before, after = (self._form.before_second, "") if second else ("", self._form.after_first)
-        tokens = self._tokenizer.encode([before + text + after for text in texts])
+        before, after = (self._format.before_second, "") if second else ("", self._format.after_first)
+        tokens = self.tokenizer.encode([before + text + after for text in texts])
         return np.where(tokens.oversized, np.int64(NOT_TOKENISED), tokens.lengths)
 
-    def prepare(
+    def encode(
         self,
         texts: Sequence[str],
         premise: npt.NDArray[np.int32],
         hypothesis: npt.NDArray[np.int32],
-        form: PairForm | None = None,
-    ) -> Work:
+        pair_format: PairFormat | None = None,
+    ) -> EncodedPairs:
         """Tokenise and pack. ``premise``, ``hypothesis``: int32, *Shape:* (asked,), positions in ``texts``."""
-        form = form or self._form
+        pair_format = pair_format or self._format
         if self.bundle.layout.hypothesis_first:
             premise, hypothesis = hypothesis, premise
-        if form == PLAIN:
-            first = second = self._tokenizer.encode(texts, keep_beginnings=self._truncate)
+        if pair_format == PairFormat.SEPARATE:
+            first = second = self.tokenizer.encode(texts, keep_beginnings=self._truncate)
         else:
             # The two roles are written differently, so a text in both is tokenised twice; tables stay parallel.
-            first = self._tokenizer.encode([t + form.after_first for t in texts], keep_beginnings=self._truncate)
-            second = self._tokenizer.encode([form.before_second + t for t in texts], keep_beginnings=self._truncate)
+            after, before = pair_format.after_first, pair_format.before_second
+            first = self.tokenizer.encode([text + after for text in texts], keep_beginnings=self._truncate)
+            second = self.tokenizer.encode([before + text for text in texts], keep_beginnings=self._truncate)
         pairs = distinct_pairs(premise, hypothesis, first, second)
-        room = self.room
-        too_long = pairs.first_length + pairs.second_length > room
+        too_long = pairs.first_length + pairs.second_length > self.room
         too_long |= first.oversized[pairs.first] | second.oversized[pairs.second]
         status = np.full(len(pairs), SCORED, np.int8)
         truncated = np.zeros(len(pairs), bool)
         if self._truncate:
             truncated = too_long
-            cut_to_fit(pairs, room, too_long)
+            cut_to_fit(pairs, self.room, too_long)
         else:
             status[too_long] = TOO_LONG
         lengths = pairs.first_length + pairs.second_length + self.bundle.layout.overhead
         batches = self.layout.pack(lengths, np.flatnonzero(status == SCORED))
-        return Work(pairs, first, second, status, truncated, batches, lengths)
+        return EncodedPairs(pairs, first, second, status, truncated, batches, lengths)
 
-    def run(self, work: Work, stop: threading.Event | None = None) -> Answers:
-        """Compute a prepared window. Called by the one thread that owns the device.
+    def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
+        """Compute an encoded window. Called by the one thread that owns the device.
 
         Raises:
             CancelledError: ``stop`` was set; looked at between batches, so that an interrupted run ends soon.
         """
-        return self.answers(work, self.run_batches(work, stop))
-
-    def answers(self, work: Work, logits: npt.NDArray[np.float32]) -> Answers:
-        """Probabilities of all checks of a window from the logits of its pairs, float32, *Shape:* (pairs, labels).
-
-        Pairs with a logit that is not finite run once more in fp32, where the bundle has it.
-        """
-        self._rerun_not_finite(work, logits)
-        inverse = work.pairs.inverse
+        logits = self.compute(encoded, stop)
+        if self.exact:
+            if self.bound is None:
+                self.bound = self.measure_bound(encoded)
+            doubtful = is_doubtful(logits, self.bound.margin, self.bundle.scheme)
+            self._compute_fp32(encoded, np.flatnonzero((encoded.status == SCORED) & doubtful), logits, stop)
+        self._rerun_not_finite(encoded, logits)
+        inverse = encoded.pairs.inverse
+        unknown = None
+        if encoded.first.unknown is not None and encoded.second.unknown is not None:
+            first, second = encoded.first.unknown[encoded.pairs.first], encoded.second.unknown[encoded.pairs.second]
+            unknown = (first | second)[inverse]
         scheme = self.bundle.scheme
         probabilities = scheme.probabilities(logits)[inverse]
-        unknown = None
-        if work.first.unknown is not None and work.second.unknown is not None:
-            unknown = (work.first.unknown[work.pairs.first] | work.second.unknown[work.pairs.second])[inverse]
-        return Answers(probabilities, work.status[inverse], work.truncated[inverse], scheme.threshold, unknown)
+        return Predictions(
+            probabilities, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown
+        )
 
-    def select(self, work: Work, chosen: npt.NDArray[np.int64]) -> Work:
-        """The same window with batches of some of its pairs alone. int64, *Shape:* (chosen,), positions of pairs."""
-        return replace(work, status=work.status.copy(), batches=self.layout.pack(work.lengths, chosen))
-
-    def feeds(self, work: Work) -> Iterator[Feed]:
-        """The inputs of each of a window's calls, in their order."""
-        return (self.session.feed(batch, work) for batch in work.batches)
-
-    def run_batches(self, work: Work, stop: threading.Event | None = None) -> npt.NDArray[np.float32]:
+    def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
         (pairs, labels)."""
-        logits = np.full((len(work.pairs), self.bundle.scheme.width), np.nan, np.float32)
+        logits = np.full((len(encoded.pairs), self.bundle.scheme.width), np.nan, np.float32)
 
-        def compute(batch: Batch, feed: Feed) -> None:
+        def call(batch: Batch, feed: Feed) -> None:
             if stop is not None and stop.is_set():
                 raise CancelledError
-            self.session.compute(batch, work, logits, feed)
+            self.session.compute(batch, encoded, logits, feed)
             self.computed += len(batch.pairs)
-            work.computed_tokens += batch.tokens
+            encoded.computed_tokens += batch.tokens
 
         waiting: deque[Future[None]] = deque()
-        with nullcontext() if self.device.row.computes_on_host else prompt_switching():
+        with nullcontext() if self.device.spec.computes_on_host else prompt_switching():
             try:
-                for batch in work.batches:
+                for batch in encoded.batches:
                     # Put together here, while the device computes the calls before it.
-                    feed = self.session.feed(batch, work)
-                    waiting.append(self._calls.submit(partial(compute, batch, feed)))
-                    if len(waiting) > AHEAD:
+                    feed = self.session.feed(batch, encoded)
+                    waiting.append(self._thread.submit(partial(call, batch, feed)))
+                    if len(waiting) > WAITING_CALLS:
                         outcome(waiting.popleft())
                 while waiting:
                     outcome(waiting.popleft())
             except BaseException:  # nobody waits for the others any more
-                for call in waiting:
-                    call.cancel()
-                self.give_up()
+                for future in waiting:
+                    future.cancel()
+                self.cancel()
                 raise
-        self.shapes.update((batch.rows, batch.sequence_length) for batch in work.batches)
+        self.shapes.update((batch.rows, batch.sequence_length) for batch in encoded.batches)
         return logits
 
-    def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> npt.NDArray[np.float32]:
+    def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> Logits:
         """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, labels); to verify.
 
-        In the bundle's own pair layout, which its probes are in, whatever the form of this engine.
+        In the bundle's own pair layout, which its probes are in, whatever the format of this engine.
         """
         n = len(premises)
         positions = np.arange(2 * n, dtype=np.int32)
-        work = self.prepare([*premises, *hypotheses], positions[:n], positions[n:], self.probe_form)
-        return self.run_batches(work)[work.pairs.inverse]
+        encoded = self.encode([*premises, *hypotheses], positions[:n], positions[n:], self.probe_format)
+        return self.compute(encoded)[encoded.pairs.inverse]
+
+    def measure_bound(
+        self, encoded: EncodedPairs, limit: int = EXACT_PAIRS, before: ExactBound | None = None
+    ) -> ExactBound:
+        """The bound of ``exact`` as up to ``limit`` pairs of a window show it, spread evenly over lengths.
+
+        Args:
+            before: the bound of other pairs, which the result includes.
+        """
+        chosen = np.flatnonzero(encoded.status == SCORED)
+        if len(chosen) > limit:
+            order = chosen[np.argsort(encoded.lengths[chosen], kind="stable")]
+            chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
+        batches = self.layout.pack(encoded.lengths, chosen)
+        some = replace(encoded, status=encoded.status.copy(), batches=batches)
+        fp32 = np.full((len(encoded.pairs), self.bundle.scheme.width), np.nan, np.float32)
+        fast = self.compute(some)
+        self._compute_fp32(some, chosen, fp32, None)
+        at_least = 0.0 if self.report is None else self.report.bound
+        return join_bounds(fast[chosen], fp32[chosen], at_least, before)
 
     @property
     def calls(self) -> int:
         """Calls of the model so far, for progress."""
-        return self._calls.done
+        return self._thread.done
 
-    def give_up(self) -> None:
+    def run_in_thread(self, action: Callable[[], Result]) -> Result:
+        """Do something in the thread that owns the device, after the calls that wait there."""
+        return self._thread.run_in_thread(action)
+
+    def cancel(self) -> None:
         """Stop the calls that are running; no caller waits for them any more."""
-        self._calls.give_up()
+        self._thread.cancel()
 
     def close(self) -> None:
-        """Stop the threads that make calls; what is being computed is given up."""
-        self._calls.end()
+        """Stop the threads that make calls; what is being computed is cancelled."""
+        self._thread.close()
 
-    def run_fp32(
-        self,
-        work: Work,
-        chosen: npt.NDArray[np.int64],
-        logits: npt.NDArray[np.float32],
-        stop: threading.Event | None = None,
+    def _compute_fp32(
+        self, encoded: EncodedPairs, chosen: npt.NDArray[np.int64], logits: Logits, stop: threading.Event | None
     ) -> None:
         """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
         if self._fp32 is None:
-            self._fp32 = self._open_fp32()
-        grid, row = self._grid_of("fp32", self.grid.step, self.grid.token_budget), self.device.row
-        for batch in fixed_shapes(chosen, grid.padded(work.lengths), row.fixed_pairs):
+            use = self._admit_fp32()
+            layout = Padded(use.grid(self.grid.token_budget), self.bundle.layout)
+            self._fp32 = self._open_session(use, self.bundle.variant("fp32"), layout, is_known=True)
+        use = replace(self.use, variant="fp32", options={})
+        padded = use.grid(self.grid.token_budget).padded(encoded.lengths)
+        for batch in fixed_shapes(chosen, padded, self.device.spec.fixed_pairs):
             if stop is not None and stop.is_set():
                 raise CancelledError
-            self._fp32.compute(batch, work, logits)
-        work.recomputed += len(chosen)
+            self._fp32.compute(batch, encoded, logits)
+        encoded.recomputed += len(chosen)
 
-    def _admit_fp32(self) -> tuple[Path, Grid]:
-        """The fp32 variant's file and shapes; it is tried before it answers for another one."""
-        model = self.bundle.variant("fp32")
-        use = replace(self.use, variant="fp32", options={})
-        grid = self._grid_of("fp32", self.grid.step, self.grid.token_budget)
-        require_smoke_test(use, model, grid, grid.token_budget, self._warn)
-        facts = read_facts(use, grid)
-        if facts is not None:
-            refuse_disagreement(use, facts)
-        return model, grid
+    def _admit_fp32(self) -> VariantOnDevice:
+        """The fp32 variant, which is verified before it answers for another one."""
+        self.bundle.variant("fp32")
+        use, budget = replace(self.use, variant="fp32", options={}), self.grid.token_budget
+        report = verification.known_report(use, budget, self._warn)
+        if report is None:
+            with Engine(use, budget, warn=self._warn) as engine:
+                report = verification.measure(engine, budget)
+            verification.keep_report(use, budget, report, self._warn)
+        verification.refuse_disagreement(use, report)
+        return use
 
-    def _open_fp32(self) -> ModelSession:
-        model, grid = self._admit_fp32()
-        return self._opened(model, self.threads, Padded(grid, self.bundle.layout), {})
-
-    def _opened(self, model: Path, threads: int, layout: Layout, kernels: Mapping[str, str]) -> ModelSession:
+    def _open_session(self, use: VariantOnDevice, model: Path, layout: Layout, is_known: bool) -> ModelSession:
         """A session with its attention kernels and the limit of its memory."""
-        limit = self.device.row.memory_limit
-        memory = {limit: str(self.use.device_memory << 30)} if self.use.device_memory and limit else {}
+        limit = self.device.spec.memory_limit
+        memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
         return ModelSession(
-            f"bundle {self.use}",
+            f"bundle {use}",
             model,
             self.device,
-            threads,
+            self.threads,
             self.bundle.scheme.width,
-            self._calls,
+            self._thread,
             layout,
             self._warn,
-            {**kernels, **memory},
+            {**use.options, **memory},
+            first_call=not is_known,
         )
 
-    def _grid_of(self, precision: str, step: int, budget: int) -> Grid:
-        few = precision == "fp32" and self.device.row.few_lengths
-        return Grid(step, budget, self.bundle.max_length, few)
-
-    @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
-
-    def _rerun_not_finite(self, work: Work, logits: npt.NDArray[np.float32]) -> None:
+    def _rerun_not_finite(self, encoded: EncodedPairs, logits: Logits) -> None:
         """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
-        broken = np.flatnonzero((work.status == SCORED) & ~np.isfinite(logits).all(axis=1))
+        broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if not len(broken):
             return
         if self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
-            self.run_fp32(work, broken, logits)
+            self._compute_fp32(encoded, broken, logits, None)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
-        work.status[still[work.status[still] == SCORED]] = NOT_FINITE
+        encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
 
 
-def precisions(bundle: Bundle, asked: str, device: Device) -> list[str]:
-    """What ``asked`` means on a device: a precision, or for ``auto`` those of the bundle that run there, the preferred
-    one first (fp16 on CUDA, int8 on the CPU).
+def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
+    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
 
-    Raises:
-        BundleError: it is not known. DeviceError: it does not run on the device.
+    Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
+    bundle's probes, which holds as long as fewer than :data:`EXACT_PAIRS` pairs were seen.
     """
-    refused = device.row.refused
-    if asked != "auto":
-        if asked not in PRECISIONS:
-            raise BundleError(f"precision {asked!r} is not known; choose from auto, {', '.join(PRECISIONS)}")
-        if asked in refused:
-            raise DeviceError(f"precision {asked} does not run on {device}: {refused[asked]}; choose another one")
-        return [asked]
-    usable: list[str] = list(dict.fromkeys(v.precision for v in bundle.variants.values() if v.precision not in refused))
-    if not usable:
-        (name, reason), *_ = refused.items()
-        raise DeviceError(f"bundle {bundle.name} has only {name}, which does not run on {device}: {reason}")
-    return [name for name in device.row.precisions if name in usable] or usable
+    difference = np.abs(fast - fp32).max(axis=1, initial=0.0)
+    difference = difference[np.isfinite(difference)]
+    pairs = len(difference) + (before.pairs if before else 0)
+    largest = max(float(difference.max(initial=0.0)), before.largest if before else 0.0)
+    return ExactBound(pairs, largest if pairs >= EXACT_PAIRS else max(largest, at_least))
+
+
+def is_doubtful(logits: Logits, margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
+    """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, labels) → bool, *Shape:* (pairs,)."""
+    return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)
+
+
+def fixed_shapes(chosen: npt.NDArray[np.int64], padded: npt.NDArray[np.int64], size: int) -> list[Batch]:
+    """Calls of exactly ``size`` pairs of one padded length that cover the ``chosen`` ones, the last pair repeated where
+    a call would be short. ``padded``: int64, *Shape:* (pairs,), padded length of every pair."""
+    calls = []
+    lengths = padded[chosen]
+    for length in np.unique(lengths)[::-1].tolist():
+        group = chosen[lengths == length]
+        for start in range(0, len(group), size):
+            part = group[start : start + size]
+            calls.append(Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
+    return calls

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..inference.batches import Batch
-from ..inference.engine import Work
+from ..inference.batching import Batch
+from ..inference.engine import EncodedPairs
 from ..metric.inputs import find_columns
 from ..metric.verdict import decide
 from ..scoring.counts import total
@@ -231,7 +231,7 @@ def _sample(shards: list[Shard], rows: int, reader: ShardReader, scorer: Scorer,
     else:
         chosen, each = shards, None
     sample = _Sample()
-    works: list[Work] = []
+    works: list[EncodedPairs] = []
     for shard in chosen:
         windows = shard.windows(reader, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, limit=each, first_rows=FIRST_ROWS)
         for table in windows:
@@ -260,7 +260,7 @@ def _first_facts(prepared: Prepared) -> tuple[str, ...]:
     return tuple(prepared.checks.texts[prepared.checks.facts[i]] for i in chosen.tolist())
 
 
-def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
+def _probe(work: EncodedPairs, scorer: Scorer, sample: _Sample, seconds: float) -> None:
     """Time the model on batches spread over a window's lengths, for about ``seconds``."""
     order = np.random.default_rng(0).permutation(len(work.batches))
     groups = np.array_split(order, max(1, len(order) // 64))
@@ -271,7 +271,7 @@ def _probe(work: Work, scorer: Scorer, sample: _Sample, seconds: float) -> None:
             return
         part = replace(work, batches=batches)
         started = time.perf_counter()
-        scorer.engine.run_batches(part)
+        scorer.engine.compute(part)
         sample.probe_seconds += time.perf_counter() - started
         sample.probe_tokens += part.padded_tokens
         if time.perf_counter() - began > seconds:

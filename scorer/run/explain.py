@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
-from ..inference.exact_engine import ExactEngine
-from ..inference.sessions import resolve_device
+from ..inference.session import resolve_device
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
 from ..metric.options import ColumnNames
@@ -85,7 +84,9 @@ def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
 def with_bound_of_run(scorer: Scorer, plan: Plan) -> Scorer:
     """A scorer with the bound of ``--exact`` that a run measured, if both are exact."""
     bound = plan.budgets.exact
-    return scorer if scorer.exact is None or bound is None else scorer.with_model(ExactEngine(scorer.engine, bound))
+    if scorer.engine.exact and bound is not None:
+        scorer.engine.bound = bound
+    return scorer
 
 
 def find_row(out: Path, plan: Plan, row: str | None, key: str | None) -> tuple[str, int]:
@@ -169,7 +170,7 @@ def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None
     stored = run.invariance_error if same else run.bound
     if stored is None:
         return None
-    return allowed_difference(stored, scorer.facts.invariance_error if same else scorer.facts.bound)
+    return allowed_difference(stored, scorer.report.invariance_error if same else scorer.report.bound)
 
 
 def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ..errors import OutputError, ShardError
-from ..inference.shipped import SHIPPED
+from ..inference.choices import BUILTIN_BUNDLES
 from ..scoring.plan import Plan
 from ..scoring.reuse.earlier import check_earlier
 from ..scoring.signature import Signature
@@ -135,7 +135,7 @@ def refuse_rescore(output: SeenOutput, todo: Iterable[Shard], signature: Signatu
         if receipt is None or signature.is_of(receipt.fingerprint) or not output.receipts.is_intact(receipt):
             continue
         own = ""
-        if str(signature.model) in {one.model for one in SHIPPED.values()}:
+        if str(signature.model) in {one.model for one in BUILTIN_BUNDLES.values()}:
             own = " (the bundle is one that ships with this program; another version of it may have another model)"
         raise OutputError(
             f"{output.path} has labels under the signature {receipt.fingerprint.signature}, and this run has "

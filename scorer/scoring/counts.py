@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from ..inference.engine import Work
+from ..inference.engine import EncodedPairs
 from ..metric.checks import Checks
 from ..metric.facts import Rows
 from ..metric.verdict import FINE, Verdicts
@@ -35,7 +35,9 @@ class ReusedCounts:
     notes: Mapping[str, int]
 
 
-def count(rows: Rows, checks: Checks, work: Work, verdicts: Verdicts, reused: ReusedCounts | None = None) -> Counts:
+def count(
+    rows: Rows, checks: Checks, work: EncodedPairs, verdicts: Verdicts, reused: ReusedCounts | None = None
+) -> Counts:
     """Count a window, of which ``rows`` were judged."""
     errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
     notes = Counter(verdicts.notes.values())

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 
 import pyarrow as pa
 
-from ..inference.devices import PADDED
-from ..inference.exact import PAIRS, ExactBound
-from ..inference.exact_engine import ExactEngine
-from ..inference.sessions import runtime
+from ..inference.device import PADDED
+from ..inference.engine import EXACT_PAIRS, ExactBound
+from ..inference.session import runtime
 from ..metric.inputs import InputColumns, find_columns
 from ..stats.percentages import percent
 from ..storage import Counts
@@ -46,7 +45,7 @@ class MetricRows:
     @property
     def budgets(self) -> Budgets:
         engine = self.scorer.engine
-        chosen = engine.device.row.layouts != (PADDED,)  # where the device has a choice of layouts
+        chosen = engine.device.spec.layouts != (PADDED,)  # where the device has a choice of layouts
         return Budgets(
             batch_tokens=engine.grid.token_budget,
             length_step=engine.grid.step,
@@ -99,19 +98,19 @@ class MetricRows:
         return (message,)
 
     def report(self, counts: Counts, seconds: float) -> Report:
-        facts = self.scorer.facts
+        device = self.scorer.report
         measured = speed(counts, seconds, self.scorer.engine)
-        return Report(measured, self.scorer.exact_bound, facts.bound, facts.invariance_error)
+        return Report(measured, self.scorer.exact_bound, device.bound, device.invariance_error)
 
     def warm_up(self, earlier: Known | None, starts: Starts[TextColumns]) -> MetricRows:
         """With ``exact``, take the bound from an earlier plan of the same model and provider, or measure it."""
-        if self.scorer.exact is None:
+        if not self.scorer.engine.exact:
             return self
         bound = None
         if earlier is not None and (earlier.signature, earlier.provider) == (self.signature, self.provider):
             bound = earlier.budgets.exact
-        model = ExactEngine(self.scorer.engine, bound or measure_bound(self.scorer, starts))
-        return replace(self, scorer=self.scorer.with_model(model))
+        self.scorer.engine.bound = bound or measure_bound(self.scorer, starts)
+        return self
 
     def open_reuse(self, earlier: Sequence[Location]) -> Reuse:
         """See :meth:`.row_scorer.RowScorer.open_reuse`."""
@@ -158,14 +157,13 @@ def measure_bound(scorer: Scorer, starts: Starts[TextColumns]) -> ExactBound:
     Args:
         scorer: one with ``exact``.
     """
-    model = ExactEngine(scorer.engine)
     bound: ExactBound | None = None
     for i, start in enumerate(starts):
-        missing = PAIRS - (bound.pairs if bound is not None else 0)
+        missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
         if missing <= 0:
             break
         share = -(-missing // (len(starts) - i))
         for window in start:
             work = scorer.pipeline.prepare(window.columns.rows(window.table)).work
-            bound = model.measure(work, share, bound)
-    return bound or ExactBound(0, scorer.facts.bound)
+            bound = scorer.engine.measure_bound(work, share, bound)
+    return bound or ExactBound(0, scorer.report.bound)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TemplateError
-from ..inference.shipped import folder_of
+from ..inference.choices import folder_of
 from ..metric.templates import Templates
 from .signature import Signature
 

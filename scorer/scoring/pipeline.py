@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..inference.engine import Answers, Work
+from ..inference.engine import EncodedPairs, Predictions
 from ..metric.checks import Checks, build_checks
 from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
 from ..metric.facts import Rows
@@ -41,11 +41,13 @@ _WINDOWS = 2
 class Model(Protocol):
     """What the pipeline asks of an engine; a stand-in for tests and benchmarks needs no more."""
 
-    def prepare(self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]) -> Work: ...
+    def encode(
+        self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]
+    ) -> EncodedPairs: ...
 
-    def run(self, work: Work, stop: threading.Event | None = None) -> Answers: ...
+    def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions: ...
 
-    def give_up(self) -> None: ...
+    def cancel(self) -> None: ...
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Prepared:
 
     rows: Rows
     checks: Checks
-    work: Work
+    work: EncodedPairs
     match: ReuseMatch | None = None
 
 
@@ -68,7 +70,7 @@ class Judged:
     rows: Rows
     checks: Checks
     tokens: npt.NDArray[np.int64]
-    answers: Answers
+    answers: Predictions
     verdicts: Verdicts
     counts: Counts
     match: ReuseMatch | None = None
@@ -120,9 +122,9 @@ class Pipeline:
         checks = build_checks(rows, self.templates, self.options)
         if self.sentences is not None:
             checks = add_sentences(checks, rows, self.sentences)
-        return Prepared(rows, checks, self.model.prepare(checks.texts, checks.premise, checks.hypothesis), match)
+        return Prepared(rows, checks, self.model.encode(checks.texts, checks.premise, checks.hypothesis), match)
 
-    def judge(self, prepared: Prepared, answers: Answers) -> Judged:
+    def judge(self, prepared: Prepared, answers: Predictions) -> Judged:
         """Turn the model's answers into verdicts."""
         verdicts = decide(
             prepared.rows,
@@ -148,7 +150,7 @@ class Pipeline:
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
         prepared = self.prepare(rows)
-        return self.judge(prepared, self.model.run(prepared.work))
+        return self.judge(prepared, self.model.predict(prepared.work))
 
     def finish(self, window: Window[Tag, TextColumns], judged: Judged) -> ScoredWindow[Tag]:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
@@ -206,7 +208,7 @@ class Pipeline:
             # Not waited for: a reader may hang, and an interrupted run must end soon. Both threads end by
             # themselves, the model's as the runtime gives up its call, the reader's when its source is closed.
             stop.set()
-            self.model.give_up()
+            self.model.cancel()
             for threads in (preparing, inferring):
                 threads.shutdown(wait=False, cancel_futures=True)
 
@@ -223,9 +225,9 @@ class Pipeline:
         self.seconds["prepare"] += time.perf_counter() - started
         return _Ready(item, prepared)
 
-    def _infer(self, work: Work, stop: threading.Event) -> Answers:
+    def _infer(self, work: EncodedPairs, stop: threading.Event) -> Predictions:
         started = time.perf_counter()
-        answers = self.model.run(work, stop)
+        answers = self.model.predict(work, stop)
         self.seconds["infer"] += time.perf_counter() - started
         return answers
 
@@ -251,7 +253,7 @@ class _OnItsWay(Generic[Tag, TextColumns]):
 
     window: Window[Tag, TextColumns]
     prepared: Prepared
-    answers: Future[Answers]
+    answers: Future[Predictions]
 
     def tell(self, tick: Callable[[Tag, float], None]) -> None:
         """Tell how many of its rows the work done so far amounts to."""

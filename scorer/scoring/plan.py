@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..errors import DamagedFileError
-from ..inference.exact import ExactBound
+from ..inference.engine import ExactBound
 from ..storage import InputRecord, SeenOutput
 from ..storage.location import Location
 from ..storage.plan import PLAN

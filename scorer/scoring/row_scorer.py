@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from ..inference.exact import ExactBound
+from ..inference.engine import ExactBound
 from ..storage import Counts
 from ..storage.location import Location
 from .origin import Origin

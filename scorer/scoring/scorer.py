@@ -14,10 +14,9 @@ import pyarrow as pa
 from ..errors import ColumnError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.choices import Overlong, Precision
-from ..inference.exact import ExactBound
-from ..inference.exact_engine import ExactEngine
-from ..inference.texts import PLAIN, SPACED
-from ..inference.verify import open_verified
+from ..inference.engine import Engine, ExactBound
+from ..inference.tokenizer import PairFormat
+from ..inference.verification import DeviceReport
 from ..metric import factspotter
 from ..metric.facts import Rows
 from ..metric.formats import TripleLike, from_fact_pairs, from_pairs
@@ -47,7 +46,7 @@ class Scorer(Closing):
         optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
         sentences: also check every sentence of a text.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
-        exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.exact`).
+        exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.engine`).
         device, precision, layout, attention, device_memory, threads, token_budget: see
             :class:`scorer.inference.engine.Engine`.
 
@@ -111,7 +110,7 @@ class Scorer(Closing):
             splitter_name() if sentences else None,
         )
         truncate = overlong == "truncate"
-        self.engine, self.facts = open_verified(
+        self.engine = Engine.open(
             opened,
             device=device,
             precision=precision,
@@ -122,18 +121,17 @@ class Scorer(Closing):
             threads=threads,
             exact=exact,
             truncate=truncate,
-            form=SPACED if protocol == "nlgi_eval" else PLAIN,
+            pair_format=PairFormat.ONE_STRING if protocol == "nlgi_eval" else PairFormat.SEPARATE,
             warn=log,
         )
-        """What computes, and what its variant does on this device."""
+        """What computes."""
         self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
         sentence_side = None
         if sentences:
             lengths = self.engine.lengths
             room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
             sentence_side = SentenceSide(split_text, room, truncate)
-        model = ExactEngine(self.engine) if self.engine.exact else self.engine
-        self.pipeline = Pipeline(model, self.templates, self.options, self.settings.columns, sentence_side)
+        self.pipeline = Pipeline(self.engine, self.templates, self.options, self.settings.columns, sentence_side)
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up. In a process that was forked it does
@@ -166,7 +164,7 @@ class Scorer(Closing):
     def with_model(self, model: Model) -> Scorer:
         """The same scorer with another model behind its pipeline; both share one engine.
 
-        For a bound of ``exact`` that is known (:class:`.ExactEngine`), and for stand-ins in tests and benchmarks.
+        For stand-ins in tests and benchmarks.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -174,15 +172,15 @@ class Scorer(Closing):
         return other
 
     @property
-    def exact(self) -> ExactEngine | None:
-        """The model that runs doubtful pairs again in fp32; ``None`` without ``exact``, and where nothing is to do."""
-        model = self.pipeline.model
-        return model if isinstance(model, ExactEngine) else None
+    def report(self) -> DeviceReport:
+        """What the model's variant does on this device."""
+        assert self.engine.report is not None
+        return self.engine.report
 
     @property
     def exact_bound(self) -> ExactBound | None:
         """The bound of ``exact``, once it is known."""
-        return self.exact.bound if self.exact is not None else None
+        return self.engine.bound
 
     @property
     def signature(self) -> str:
@@ -194,9 +192,9 @@ class Scorer(Closing):
         """Where this scorer computes, and how far its numbers stray there."""
         device = Device(self.engine.device.kind, self.engine.device.name, self.engine.threads)
         exact = self.exact_bound
-        bound = self.facts.bound if exact is None else max(self.facts.bound, exact.largest)
+        bound = self.report.bound if exact is None else max(self.report.bound, exact.largest)
         margin = None if exact is None else exact.margin
-        return Origin(device, self.engine.runtime, bound, self.facts.invariance_error, margin)
+        return Origin(device, self.engine.runtime, bound, self.report.invariance_error, margin)
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

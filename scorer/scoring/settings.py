@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..inference.choices import Overlong, Precision
-from ..inference.shipped import SHIPPED
+from ..inference.choices import BUILTIN_BUNDLES, Overlong, Precision
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import check_fields, described
 
@@ -78,7 +77,7 @@ class Settings:
     def with_absolute_paths(self) -> Settings:
         """For a process with another working directory."""
         bundle, templates = self.bundle, self.templates
-        if str(bundle) not in SHIPPED:
+        if str(bundle) not in BUILTIN_BUNDLES:
             bundle = Path(bundle).absolute()
         if isinstance(templates, str | Path):
             templates = Path(templates).absolute()

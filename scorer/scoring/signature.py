@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from ..inference.engine import Engine
-from ..inference.schemes import NLI
+from ..inference.scheme import NLI
 from ..metric import REVISION
 from ..metric.options import Options
 from ..metric.templates import Templates

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import DamagedFileError, SchemaError
-from ..inference.exact import ExactBound
+from ..inference.engine import ExactBound
 from ..storage import SeenOutput
 from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
 from ..storage.plan import RUN

@@ -5,12 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..inference.engine import Engine
-from ..inference.rate import matrix_rate, pair_flops
+from ..inference.verification import pair_flops
 from ..storage.counts import Counts
 from .summary import Speed, rate
 
-WORTH_MEASURING_S = 5.0
-"""Of shorter runs no utilisation is said: measuring the device would take a good part of them."""
 _MOST_SHAPES = 20
 
 
@@ -23,12 +21,12 @@ def speed(counts: Counts, seconds: float, engine: Engine) -> Speed:
         engine: what it scored with.
 
     ``utilisation``: operations of the model on real tokens, over the device's own rate in plain matrix products of the
-    same precision, measured now; ``None`` for short runs. ``shapes``: the most frequent calls, as pairs, sequence
-    length and number.
+    same precision, measured when the variant was verified; ``None`` where that is unknown. ``shapes``: the most
+    frequent calls, as pairs, sequence length and number.
     """
     tokens = counts.tokens
     flops = pair_flops(engine.bundle.architecture, tokens.real, tokens.squared)
-    matrix = matrix_rate(engine.device, engine.precision, engine.threads) if seconds >= WORTH_MEASURING_S else None
+    matrix = engine.report.matrix_rate if engine.report is not None else None
     shapes = tuple((*shape, calls) for shape, calls in engine.shapes.most_common(_MOST_SHAPES))
     return replace(
         Speed.of(counts, seconds),

@@ -250,7 +250,7 @@ def _entailment(part: list[tuple[Candidate, str, str]], model: Model) -> list[fl
     place = {text: i for i, text in enumerate(texts)}
     premise = np.array([place[one] for _, one, _ in part], np.int32)
     hypothesis = np.array([place[other] for _, _, other in part], np.int32)
-    answers = model.run(model.prepare(texts, premise, hypothesis))
+    answers = model.predict(model.encode(texts, premise, hypothesis))
     scored = (answers.status == SCORED).tolist()
     values = answers.probabilities[:, ENTAILMENT].tolist()
     return [value if there else None for value, there in zip(values, scored, strict=True)]

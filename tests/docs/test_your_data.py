@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.inference.shipped import SHIPPED, Shipped
+from scorer.inference.choices import BUILTIN_BUNDLES, BuiltinBundle
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from tests.conftest import ROOT
@@ -70,7 +70,7 @@ def test_every_file_of_your_data_leads_to_what_the_page_says(capsys: pytest.Capt
 
 
 def test_every_example_of_data_gives_what_the_page_says(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SHIPPED, "embedded", Shipped("tiny", tiny, ""))  # it starts faster
+    monkeypatch.setitem(BUILTIN_BUNDLES, "embedded", BuiltinBundle("tiny", tiny, ""))  # it starts faster
     said = followed((ROOT / "docs" / "data.md").read_text(encoding="utf-8"))
     assert len(said) == 11
     assert "The winner of Hawks at Celtics is Celtics." in said[0] and "The points of Tatum is 31." in said[0]

@@ -22,7 +22,7 @@ from export.labels import NO_ANSWERS
 from export.random_init import train_tokenizer
 from export.toolchain import quiet
 from scorer.inference.bundle import Bundle
-from scorer.inference.devices import CPU
+from scorer.inference.device import CPU
 from scorer.inference.engine import Engine
 
 LAYERS, VOCABULARY = 2, 700
@@ -127,7 +127,7 @@ def _logits(model: Any, tokenizer: Any, family: Family, pairs: Sequence[tuple[st
 
 def engine_logits(bundle: Bundle, pairs: Sequence[tuple[str, str]], **options: Any) -> np.ndarray:
     """What the engine says of pairs in one call. *Shape:* (pairs, labels)."""
-    with Engine(bundle, device="cpu", threads=1, **options) as engine:
+    with Engine.open(bundle, device="cpu", threads=1, **options) as engine:
         return engine.logits(*map(list, zip(*pairs, strict=True)))
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="the exporter's tests need the extra `export
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
 from export import bundle_writer, probes
-from scorer.inference.shipped import SHIPPED
+from scorer.inference.choices import BUILTIN_BUNDLES
 from tests.export.checkpoints import exported, fuse, make_checkpoint
 from training.general.rebuild import rebuild
 
@@ -39,7 +39,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def general_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint of the model that ships."""
     folder = tmp_path_factory.mktemp("checkpoints") / "general"
-    rebuild(SHIPPED["embedded"].folder, folder)
+    rebuild(BUILTIN_BUNDLES["embedded"].folder, folder)
     return folder
 
 

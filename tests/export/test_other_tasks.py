@@ -19,7 +19,7 @@ from export import FACTSPOTTER, Answers
 from export.fact_pairs import fact_pairs
 from export.sentences import CONTRADICTORY, ENTAILED, NEUTRAL
 from scorer import Scorer
-from scorer.inference.texts import TextTokenizer
+from scorer.inference.tokenizer import TextTokenizer
 from tests.export.checkpoints import expected_logits, exported, make_checkpoint
 
 TRIPLES = [("Alan_Bean", "birthPlace", "Wheeler, Texas"), ("Blue Spice", "eatType", "pub"), ("X", "food", "Thai")]

@@ -12,10 +12,9 @@ from onnx import numpy_helper
 
 from export.packed import export_packed, packed_counts
 from export.variants import export_fp32
-from scorer.inference.batches import Work, assemble, distinct_pairs, segment_ids
+from scorer.inference.batching import EncodedPairs, Packed, assemble, distinct_pairs, segment_ids
 from scorer.inference.bundle import Bundle
-from scorer.inference.packed import Packed
-from scorer.inference.texts import TextTokenizer
+from scorer.inference.tokenizer import TextTokenizer
 from scorer.status import SCORED
 from tests.export.checkpoints import exported, fuse, make_checkpoint
 from tests.export.contrib_operators import evaluator
@@ -37,12 +36,12 @@ def texts_of(kind: str) -> list[tuple[str, str]]:
     }[kind]
 
 
-def window(bundle: Bundle, pairs: list[tuple[str, str]]) -> Work:
+def window(bundle: Bundle, pairs: list[tuple[str, str]]) -> EncodedPairs:
     n = len(pairs)
     tokens = TextTokenizer(bundle).encode([a for a, _ in pairs] + [b for _, b in pairs])
     found = distinct_pairs(np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32), tokens, tokens)
     lengths = found.first_length + found.second_length + bundle.layout.overhead
-    return Work(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
+    return EncodedPairs(found, tokens, tokens, np.full(n, SCORED, np.int8), np.zeros(n, bool), [], lengths)
 
 
 def longest(bundle: Bundle, piece: str = "x") -> list[tuple[str, str]]:

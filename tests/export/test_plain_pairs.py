@@ -17,7 +17,7 @@ from export.random_init import train_tokenizer
 from export.sentences import FRAMES, fill_frame
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet
-from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
+from scorer.inference.scheme import BINARY, LABELS, NLI, SCORE, Scheme
 from tests.export.checkpoints import opened
 
 RESTAURANTS = [

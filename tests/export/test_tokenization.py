@@ -16,7 +16,7 @@ from export.source import find_source
 from export.tokenization import PairTokenizer, read_tokenizer
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle, PairLayout
-from scorer.inference.texts import PLAIN, SPACED, TextTokenizer
+from scorer.inference.tokenizer import PairFormat, TextTokenizer
 from tests.export.checkpoints import edit_json
 
 
@@ -70,7 +70,7 @@ def test_a_layout_that_depends_on_the_text_is_refused() -> None:
     tokenizer = PairTokenizer(train_tokenizer(400), "<pad>", "tokenizer.json")
     tokenizer.layout = PairLayout((0,), (2,), (2,), 1)  # as if it had been read off a pair of another form
     with pytest.raises(CheckpointError, match="joined from its texts"):
-        tokenizer.prove([("Blue Spice", "is a pub")])
+        tokenizer.check_pair_encoding([("Blue Spice", "is a pub")])
 
 
 def test_one_text_is_what_the_tokenizer_makes_of_both_texts(checkpoint: Path) -> None:
@@ -95,6 +95,6 @@ def test_both_forms_of_a_pair_are_what_the_tokenizer_makes_of_them(tiny: Path, t
     files = {"vocab_file": str(tmp_path / "vocab.json"), "merges_file": str(tmp_path / "merges.txt")}
     made, reference = TextTokenizer(Bundle.load(tiny)), getattr(transformers, name)(**files)
     for premise, hypothesis in PAIRS:
-        assert made.join(premise, hypothesis, PLAIN) == reference(premise, hypothesis)["input_ids"]
+        assert made.join(premise, hypothesis, PairFormat.SEPARATE) == reference(premise, hypothesis)["input_ids"]
         spaced = f"{premise} </s></s> {hypothesis}"
-        assert made.join(premise, hypothesis, SPACED) == reference(spaced)["input_ids"]
+        assert made.join(premise, hypothesis, PairFormat.ONE_STRING) == reference(spaced)["input_ids"]

@@ -82,7 +82,7 @@ def test_an_interrupt_ends_all_workers(crew: Crew, long_trial: Trial, number: in
 def test_a_first_use_is_heard_of_and_ended_when_it_hangs(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(trial.base / "cache"))
     before = advanced()
-    Engine(Bundle.load(trial.bundle), device="cpu").close()
+    Engine.open(Bundle.load(trial.bundle), device="cpu").close()
     assert advanced() - before > 1  # what a worker tells the driver by
     trial.bundle = graphs.bundle_with(trial.base / "endless", graphs.endless(always=True))
     monkeypatch.setattr(pools, "SILENCE_S", 6.0)

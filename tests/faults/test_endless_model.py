@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.inference import model_session
+from scorer.inference import session
 from scorer.metric.inputs import find_columns
 from scorer.scoring.windows import Window
 from tests.faults import harness
@@ -40,7 +40,7 @@ def interrupt_when_stuck(scorer: Scorer) -> None:
         seen, since = list[int](), time.monotonic()
         while (not seen or time.monotonic() - since < 0.5) and time.monotonic() < deadline:
             time.sleep(0.01)
-            if (running := list(scorer.engine._calls._running)) != seen:
+            if (running := list(scorer.engine._thread._running)) != seen:
                 seen, since = running, time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -53,7 +53,7 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         scorer.score([("A", "p", "o")], f"A {TOKEN}")
     assert scorer.score([("A", "p", "o")], "A p o").error is None, "the scorer is of use no more"
-    assert scorer.engine._calls.end(), "the call goes on"
+    assert scorer.engine._thread.close(), "the call goes on"
     scorer.engine.close()
 
 
@@ -64,7 +64,7 @@ def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
     interrupt_when_stuck(scorer)
     with pytest.raises(KeyboardInterrupt):
         list(stream)
-    wait_until(lambda: not scorer.engine._calls._running, "the call goes on", LIMIT_S)
+    wait_until(lambda: not scorer.engine._thread._running, "the call goes on", LIMIT_S)
     scorer.engine.close()
 
 
@@ -89,7 +89,7 @@ def test_one_signal_ends_a_run(trial: Trial, looping: Path, number: signal.Signa
 
 def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One node of a graph may take for ever: the runtime looks only between two."""
-    monkeypatch.setattr(model_session, "_NOTICE_S", 0.05)
+    monkeypatch.setattr(session, "_NOTICE_S", 0.05)
     release, entered = threading.Event(), threading.Event()
 
     class Deaf(Wrapped):
@@ -108,10 +108,10 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
     waiting.start()
     assert entered.wait(LIMIT_S)
     scorer.engine.close()  # comes back
-    assert scorer.engine._calls._running
+    assert scorer.engine._thread._running
     release.set()
     waiting.join(LIMIT_S)
-    assert not scorer.engine._calls._running
+    assert not scorer.engine._thread._running
 
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:

@@ -36,8 +36,8 @@ class Ends:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    def prepare(self, texts: list[str], *pairs: Any) -> Any:
-        return self._model.prepare([text[-SHOWN:] for text in texts], *pairs)
+    def encode(self, texts: list[str], *pairs: Any) -> Any:
+        return self._model.encode([text[-SHOWN:] for text in texts], *pairs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)

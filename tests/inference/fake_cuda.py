@@ -14,8 +14,8 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from scorer.inference import sessions
-from scorer.inference.devices import CPU, CUDA
+from scorer.inference import session as sessions
+from scorer.inference.device import CPU, CUDA
 
 
 class FakeCuda:

@@ -12,22 +12,21 @@ from scipy.special import softmax
 
 from scorer.errors import BundleError, DeviceError
 from scorer.inference.bundle import Bundle
-from scorer.inference.devices import CPU, CUDA
-from scorer.inference.engine import Answers, Engine
-from scorer.inference.verify import open_verified
+from scorer.inference.device import CPU, CUDA
+from scorer.inference.engine import Engine, Predictions
 from scorer.status import SCORED
 from tests.bundles import expected_logits, make_bundle, tokenizer
 
 TEXTS = ["The Mill is a pub.", "Blue Spice", "cheap French food " * 6, "near Crowne Plaza Hotel", "x"]
 
 
-def ask(engine: Engine, pairs: list[tuple[int, int]], texts: list[str] = TEXTS) -> Answers:
+def ask(engine: Engine, pairs: list[tuple[int, int]], texts: list[str] = TEXTS) -> Predictions:
     premise, hypothesis = np.array(pairs, np.int32).reshape(-1, 2).T
-    return engine.run(engine.prepare(texts, premise, hypothesis))
+    return engine.predict(engine.encode(texts, premise, hypothesis))
 
 
 def test_answers_are_the_model_s(tiny: Path) -> None:
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    engine = Engine.open(Bundle.load(tiny), device="cpu", precision="fp32")
     pairs = [(0, 1), (2, 3), (1, 0), (0, 1), (4, 4), (2, 2)]
     answers = ask(engine, pairs)
     made = tokenizer()
@@ -40,7 +39,7 @@ def test_answers_are_the_model_s(tiny: Path) -> None:
 
 def test_what_is_too_long_is_cut_as_the_tokenizer_cuts_it(tiny: Path) -> None:
     texts = ["The Mill", "pub " * 200, "y" * 10_000_000]
-    cutting = Engine(Bundle.load(tiny), device="cpu", precision="fp32", truncate=True)
+    cutting = Engine.open(Bundle.load(tiny), device="cpu", precision="fp32", truncate=True)
     answers = ask(cutting, [(0, 0), (0, 1), (2, 0), (1, 2)], texts)
     assert answers.status.tolist() == [SCORED] * 4
     assert answers.truncated.tolist() == [False, True, True, True]
@@ -52,12 +51,12 @@ def test_what_is_too_long_is_cut_as_the_tokenizer_cuts_it(tiny: Path) -> None:
 
 
 def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:
-    engine = Engine(Bundle.load(tiny), device="cpu", precision="fp32")
+    engine = Engine.open(Bundle.load(tiny), device="cpu", precision="fp32")
     stop = threading.Event()
     stop.set()
-    work = engine.prepare(TEXTS, np.array([0], np.int32), np.array([1], np.int32))
+    work = engine.encode(TEXTS, np.array([0], np.int32), np.array([1], np.int32))
     with pytest.raises(CancelledError):
-        engine.run(work, stop)
+        engine.predict(work, stop)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:
 )
 def test_a_device_that_was_named_and_does_not_start_is_an_error(tiny: Path, device: str, message: str) -> None:
     with pytest.raises(DeviceError, match=message):
-        Engine(Bundle.load(tiny), device=device)
+        Engine.open(Bundle.load(tiny), device=device)
 
 
 def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,16 +77,16 @@ def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", on_cpu)
     with pytest.raises(DeviceError, match="took CPUExecutionProvider"):
-        Engine(Bundle.load(tiny), device="cuda")
-    assert Engine(Bundle.load(tiny), device="auto").device.kind == "cpu"
+        Engine.open(Bundle.load(tiny), device="cuda")
+    assert Engine.open(Bundle.load(tiny), device="auto").device.kind == "cpu"
 
 
 def test_auto_takes_the_next_precision_where_the_preferred_one_changes_labels(tmp_path: Path) -> None:
     """As int8 of another export does on processors without VNNI, whose sums of products saturate."""
     opened = Bundle.load(make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"int8": ("The", 9.0)}))
     said = list[str]()
-    engine, facts = open_verified(opened, device="cpu", warn=said.append)
-    assert (engine.precision, facts.label_agreement) == ("fp32", 1.0)
-    assert engine.instead and f"{engine.instead}; fp32 is used instead" in said
+    engine = Engine.open(opened, device="cpu", warn=said.append)
+    assert engine.report is not None and (engine.precision, engine.report.agreement) == ("fp32", 1.0)
+    assert engine.fallback_reason and f"{engine.fallback_reason}; fp32 is used instead" in said
     with pytest.raises(BundleError, match="int8 variant on cpu"):
-        open_verified(opened, device="cpu", precision="int8")
+        Engine.open(opened, device="cpu", precision="int8")

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
-from scorer.inference.exact import FACTOR, PAIRS, ExactBound, bound_of
-from scorer.inference.exact_engine import ExactEngine
+from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, ExactBound, join_bounds
 from scorer.status import SCORED
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
@@ -43,9 +41,9 @@ def pairs_of_texts() -> tuple[np.ndarray, np.ndarray]:
     return premise.ravel(), hypothesis.ravel()
 
 
-def labels(engine: Engine | ExactEngine) -> tuple[np.ndarray, int]:
-    work = engine.prepare(TEXTS, *pairs_of_texts())
-    answers = engine.run(work)
+def labels(engine: Engine) -> tuple[np.ndarray, int]:
+    work = engine.encode(TEXTS, *pairs_of_texts())
+    answers = engine.predict(work)
     assert (answers.status == SCORED).all()
     return answers.probabilities.argmax(axis=1), work.recomputed
 
@@ -54,27 +52,27 @@ def labels(engine: Engine | ExactEngine) -> tuple[np.ndarray, int]:
 def test_labels_are_those_of_fp32_where_the_variant_s_are_not(
     tiny: Path, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, _ = labels(Engine(Bundle.load(tiny), device="cpu", precision="fp32"))
+    expected, _ = labels(Engine.open(Bundle.load(tiny), device="cpu", precision="fp32"))
     with monkeypatch.context() as straying:
         wrap_sessions(straying, lambda session: Straying(session, 0.4))
-        plain = Engine(Bundle.load(tiny), device="cpu", precision="int8")
-        fast = Engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+        plain = Engine.open(Bundle.load(tiny), device="cpu", precision="int8")
+        fast = Engine.open(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
     without, none = labels(plain)
     assert (without != expected).sum() > 20 and none == 0
-    exact = ExactEngine(fast, ExactBound(PAIRS, 0.4) if known else None)
-    found, again = labels(exact)
+    fast.bound = ExactBound(EXACT_PAIRS, 0.4) if known else None
+    found, again = labels(fast)
     assert (found == expected).all()
     assert 0 < again < len(expected)
-    assert exact.bound is not None and 0.35 < exact.bound.largest <= 0.4
-    assert exact.bound.pairs == (PAIRS if known else len(expected))
+    assert fast.bound is not None and 0.35 < fast.bound.largest <= 0.4
+    assert fast.bound.pairs == (EXACT_PAIRS if known else len(expected))
 
 
 def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were() -> None:
     zero = np.zeros((3, 3), np.float32)
     off = zero + np.array([[0.1], [-0.25], [np.nan]], np.float32)
-    one = bound_of(off, zero, at_least=0.5)
+    one = join_bounds(off, zero, at_least=0.5)
     assert one == ExactBound(2, 0.5)
-    assert one.margin == 2 * FACTOR * 0.5
-    assert bound_of(off, zero, at_least=0.0).largest == 0.25
-    many = np.zeros((PAIRS, 3), np.float32)
-    assert bound_of(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(PAIRS + 2, 0.25)
+    assert one.margin == 2 * EXACT_FACTOR * 0.5
+    assert join_bounds(off, zero, at_least=0.0).largest == 0.25
+    many = np.zeros((EXACT_PAIRS, 3), np.float32)
+    assert join_bounds(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(EXACT_PAIRS + 2, 0.25)

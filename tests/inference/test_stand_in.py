@@ -35,14 +35,14 @@ FP16, COMPUTE_FP32 = 2, 68
 CALLS = """
 import json, os, sys
 import numpy as np
-from scorer.inference.batches import Batch
-from scorer.inference.devices import device
-from scorer.inference.packed import places
-from scorer.inference.sessions import providers, runtime, session_options
-from scorer.inference.cuda import MEMORY_EFFICIENT
+from scorer.inference.batching import Batch
+from scorer.inference.device import device
+from scorer.inference.batching import places
+from scorer.inference.session import providers, runtime, session_options
+from scorer.inference.device import MEMORY_EFFICIENT
 
 on = device("cuda")
-on.row.prepare(runtime())
+on.spec.prepare(runtime())
 options = session_options(on, 1)
 options.enable_profiling, options.profile_file_prefix = True, sys.argv[2]
 session = runtime().InferenceSession(sys.argv[1], options, providers=providers(on, MEMORY_EFFICIENT))
@@ -56,7 +56,7 @@ for call in range(3):
     session.run(None, feed)
 print(json.dumps({"profile": session.end_profiling(), "torch": "torch" in sys.modules}))
 """
-WITHOUT_PARITY = "from scorer.inference import facts\nfacts.refuse_disagreement = lambda use, facts: None\n"
+WITHOUT_PARITY = "from scorer.inference import verification\nverification.MINIMUM_AGREEMENT = 0.0\n"
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +138,11 @@ def test_a_packed_call_stays_on_the_device(bundle: Path, environment: dict[str, 
 
 
 def test_the_matrix_rate_of_a_gpu_is_known(environment: dict[str, str]) -> None:
-    code = "from scorer.inference.rate import matrix_rate as r; from scorer.inference.devices import device as d\n"
+    code = (
+        "from scorer.inference.verification import matrix_rate as r; from scorer.inference.device import device as d\n"
+    )
     for precision in ("fp16", "fp32"):
-        command = [sys.executable, "-c", f"{code}print(r(d('cuda'), '{precision}', 1))"]
+        command = [sys.executable, "-c", f"{code}print(matrix_rate(device('cuda'), '{precision}', 1))"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert float(done.stdout) > 0, done.stderr
 

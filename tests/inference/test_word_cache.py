@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-import scorer.inference.word_cache
-from scorer.inference.word_cache import WordTokens, blank_before_words, keep_whole
+import scorer.inference.tokenizer
+from scorer.inference.tokenizer import WordTokens, blank_before_words, keep_whole
 from tests.bundles import RESTAURANTS, tokenizer
 
 PIECE = st.one_of(
@@ -56,7 +56,7 @@ def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: 
 
 
 def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorer.inference.word_cache, "_MOST_WORDS", 10)
+    monkeypatch.setattr(scorer.inference.tokenizer, "_MOST_WORDS", 10)
     words = WordTokens(*made)
     for start in range(0, 100, 5):
         texts = [f"w{i} v{i}" for i in range(start, start + 5)]

@@ -1,4 +1,4 @@
-"""Sessions of a model and rows of the table of devices that are as a test wants them."""
+"""Sessions of a model and entries of the table of devices that are as a test wants them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scorer.inference import devices, model_session, sessions
-from scorer.inference.devices import Device
+from scorer.inference import device, session
+from scorer.inference.device import Device
 
 
 class Wrapped:
@@ -25,18 +25,18 @@ class Wrapped:
 
 def wrap_sessions(monkeypatch: pytest.MonkeyPatch, wrapped: Callable[[Any], Any]) -> list[Any]:
     """Have each session that an engine of this process opens be another one; the list of them grows with each."""
-    create, opened = model_session.create_session, []
+    create, opened = session.create_session, []
 
-    def wrapping(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
-        opened.append(wrapped(create(model, on, threads, options)))
+    def wrapping(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None, **others: Any) -> Any:
+        opened.append(wrapped(create(model, on, threads, options, **others)))
         return opened[-1]
 
-    monkeypatch.setattr(model_session, "create_session", wrapping)
+    monkeypatch.setattr(session, "create_session", wrapping)
     return opened
 
 
 def with_row(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: Any) -> None:
-    """Change fields of a kind's row in this process."""
-    changed = {name: replace(row, **changes) if name == kind else row for name, row in devices.KINDS.items()}
-    for module in (devices, sessions):
+    """Change fields of a kind in this process."""
+    changed = {name: replace(spec, **changes) if name == kind else spec for name, spec in device.KINDS.items()}
+    for module in (device, session):
         monkeypatch.setattr(module, "KINDS", changed)

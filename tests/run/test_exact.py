@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.inference import exact
+from scorer.inference import engine
 from tests.bundles import RESTAURANTS, SAMPLE, needs_vnni
 from tests.conftest import ROOT
 from tests.run.calls import run, scorer
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact, "FACTOR", 6)  # the sample has nothing that is too close to call
+    monkeypatch.setattr(engine, "EXACT_FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
     table, summary = scored(data, out, "--exact")
     assert "exact:yes" in summary["signature"]
@@ -71,8 +71,8 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "site").mkdir()
-    crash = "import os, signal\nfrom scorer.inference import exact_engine as one\n"
-    crash += "one.bound_of = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
+    crash = "import os, signal\nfrom scorer.inference import engine as one\n"
+    crash += "one.join_bounds = lambda *given, **more: os.kill(os.getpid(), signal.SIGSEGV)\n"
     (tmp_path / "site" / "sitecustomize.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
     said = scorer("run", data, "--out", tmp_path / "out", "--bundle", tiny, "--device", "cpu", "--exact", code=2).stderr

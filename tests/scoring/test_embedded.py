@@ -7,16 +7,16 @@ import pytest
 
 from scorer import Scorer
 from scorer.inference.bundle import Bundle
+from scorer.inference.choices import DOMAINS
 from scorer.inference.engine import Engine
-from scorer.inference.shipped import DOMAINS
-from scorer.inference.verify import measure
+from scorer.inference.verification import measure
 from tests.bundles import RESTAURANTS, needs_vnni
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=needs_vnni)])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
-    with Engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
+    with Engine.open(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
         facts = measure(engine)
     assert facts.label_agreement >= 0.99 and facts.isolated
     assert facts.bound < (1e-3 if precision == "fp32" else 0.3)

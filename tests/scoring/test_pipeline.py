@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Answers, Engine, Work
+from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.scoring.counts import total
@@ -18,26 +18,26 @@ from scorer.scoring.windows import Mark, ScoredWindow, Window
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
 
-Watch = Callable[[Callable[[Work, threading.Event | None], object]], Pipeline]
+Watch = Callable[[Callable[[EncodedPairs, threading.Event | None], object]], Pipeline]
 
 
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> Iterator[Engine]:
-    with Engine(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
+    with Engine.open(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
         yield opened
 
 
 @pytest.fixture
 def watched(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Watch:
     """A pipeline; what it is made with is called before each window is computed."""
-    run = engine.run
+    predict = engine.predict
 
-    def watch(before: Callable[[Work, threading.Event | None], object]) -> Pipeline:
-        def watched(work: Work, stop: threading.Event | None = None) -> Answers:
+    def watch(before: Callable[[EncodedPairs, threading.Event | None], object]) -> Pipeline:
+        def watched(work: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
             before(work, stop)
-            return run(work, stop)
+            return predict(work, stop)
 
-        monkeypatch.setattr(engine, "run", watched)
+        monkeypatch.setattr(engine, "predict", watched)
         return Pipeline(engine)
 
     return watch
@@ -91,7 +91,7 @@ def test_the_model_has_the_next_window_before_a_shard_ends(watched: Watch) -> No
     """The first window is answered once the next one, behind a mark, is with the model."""
     handed = threading.Event()
 
-    def wait(work: Work, stop: threading.Event | None) -> None:
+    def wait(work: EncodedPairs, stop: threading.Event | None) -> None:
         assert handed.wait(60)
 
     def source() -> Iterator[Window[int] | Mark]:
@@ -107,7 +107,7 @@ def test_the_model_has_the_next_window_before_a_shard_ends(watched: Watch) -> No
 def test_progress_within_a_window_is_told_in_rows(watched: Watch) -> None:
     heard, told = threading.Event(), []
 
-    def halfway(work: Work, stop: threading.Event | None) -> None:
+    def halfway(work: EncodedPairs, stop: threading.Event | None) -> None:
         work.computed_tokens = work.padded_tokens // 2
         assert heard.wait(60)
 
@@ -132,7 +132,7 @@ def test_an_error_in_the_source_comes_out_and_ends_the_threads(engine: Engine) -
 def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
     began, stopped = [], []
 
-    def endless(work: Work, stop: threading.Event | None) -> None:
+    def endless(work: EncodedPairs, stop: threading.Event | None) -> None:
         """The first window is computed at once, the second once it is told to stop."""
         began.append(work)
         if len(began) > 1:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scorer.inference.facts import DeviceFacts, KeptBudget
-from scorer.inference.manifest import EncoderManifest, Manifest
+from scorer.inference.bundle import Manifest
+from scorer.inference.verification import DeviceReport
 from scorer.scoring.plan import Plan
 from scorer.scoring.summary import RunSummary
 from scorer.storage import FailedShard, Receipt
@@ -48,9 +48,7 @@ def test_what_is_stored_survives_encoding(stored: Any) -> None:
     [
         *((FIXTURES / name, kind) for name, kind in KINDS.items()),
         (OF_INFERENCE / "classifier.json", Manifest),
-        (OF_INFERENCE / "encoder.json", EncoderManifest),
-        (OF_INFERENCE / "facts.json", DeviceFacts),
-        (OF_INFERENCE / "budget.json", KeptBudget),
+        (OF_INFERENCE / "report.json", DeviceReport),
     ],
 )
 def test_a_file_of_each_kind_is_read_and_written_again(path: Path, kind: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.inference.engine import Answers
+from scorer.inference.engine import Predictions
 from scorer.metric.facts import Triple
 from scorer.status import SCORED
 from scorer.templating.extract import Candidate, Key, find_candidates, score_candidates, template_file
@@ -24,15 +24,15 @@ class WordModel:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def prepare(self, texts: list[str], premise: Any, hypothesis: Any) -> Any:
+    def encode(self, texts: list[str], premise: Any, hypothesis: Any) -> Any:
         assert len(set(texts)) == len(texts)
         return [(texts[p], texts[h]) for p, h in zip(premise.tolist(), hypothesis.tolist(), strict=True)]
 
-    def run(self, work: Any, stop: Any = None) -> Answers:
+    def predict(self, work: Any, stop: Any = None) -> Predictions:
         self.asked += work
         entailment = np.array([overlap(*pair) for pair in work], np.float32)
         probabilities = np.stack([(1 - entailment) / 2] * 2 + [entailment], axis=1)
-        return Answers(probabilities, np.full(len(work), SCORED, np.int8), np.zeros(len(work), bool))
+        return Predictions(probabilities, np.full(len(work), SCORED, np.int8), np.zeros(len(work), bool))
 
 
 def extraction(*references: tuple[str, str, str, str]) -> dict[Key, list[Candidate]]:

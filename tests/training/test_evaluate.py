@@ -25,7 +25,7 @@ PAIRS = [
 
 @pytest.mark.slow
 def test_each_pair_is_judged_by_its_own_answer(tmp_path: Path) -> None:
-    with Engine(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
+    with Engine.open(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
         found = [NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in PAIRS]
     assert set(found) == set(NLI_LABELS)
     three = ["contradiction", *found[1:]]  # one is wrong, and all three labels are there

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from scorer.inference.devices import Hardware
+from scorer.inference.device import Hardware
 from training import network
 from training.batches import Batch
 from training.general.objective import KEPT, SMOOTHING, Loss, losses_of

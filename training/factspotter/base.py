@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from export.architectures.bert import BERT
 from scorer.errors import CheckpointError
-from scorer.inference.sessions import first_line
+from scorer.inference.session import first_line
 from training.network import Network, from_transformers, size_of, with_new_head
 
 from .data import DataError

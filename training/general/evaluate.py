@@ -32,8 +32,8 @@ def nli(bundle: str, precision: str, path: Path, step: int = 1) -> dict[str, dic
     texts = sorted({row[side] for row in rows for side in ("premise", "hypothesis")})
     place = {text: i for i, text in enumerate(texts)}
     first, second = (np.array([place[row[side]] for row in rows], np.int32) for side in ("premise", "hypothesis"))
-    with Engine(Bundle.load(bundle), device="cpu", precision=precision, truncate=True) as engine:
-        p = engine.run(engine.prepare(texts, first, second)).probabilities
+    with Engine.open(Bundle.load(bundle), device="cpu", precision=precision, truncate=True) as engine:
+        p = engine.predict(engine.encode(texts, first, second)).probabilities
     gold, found = np.array([row["label"] for row in rows]), np.array(NLI_LABELS)[p.argmax(1)]
     report: dict[str, dict[str, object]] = {}
     for name in sorted({row["set"] for row in rows}):

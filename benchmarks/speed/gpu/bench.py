@@ -170,9 +170,9 @@ class Bench:
         bundle: Path | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Run a group's rounds on its own sample, and return the options that every setting got."""
-        from scorer.inference.shipped import SHIPPED
+        from scorer.inference.choices import BUILTIN_BUNDLES
 
-        worded = SHIPPED["embedded"].folder if bundle else self.base / "bundle"
+        worded = BUILTIN_BUNDLES["embedded"].folder if bundle else self.base / "bundle"
         sample = self._sample(name, worded, pairs)
         spec = {
             "checkpoint": str(self.base / "checkpoint"), "bundle": str(bundle or self.base / "bundle"),

@@ -14,7 +14,7 @@ from benchmarks.speed.rounds import Worker, WorkerError, ask_once
 
 def flops(architecture: Mapping[str, Any], tokens: Sequence[int]) -> float:
     """Arithmetic of pairs with these lengths: for roberta-large 604 MFLOP + 98.3 kFLOP · s a token."""
-    from scorer.inference.rate import pair_flops
+    from scorer.inference.verification import pair_flops
 
     work = pair_flops(architecture, sum(tokens), sum(n * n for n in tokens))
     assert work is not None, "the bundles of this bench say how large their models are"

@@ -60,9 +60,9 @@ def ours(precision: str, budget: int | None) -> list[Setting]:
 def choices(precision: str, budgets: Sequence[int]) -> list[Setting]:
     """Bare sessions: the padded form, and the packed one at each of ``budgets``, tokens a call.
 
-    Nothing is found out at first use here (``in_smoke_test``): each is opened as it is asked for.
+    Nothing is found out at first use here (``unverified``): each is opened as it is asked for.
     """
-    base = {**_options(precision, USUAL), "in_smoke_test": True}
+    base = {**_options(precision, USUAL), "unverified": True}
     asked = [(AS_IT_IS, f"padded, {USUAL:,} tokens a call", {**base, "layout": "padded"})]
     for tokens in budgets:
         options = {**base, "layout": "packed", "token_budget": tokens}

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.inference.batches import Feed
+from scorer.inference.batching import Feed
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine, Work
-from scorer.inference.exact_engine import ExactEngine
+from scorer.inference.engine import EncodedPairs, Engine
+from scorer.inference.session import resolve_device
+from scorer.inference.variants import VariantChoice
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
@@ -44,29 +45,35 @@ def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
 def open_engine(spec: dict[str, Any], **further: Any) -> Engine:
     """An engine at the setting's options. ``further``: arguments of the engine that JSON cannot hold."""
     load_cuda(spec)
-    options = {key: spec["options"][key] for key in ("step", "in_smoke_test") if key in spec["options"]}
-    return Engine(Bundle.load(spec["bundle"]), **_engine_options(spec), **options, **further)
+    bundle, options = Bundle.load(spec["bundle"]), _engine_options(spec)
+    if "step" in spec["options"]:
+        options["step"] = spec["options"]["step"]
+    if not spec["options"].get("unverified"):
+        return Engine.open(bundle, **options, **further)
+    on, asked = resolve_device(options["device"]), ("precision", "layout", "attention", "device_memory", "step")
+    ((use, *_), *_) = VariantChoice(bundle, **{key: options[key] for key in asked if key in options}).variants(on)
+    return Engine(use, options.get("token_budget") or use.usual_budget, **further)
 
 
 def settled(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], list[str]]:
     """Open an engine as a run does, so that what is found out at first use is on record before anything is timed.
 
-    Answers with the layout and the attention that the device runs.
+    Predictions with the layout and the attention that the device runs.
     """
     with open_engine(spec) as engine:
         found = [engine.use.layout, engine.use.attention]
     return lambda: found
 
 
-def prepare(spec: dict[str, Any], engine: Engine) -> Work:
+def prepare(spec: dict[str, Any], engine: Engine) -> EncodedPairs:
     """The sample's pairs as the engine packs them."""
     pairs, _ = load_pairs(spec)
     n = len(pairs)
     texts = [premise for premise, _ in pairs] + [hypothesis for _, hypothesis in pairs]
-    return engine.prepare(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
+    return engine.encode(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
 
 
-def scattered(work: Work, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
+def scattered(work: EncodedPairs, results: Sequence[npt.NDArray[np.float32]]) -> Probabilities:
     """Probabilities of the sample's pairs from the logits of the batches.
 
     Args:
@@ -85,7 +92,7 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     """
     engine = open_engine(spec)
     work = prepare(spec, engine)
-    feeds = list(engine.feeds(work))
+    feeds = [engine.session.feed(batch, work) for batch in work.batches]
     session = engine.session.session
 
     def call(feed: Feed) -> npt.NDArray[np.float32]:
@@ -141,7 +148,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     few = np.argsort(lengths)[:: max(1, len(pairs) // 8)]
     scorer.engine.logits([pairs[i][0] for i in few], [pairs[i][1] for i in few])
     chosen.update(precision=scorer.engine.precision, threads=scorer.engine.threads)
-    chosen.update(isolated=scorer.facts.isolated, bound=scorer.facts.bound)
+    chosen.update(isolated=scorer.report.isolated, bound=scorer.report.bound)
     chosen.update(token_budget=scorer.engine.grid.token_budget)
     if spec["options"].get("warm"):
         chosen["first_pass_seconds"] = round(one()[1], 3)
@@ -158,12 +165,11 @@ def engine_pairs(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], P
     engine.logits([premises[i] for i in few], [hypotheses[i] for i in few])
     chosen.update(shapes_of(engine, prepare(spec, engine)))
     if "exact" in spec["options"]:
-        model = ExactEngine(engine) if engine.exact else engine
-        return lambda: model.run(prepare(spec, engine)).probabilities
+        return lambda: engine.predict(prepare(spec, engine)).probabilities
     return lambda: softmax(engine.logits(premises, hypotheses))
 
 
-def shapes_of(engine: Engine, work: Work) -> dict[str, Any]:
+def shapes_of(engine: Engine, work: EncodedPairs) -> dict[str, Any]:
     """Counted things: calls, shapes, padding."""
     shapes = {(batch.rows, batch.tokens) for batch in work.batches}
     return {

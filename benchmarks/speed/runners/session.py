@@ -17,10 +17,9 @@ from typing import Any
 
 from benchmarks.speed.worker import versions
 from scorer.inference.bundle import Bundle
-from scorer.inference.cuda import read_gpu
-from scorer.inference.devices import unwanted_fusions
-from scorer.inference.execution import candidates
-from scorer.inference.sessions import providers, resolve_device, runtime, session_options, small_feed
+from scorer.inference.device import read_gpu, unwanted_fusions
+from scorer.inference.session import providers, resolve_device, runtime, session_options, small_feed
+from scorer.inference.variants import executions
 
 from .common import load_cuda
 
@@ -38,8 +37,8 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
     load_cuda(spec)
     options = spec["options"]
     bundle, on = Bundle.load(spec["bundle"]), resolve_device(spec["device"])
-    way = candidates(bundle, options["precision"], options["layout"], on)[0]
-    model = bundle.variant(way.variant)
+    execution = executions(bundle, options["precision"], options["layout"], on)[0]
+    model = bundle.variant(execution.variant)
 
     def run() -> tuple[dict[str, Any], float]:
         ort = runtime()
@@ -50,13 +49,13 @@ def opened(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[d
             settings.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights")
             settings.enable_profiling = True
             settings.profile_file_prefix = str(Path(folder) / "calls")
-            on.row.prepare(ort)
+            on.spec.prepare(ort)
             began = time.perf_counter()
             with printed() as log:
                 session = ort.InferenceSession(
                     str(model),
                     settings,
-                    providers=providers(on, way.options),
+                    providers=providers(on, execution.options),
                     disabled_optimizers=unwanted_fusions(on.provider),
                 )
                 loaded = time.perf_counter()
@@ -113,7 +112,7 @@ def about(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[di
 
     def run() -> tuple[dict[str, str], float]:
         found = {"device": on.name, **versions(), "onnxruntime": str(runtime().__version__)}
-        gpu = read_gpu(on.index) if on.row.numbered else None
+        gpu = read_gpu(on.index) if on.spec.numbered else None
         if gpu is not None:
             found |= {
                 "capability": gpu.capability, "driver supports CUDA": gpu.driver, "cuDNN": gpu.cudnn,

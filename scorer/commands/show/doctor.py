@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...inference.cuda import NEEDS_CUDNN
+from ...inference.device import NEEDS_CUDNN
 from ...system.codec import OpenRecord
 from ...system.display import all_visible
 from .console import make_console
@@ -17,6 +17,7 @@ class BundleFindings(OpenRecord, frozen=True, kw_only=True):
     ``invariance_error``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
     ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its options. ``instead``: why
     the precision or layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
+    ``matrix_flops_per_s``: rate of a plain matrix product of the precision on the device.
     """
 
     name: str
@@ -34,6 +35,7 @@ class BundleFindings(OpenRecord, frozen=True, kw_only=True):
     invariance_error: float
     isolated: bool
     pairs_per_second: float
+    matrix_flops_per_s: float | None
 
 
 class GpuFindings(OpenRecord, frozen=True, kw_only=True):

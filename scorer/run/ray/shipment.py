@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BundleError, ScorerError, TemplateError
-from ...inference.bundle import Bundle
-from ...inference.cache import cache_folder
-from ...inference.manifest import MANIFEST
-from ...inference.shipped import SHIPPED
+from ...inference.bundle import MANIFEST, Bundle
+from ...inference.choices import BUILTIN_BUNDLES
+from ...inference.verification import cache_folder
 from ...scoring.settings import Settings
 from ...storage.durable import discard, file_sha256, open_temporary
 
@@ -48,7 +47,7 @@ def files_of(settings: Settings) -> tuple[SentFile, ...]:
         BundleError, TemplateError: something is not there, or not what was exported.
     """
     found = []
-    if str(settings.bundle) not in SHIPPED:
+    if str(settings.bundle) not in BUILTIN_BUNDLES:
         bundle = Bundle.load(settings.bundle)
         digests = {MANIFEST: bundle.sha256, **{str(name): one for name, one in bundle.manifest.files.items()}}
         for variant in bundle.variants.values():

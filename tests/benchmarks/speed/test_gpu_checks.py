@@ -36,7 +36,7 @@ def test_padded_and_packed_layout_give_the_same_answers(bundle: Path, tmp_path: 
     """The bare session, with a packed graph that a CPU runs."""
     sample = write_sample(tmp_path, Bundle.load(bundle), pairs=40, systems=1, seed=1)
     asked = {"bundle": str(bundle), "pairs": sample.pairs_file, "device": "cpu", "threads": 1}
-    options = {"precision": "fp16", "in_smoke_test": True, "token_budget": 2048}
+    options = {"precision": "fp16", "unverified": True, "token_budget": 2048}
     chosen: dict[str, Any] = {}
     expected, _ = ours.bare_session({**asked, "options": {**options, "layout": "padded"}}, {})()
     found, _ = ours.bare_session({**asked, "options": {**options, "layout": "packed"}}, chosen)()

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.speed.matrix_graphs import graphs
-from scorer.inference import rate
-from scorer.inference.devices import Device
-from scorer.inference.rate import matrix_rate
+from scorer.inference import verification
+from scorer.inference.device import Device
+from scorer.inference.verification import matrix_rate
 from tests.inference.wrapping import with_row
 
 
 def test_graphs_that_ship_are_those_that_the_script_writes() -> None:
-    folder = Path(rate.__file__).parent / "matrix"
+    folder = Path(verification.__file__).parent / "matrix"
     made = {name: model.SerializeToString(deterministic=True) for name, model in graphs().items()}
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == made
 
@@ -21,5 +21,5 @@ def test_graphs_that_ship_are_those_that_the_script_writes() -> None:
 def test_a_rate_counts_the_operations_of_a_call(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
     with_row(monkeypatch, "cpu", matrix=64)
-    monkeypatch.setattr(rate.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(verification.time, "perf_counter", lambda: next(clock))
     assert matrix_rate(Device("cpu"), precision, 1) == 2 * 64**3

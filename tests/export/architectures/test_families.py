@@ -15,7 +15,7 @@ from export.variants import cpu_counts
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
-from scorer.inference.texts import TextTokenizer
+from scorer.inference.tokenizer import TextTokenizer
 from tests.export.checkpoints import PAIRS, engine_logits, expected_logits, exported, family_of, make_checkpoint
 
 # transformers decorates functions of DeBERTa and ModernBERT with torch.jit.script when their modules are imported.
@@ -40,7 +40,7 @@ def test_the_engine_gives_transformers_logits(made: tuple[Path, Bundle]) -> None
     np.testing.assert_allclose(found, expected, atol=2e-5)
     probes, tokenizer = bundle.probes(), TextTokenizer(bundle)
     assert tokenizer._words is not None  # each word is tokenised once
-    tokenizer.prove(probes.premises, probes.hypotheses)
+    tokenizer.check_pair_encoding(probes.premises, probes.hypotheses)
 
 
 def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -> None:
@@ -65,7 +65,7 @@ def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(made: tuple[Path, Bundl
     _, bundle = made
     for precision in ("fp32", "int8"):
         together = engine_logits(bundle, PAIRS * 2, precision=precision)
-        with Engine(bundle, device="cpu", precision=precision, threads=1) as engine:
+        with Engine.open(bundle, device="cpu", precision=precision, threads=1) as engine:
             alone = np.concatenate([engine.logits([p], [h]) for p, h in PAIRS])
         np.testing.assert_array_equal(together, np.concatenate([alone, alone]))
 

@@ -1,4 +1,4 @@
-"""What a model answers with: its logits as probabilities, and which pairs are too close to call.
+"""Schemes: how the logits of a model are read as probabilities, and which pairs are too close to call.
 
 ========  =======================================  ==============================  =======================
 scheme    model                                    P(entailment)                   a check passes when
@@ -97,7 +97,7 @@ class Scheme(Record, frozen=True):
             return found
 
     def decisions(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-        """What the model says of each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is
+        """Decision on each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is
         not finite. float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
         finite = np.asarray(np.isfinite(logits).all(axis=1))
         safe = np.where(finite[:, None], logits, np.float32(0))

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from scorer.errors import DeviceError
-from scorer.inference.batches import Batch, Feed, Work
+from scorer.inference.batching import Batch, EncodedPairs, Feed
 from scorer.inference.bundle import Bundle
-from scorer.inference.cache import Use, entry
-from scorer.inference.devices import Device, Hardware, is_out_of_memory, parse, unwanted_fusions
+from scorer.inference.device import Device, Hardware, is_out_of_memory, parse, unwanted_fusions
 from scorer.inference.engine import Engine
-from scorer.inference.sessions import conflicting_wheels, resolve_device
-from scorer.inference.verify import measure
+from scorer.inference.session import conflicting_wheels, resolve_device
+from scorer.inference.variants import VariantChoice, VariantOnDevice
+from scorer.inference.verification import measure, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install
@@ -33,14 +33,17 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
 
 
 def on_cuda(bundle: Path, **options: Any) -> Engine:
-    return Engine(Bundle.load(bundle), device="cuda", in_smoke_test=True, **options)
+    """Not verified: the child process of that would have no device that stands in for one."""
+    given = {name: options.pop(name) for name in ("warn",) if name in options}
+    ((use, *_), *_) = VariantChoice(Bundle.load(bundle), **options).variants(resolve_device("cuda"))
+    return Engine(use, options.get("token_budget") or use.usual_budget, **given)
 
 
-def ask(engine: Engine, texts: str) -> tuple[list[int], Work]:
+def ask(engine: Engine, texts: str) -> tuple[list[int], EncodedPairs]:
     """The status of a pair of the first letter with each, and the work that it was."""
     n = len(texts)
-    work = engine.prepare(list(texts), np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
-    return engine.run(work).status.tolist(), work
+    work = engine.encode(list(texts), np.zeros(n, np.int32), np.arange(n, dtype=np.int32))
+    return engine.predict(work).status.tolist(), work
 
 
 def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
@@ -63,7 +66,7 @@ def test_one_thread_makes_all_calls_of_a_gpu(fake: FakeCuda, tiny: Path) -> None
     """Sessions are opened, verified and run in it; fp32 standing in for another variant too."""
     with on_cuda(tiny, precision="fp32") as engine:
         before = len(fake.runs)
-        measure(engine)
+        measure(engine, engine.grid.token_budget)
         assert len({thread for thread, _ in fake.runs[before - 1 :]}) == 1
         assert fake.runs[before][0] != "MainThread"
 
@@ -75,7 +78,7 @@ def test_two_calls_wait_in_the_thread_of_the_device(
     with on_cuda(tiny, precision="fp32", token_budget=32) as engine:
         feed, made, begun = engine.session.feed, threading.Semaphore(0), []
 
-        def counted(batch: Batch, work: Work) -> Feed:
+        def counted(batch: Batch, work: EncodedPairs) -> Feed:
             made.release()
             return feed(batch, work)
 
@@ -125,10 +128,10 @@ def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: 
         assert ["opened again" in line for line in said] == [True, False, False]
 
 
-def test_facts_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
+def test_reports_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
     def name(hardware: Hardware, index: int = 0, threads: int = 2, **options: Any) -> str:
         device = Device("cuda", index, hardware.name, hardware)
-        return entry(Use(Bundle.load(tiny), "fp32", device, threads, options), "facts").name
+        return report_path(VariantOnDevice(Bundle.load(tiny), "fp32", device, threads, options), None).name
 
     one = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
     same = Hardware("NVIDIA H200", "GPU-2", "9.0", ("9.0", "132", "13.2", "9.14.0"))
@@ -136,8 +139,8 @@ def test_facts_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
     later_cudnn = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.15.0"))
     other_name = Hardware("NVIDIA H100", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
     assert len({name(one), name(later_cudnn), name(other_name), name(one, sdpa_kernel="16")}) == 4
-    on_cpu = [entry(Use(Bundle.load(tiny), "fp32", Device("cpu"), threads), "facts") for threads in (1, 2)]
-    assert on_cpu[0] != on_cpu[1]
+    uses = [VariantOnDevice(Bundle.load(tiny), "fp32", Device("cpu"), threads) for threads in (1, 2)]
+    assert len({report_path(use, budget) for use in uses for budget in (None, 1024)}) == 4
 
 
 def _wheel(folder: Path, name: str) -> None:

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from scorer.errors import BundleError
 from scorer.inference.bundle import Bundle
-from scorer.inference.texts import SPACED, TextTokenizer
+from scorer.inference.tokenizer import PairFormat, TextTokenizer
 from tests.bundles import digest, edit_manifest, make_bundle, tokenizer
 
 TEXT = st.text(max_size=40).filter(lambda t: not any(s in t for s in ("<s>", "</s>", "<pad>", "<unk>", "<mask>")))
@@ -26,7 +26,10 @@ def made(tiny: Path) -> TextTokenizer:
 @given(premise=TEXT, hypothesis=TEXT)
 def test_pairs_are_the_tokenizer_s_and_the_released_code_s(made: TextTokenizer, premise: str, hypothesis: str) -> None:
     assert made.join(premise, hypothesis) == REFERENCE.encode(premise, hypothesis).ids
-    assert made.join(premise, hypothesis, SPACED) == REFERENCE.encode(f"{premise} </s></s> {hypothesis}").ids
+    assert (
+        made.join(premise, hypothesis, PairFormat.ONE_STRING)
+        == REFERENCE.encode(f"{premise} </s></s> {hypothesis}").ids
+    )
 
 
 @pytest.mark.parametrize("text", ["</s>", "a</s>b", "<mask>", " <mask> ", "<s>x", "<pad><unk>"])

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from scorer.inference import cuda
-from scorer.inference.cuda import read_gpu
-from scorer.inference.devices import device
+from scorer.inference import device as module
+from scorer.inference.device import device, preload, read_gpu
 
 
 class Driver:
@@ -54,8 +53,8 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made = Driver()
-    monkeypatch.setattr(cuda, "_driver", lambda: made)
-    monkeypatch.setattr(cuda, "cudnn_version", lambda: "9.14.0")
+    monkeypatch.setattr(module, "_driver", lambda: made)
+    monkeypatch.setattr(module, "cudnn_version", lambda: "9.14.0")
     return made
 
 
@@ -88,9 +87,9 @@ def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
         calls.append(directory)
         print("Failed to load libcudnn.so.9")  # noqa: T201 - what the runtime does
 
-    module = types.ModuleType("onnxruntime_standing_in")
-    module.preload_dlls = preload_dlls  # type: ignore[attr-defined]
-    cuda.preload(module)
-    cuda.preload(module)
+    runtime = types.ModuleType("onnxruntime_standing_in")
+    runtime.preload_dlls = preload_dlls  # type: ignore[attr-defined]
+    preload(runtime)
+    preload(runtime)
     assert calls == [*map(str, folders), None]
     assert capsys.readouterr().out == ""

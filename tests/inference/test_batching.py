@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.inference.batches import Grid, Padded, cut_to_fit, distinct_pairs
+from scorer.inference.batching import Grid, Packed, Padded, cut_to_fit, distinct_pairs
 from scorer.inference.bundle import Bundle, PairLayout
-from scorer.inference.packed import Packed
-from scorer.inference.texts import Tokens
+from scorer.inference.tokenizer import Tokens
 from tests.bundles import tokenizer
 
 LAYOUT = PairLayout((0,), (2, 2), (2,), 1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scorer.errors import DamagedFileError
-from scorer.inference.schemes import BINARY, LABELS, NLI, SCORE, Scheme
+from scorer.inference.scheme import BINARY, LABELS, NLI, SCORE, Scheme
 from scorer.system.codec import decode, encode
 
 X = np.array([[2, 0, 1], [0, 0, 0]], np.float32)

@@ -1,0 +1,397 @@
+"""Devices: the table of their kinds, and what the driver says of an NVIDIA GPU.
+
+Everything that differs between kinds of device is a field of :class:`DeviceKind`; the modules around it read the table
+and name no kind. Another execution provider is another entry of :data:`KINDS`.
+
+A GPU's driver is asked through libcuda itself, so that ``CUDA_VISIBLE_DEVICES`` and MIG hold: a number means what it
+means to the runtime. Nothing is allocated on the GPU, and no context is made. Importing this imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import install_hint
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+PADDED, PACKED = "padded", "packed"
+"""Layouts of a call: pairs padded to one length, or laid end to end."""
+
+
+_MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
+"""CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
+
+MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
+"""The provider's option for the attention of the packed form (``AttentionBackend`` in ONNX Runtime's
+``attention_common.h``): CUTLASS's memory-efficient kernel, which reads queries, keys and values as the products wrote
+them. FlashAttention (1) is as fast: 9,613 against 9,624 pairs a second on an H200."""
+
+NEEDS_CUDNN = "fp32 (so --exact, and pairs that are not finite in fp16) and the padded layout"
+CUDNN_WHEEL = "'onnxruntime-gpu[cuda,cudnn]'"
+
+WHEEL_KERNELS: Mapping[str, tuple[tuple[int, int], ...]] = {
+    "1.31.1": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)),
+}
+"""Compute capabilities that the CUDA provider of a wheel has machine code for, by version. None of these wheels has
+PTX, from which a driver could make code for another one."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One device. ``name``: in words. ``numbers``: what the last bits of its results depend on, besides the name.
+
+    ``uuid``: of this very device, empty where it has none. ``capability``: CUDA's, empty elsewhere.
+    """
+
+    name: str
+    uuid: str = ""
+    capability: str = ""
+    numbers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """An entry of the table.
+
+    Provider and session:
+        ``provider``: ONNX Runtime's name of it. ``options``: of the provider, for each session. ``attention``: options
+        to add by layout, which choose the attention kernel. ``memory_limit``: the option that
+        limits a session's memory, empty if there is none. ``arena``: the arena to shrink after a call did not fit.
+        ``unwanted_fusions``: what the runtime must not fuse as it loads a graph.
+        ``computes_on_host``: whether a session uses the threads of this process. ``first_call``: whether a
+        session is called once before it counts as started, since libraries are loaded by the first call.
+
+    Choices:
+        ``precisions``: for ``auto``, the best first. ``refused``: precisions with the reason they do not run.
+        ``layouts``: for ``auto``, the best first.
+        ``token_budgets``: tokens a call, the usual number first. ``times_budgets``: whether the fastest of them is
+        taken, instead of the first that fits. ``fixed_pairs``: pairs a call when fp32 stands in for another precision.
+        ``few_lengths``: whether fp32 is padded to powers of two.
+
+    Measuring:
+        ``matrix``: rows of the square matrices of the rate. ``verification_memory``: bytes of the process that
+        verifies, without the model. ``limits_verification``: whether its address space can be limited.
+        ``quick_check``: whether a large model is verified on a part of the probes.
+
+    Machine:
+        ``numbered``: whether there may be several, as in ``cuda:1``. ``hardware``: reads one by its number.
+        ``prepare``: called with the ``onnxruntime`` module before a session. ``diagnose``: why a first call failed,
+        from capability, version of the runtime and message. ``memory_errors``: signs of a call that did not fit, in
+        lower case. ``install``: what to do where it does not start.
+    """
+
+    name: str
+    provider: str
+    hardware: Callable[[int], Hardware]
+    precisions: tuple[str, ...]
+    layouts: tuple[str, ...]
+    token_budgets: tuple[int, ...]
+    fixed_pairs: int
+    matrix: int
+    verification_memory: int
+    memory_errors: tuple[str, ...]
+    install: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    attention: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    memory_limit: str = ""
+    arena: str = ""
+    unwanted_fusions: tuple[str, ...] = ()
+    computes_on_host: bool = False
+    first_call: bool = True
+    refused: Mapping[str, str] = field(default_factory=dict)
+    few_lengths: bool = True
+    limits_verification: bool = False
+    quick_check: bool = False
+    times_budgets: bool = False
+    numbered: bool = True
+    prepare: Callable[[Any], None] = lambda runtime: None
+    diagnose: Callable[[str, str, str], str | None] = lambda capability, version, message: None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A resolved device.
+
+    ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind. ``name``: the hardware in words. ``hardware``:
+    what is known of it.
+    """
+
+    kind: str
+    index: int = 0
+    name: str = ""
+    hardware: Hardware = Hardware("")
+
+    @property
+    def spec(self) -> DeviceKind:
+        """The entry of this kind of device in the table."""
+        return KINDS[self.kind]
+
+    @property
+    def provider(self) -> str:
+        return self.spec.provider
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.index}" if self.spec.numbered else self.kind
+
+
+def device(kind: str, index: int = 0) -> Device:
+    """A device of a kind, with what can be read of it. Nothing is started."""
+    hardware = KINDS[kind].hardware(index)
+    return Device(kind, index, hardware.name, hardware)
+
+
+def parse(asked: str) -> tuple[str, int] | None:
+    """``NAME`` or ``NAME:N`` as kind and number; ``None`` where no kind is meant."""
+    name, colon, number = asked.partition(":")
+    kind = KINDS.get(name)
+    if kind is None or (colon and not (kind.numbered and number.isascii() and number.isdecimal())):
+        return None
+    return name, int(number or 0)
+
+
+def unwanted_fusions(provider: str) -> list[str]:
+    """Fusions that the runtime must not do as it loads a graph for a provider."""
+    return [fusion for kind in KINDS.values() if kind.provider == provider for fusion in kind.unwanted_fusions]
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a failed run failed for want of memory, of a device or of this process."""
+    message = str(error).lower()
+    return isinstance(error, MemoryError) or any(
+        sign in message for kind in KINDS.values() for sign in kind.memory_errors
+    )
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What the driver says. ``uuid``: of the GPU, or of the MIG instance; ``memory``: bytes; ``driver``: the CUDA
+    version that it supports, as ``13.0``."""
+
+    name: str
+    uuid: str
+    capability: str
+    memory: int
+    multiprocessors: int
+    driver: str
+    cudnn: str
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What decides which kernels run, besides the name."""
+        return (self.capability, str(self.multiprocessors), self.driver, self.cudnn)
+
+
+def read_gpu(index: int) -> Gpu | None:
+    """The GPU that the runtime would call ``index``; ``None`` without a driver, or with fewer GPUs."""
+    driver = _driver()
+    if driver is None:
+        return None
+    device, count, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    try:
+        if driver.cuDeviceGetCount(ctypes.byref(count)) or index >= count.value:
+            return None
+        if driver.cuDeviceGet(ctypes.byref(device), index):
+            return None
+        driver.cuDriverGetVersion(ctypes.byref(version))
+        name, uuid, memory = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)(), ctypes.c_size_t()
+        driver.cuDeviceGetName(name, len(name), device)
+        # The second form tells MIG instances apart; drivers before 11.4 have the first alone.
+        get_uuid = getattr(driver, "cuDeviceGetUuid_v2", None) or driver.cuDeviceGetUuid
+        get_uuid(uuid, device)
+        driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+    except AttributeError:  # a library of this name that is not the driver's
+        return None
+    major, minor, processors = (_attribute(driver, what, device) for what in (_MAJOR, _MINOR, _MULTIPROCESSORS))
+    return Gpu(
+        name=name.value.decode("utf-8", "replace").strip() or f"cuda:{index}",
+        uuid=_uuid(bytes(uuid), "MIG" if b" MIG " in name.value else "GPU"),
+        capability=f"{major}.{minor}",
+        memory=memory.value,
+        multiprocessors=processors,
+        driver=f"{version.value // 1000}.{version.value % 1000 // 10}",
+        cudnn=cudnn_version(),
+    )
+
+
+@cache
+def count_gpus() -> int:
+    """How many GPUs the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
+    return next(number for number in count() if read_gpu(number) is None)
+
+
+def cudnn_version() -> str:
+    """As ``9.14.0``; empty where there is no cuDNN 9 that can be loaded."""
+    name = "libcudnn.so.9"
+    for place in (name, *(str(Path(folder, name)) for folder in library_folders())):
+        with contextlib.suppress(OSError, AttributeError):
+            number = int(ctypes.CDLL(place).cudnnGetVersion())
+            return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return ""
+
+
+def kernels_missing(capability: str, runtime_version: str) -> str | None:
+    """Why the wheel's own kernels do not run on a GPU; ``None`` where they do, or where it is not known.
+
+    Code for one capability runs on later ones of the same major version, and on no other.
+    """
+    known = WHEEL_KERNELS.get(runtime_version)
+    major, _, minor = capability.partition(".")
+    if known is None or not (major.isdecimal() and minor.isdecimal()):
+        return None
+    if any(has == int(major) and least <= int(minor) for has, least in known):
+        return None
+    listed = ", ".join(f"{has}.{least}" for has, least in known)
+    return (
+        f"the GPU has compute capability {capability}, and ONNX Runtime {runtime_version} has kernels for {listed} "
+        "only; install a build of ONNX Runtime for this GPU"
+    )
+
+
+def diagnose(capability: str, runtime_version: str, message: str) -> str | None:
+    """Why the first call of a session failed with a message, and what to install; ``None`` where it is not known."""
+    missing = kernels_missing(capability, runtime_version)
+    if missing is None and "cudnn" in message.lower() and not cudnn_version():
+        return f"cuDNN 9 (libcudnn.so.9) is not installed, which {NEEDS_CUDNN} need: pip install {CUDNN_WHEEL}"
+    return missing
+
+
+def library_folders() -> list[str]:
+    """Folders of CUDA's libraries that were installed as wheels, wherever on Python's path these are."""
+    found = (folder for entry in sys.path for folder in sorted(Path(entry or ".", "nvidia").glob("*/lib")))
+    return [str(folder.resolve()) for folder in found if folder.is_dir()]
+
+
+@cache
+def preload(runtime: Any) -> None:
+    """Load the CUDA and cuDNN libraries that came as wheels, once; where they are system-wide there is nothing to do.
+
+    The runtime's own function looks next to the runtime alone unless it is told a folder, and the wheels may be in
+    another folder of Python's path. It prints what it did not find. stdout is for data, so that goes nowhere: whether
+    the libraries suffice is seen when a session starts.
+    """
+    load = getattr(runtime, "preload_dlls", None)
+    if load is None:
+        return
+    with contextlib.redirect_stdout(io.StringIO()):
+        for folder in library_folders():
+            load(directory=folder)
+        load()
+
+
+@cache
+def _driver() -> Any:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        return None if driver.cuInit(0) else driver
+    except (OSError, AttributeError):
+        return None
+
+
+def _attribute(driver: Any, what: int, device: ctypes.c_int) -> int:
+    value = ctypes.c_int()
+    driver.cuDeviceGetAttribute(ctypes.byref(value), what, device)
+    return value.value
+
+
+def _uuid(value: bytes, kind: str) -> str:
+    digits = value.hex()
+    return "-".join((kind, digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _cpu(index: int) -> Hardware:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return Hardware("cpu")
+    fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", text, re.MULTILINE))
+    # The instruction sets decide which kernels run, and so the last bits of every number.
+    wanted = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8")
+    flags = [flag for flag in wanted if flag in fields.get("flags", "").split()]
+    return Hardware(" ".join([fields.get("model name", "cpu").strip(), *flags]))
+
+
+def _gpu(index: int) -> Hardware:
+    found = read_gpu(index)
+    if found is None:
+        return Hardware(f"cuda:{index}")
+    return Hardware(found.name, found.uuid, found.capability, found.numbers)
+
+
+_HOST_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "cannot allocate memory")
+"""What every provider says where memory of the process itself is short."""
+
+KINDS: Mapping[str, DeviceKind] = MappingProxyType(
+    {
+        "cuda": DeviceKind(
+            name="cuda",
+            provider=CUDA,
+            hardware=_gpu,
+            precisions=("fp16", "fp32"),
+            refused={
+                "int8": "it is made for the integer products of a CPU; fp16 is faster there",
+            },
+            layouts=(PACKED, PADDED),
+            token_budgets=(65536, 32768, 16384, 8192, 4096),
+            fixed_pairs=64,
+            matrix=8192,
+            verification_memory=8 << 30,  # CUDA's libraries alone take some
+            memory_errors=(
+                "out of memory",
+                "cudaerrormemoryallocation",
+                "is smaller than requested",  # the arena: "Available memory of ... is smaller than requested ..."
+                "cublas_status_alloc_failed",
+                "cudnn_status_alloc_failed",
+                *_HOST_MEMORY,
+            ),
+            install=f"{install_hint('gpu')} on a machine with an NVIDIA driver, or choose --device cpu",
+            options=MappingProxyType(
+                {
+                    # The arena grows by what is asked, since the largest shape comes first.
+                    "arena_extend_strategy": "kSameAsRequested",
+                    # TF32 would change fp32 labels.
+                    "use_tf32": "0",
+                }
+            ),
+            attention=MappingProxyType({PACKED: MEMORY_EFFICIENT}),
+            memory_limit="gpu_mem_limit",
+            arena="gpu",
+            prepare=preload,
+            diagnose=diagnose,
+        ),
+        "cpu": DeviceKind(
+            name="cpu",
+            provider=CPU,
+            hardware=_cpu,
+            precisions=("int8", "fp32"),
+            layouts=(PADDED,),
+            token_budgets=(1024, 512, 2048, 4096),
+            times_budgets=True,
+            fixed_pairs=1,
+            matrix=1024,
+            verification_memory=2 << 30,
+            memory_errors=_HOST_MEMORY,
+            install=install_hint("cpu"),
+            # Its kernel of a fused residual and normalisation is slower than the two apart
+            # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
+            unwanted_fusions=("SkipLayerNormFusion",),
+            computes_on_host=True,
+            first_call=False,
+            few_lengths=False,
+            limits_verification=True,
+            quick_check=True,
+            numbered=False,
+        ),
+    }
+)
+"""By name, in the order in which ``auto`` tries them; the last one runs everywhere."""

@@ -1,0 +1,431 @@
+"""Sessions of ONNX Runtime: on the requested device or an error, with calls that can be cancelled and checked outputs.
+
+A provider in the list of available ones proves nothing (its libraries may be missing), so a session is created and
+asked what it took; there is no silent fallback to another device. Libraries that are loaded by the first call may be
+missing still, so on such a device a session is called once before it is handed out.
+
+A call that does not fit the memory of the device is made in smaller ones, and what did not fit once is not tried
+again: later batches are cut from the start. The call after a failure gives the unused memory of the runtime's arena
+back to the device, since what the arena holds in pieces cannot serve a larger request. Where the smallest call does not
+fit, the session is opened again, once, and after that the pair has no answer.
+
+All calls are made in threads of their own, for two reasons. While a call is under way Python answers no signal in the
+thread that made it, so that whoever asks waits elsewhere, and the runtime is told to cancel what nobody waits for. And
+a provider plans, and opens handles of its libraries, for each thread that calls it, so that a device has one. The next
+calls wait in it already when one ends: the device does not wait for other threads to hand them over.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, first_line, install_hint
+from ..status import OUT_OF_MEMORY
+from ..system.progress import advance
+from ..system.waiting import outcome
+from .batching import Batch, EncodedPairs, Feed, Layout
+from .device import CPU, KINDS, Device, device, is_out_of_memory, parse, unwanted_fusions
+
+_NOTICE_S = 5.0
+"""How long :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
+graph."""
+OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
+"""A matrix product and a sum, which need the libraries that a model's graph needs: what a device is tried with."""
+Result = TypeVar("Result")
+
+
+def runtime() -> Any:
+    """The ``onnxruntime`` module.
+
+    Raises:
+        MissingDependencyError: neither of its wheels is installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError as e:
+        if find_spec("onnxruntime") is not None:  # it is there, and does not load: a damaged package, or no memory
+            raise MissingDependencyError(f"ONNX Runtime cannot be loaded: {first_line(e)}; install it again") from e
+        raise MissingDependencyError(
+            f"ONNX Runtime is not installed: {install_hint('cpu')}; on a machine with an NVIDIA GPU install the extra "
+            "gpu instead, not both"
+        ) from e
+    return onnxruntime
+
+
+def conflicting_wheels() -> list[str]:
+    """ONNX Runtime wheels in one folder, whose files overwrite each other; empty where there is no conflict.
+
+    Wheels in different folders do not mix: Python takes the whole package from the first folder of its path.
+    """
+    from importlib import metadata  # not needed where nothing is wrong
+
+    folders: dict[str, list[str]] = {}
+    for name in ("onnxruntime", "onnxruntime-gpu"):
+        try:
+            folder = str(metadata.distribution(name).locate_file(""))
+        except metadata.PackageNotFoundError:
+            continue
+        folders.setdefault(os.path.realpath(folder), []).append(name)
+    return next((names for names in folders.values() if len(names) > 1), [])
+
+
+def available_threads() -> int:
+    """Processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def create_session(
+    model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None, *, first_call: bool = True
+) -> Any:
+    """An ``InferenceSession`` of ``model`` that really runs on a device.
+
+    Args:
+        threads: of this process, where the device computes with them.
+        options: of the provider, in addition to those of the device's kind, or instead of them.
+        first_call: call it once where the kind of device needs that; not where the model has run there before.
+
+    Raises:
+        DeviceError: the provider is not in this build, or it did not start; says what was found.
+    """
+    ort, spec = runtime(), on.spec
+    if spec.provider not in ort.get_available_providers():
+        raise DeviceError(
+            f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
+            f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
+        )
+    settings = session_options(on, threads)
+    spec.prepare(ort)
+    try:
+        session = ort.InferenceSession(
+            str(model), settings, providers=providers(on, options), disabled_optimizers=unwanted_fusions(spec.provider)
+        )
+    except Exception as e:  # the runtime's exceptions share no base class but Exception
+        raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
+    session.disable_fallback()
+    taken = session.get_providers()
+    if taken[0] != spec.provider:
+        raise DeviceError(
+            f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
+            f"fit); {_how_to_fix(on)}"
+        )
+    if first_call and spec.first_call:
+        _call_once(session, model, on)
+    return session
+
+
+def session_options(on: Device, threads: int) -> Any:
+    """Options of a session on a device. ``threads``: of this process, where the device computes with them."""
+    settings = runtime().SessionOptions()
+    settings.intra_op_num_threads = threads if on.spec.computes_on_host else 1
+    settings.inter_op_num_threads = 1
+    if not on.spec.computes_on_host:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
+        # first has taken and the arena keeps.
+        settings.enable_mem_pattern = False
+    settings.use_deterministic_compute = True
+    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
+    return settings
+
+
+def providers(on: Device, options: Mapping[str, str] | None = None) -> list[Any]:
+    """A device's provider with its options, as a session takes it. ``options``: in addition to those of the device's
+    kind, or instead of them."""
+    spec = on.spec
+    if not spec.numbered:
+        return [spec.provider]
+    return [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
+
+
+def resolve_device(
+    asked: str,
+    warn: Callable[[str], None] = lambda message: None,
+    is_known: Callable[[Device], bool] = lambda device: False,
+) -> Device:
+    """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which a session starts.
+
+    ``auto`` is the first kind of :data:`~scorer.inference.device.KINDS` on which a session starts. What is named and
+    does not start is an error. The session is one of a graph of this program's own, opened once for each device: a
+    bundle's graph is not opened to find out where it could run.
+
+    Args:
+        warn: told when ``auto`` passes over a device of which the runtime has the provider.
+        is_known: whether a device has run the model before, so that it is not tried here.
+
+    Raises:
+        DeviceError: not one of these words, or the named device does not start.
+    """
+
+    def start(on: Device) -> Device:
+        return on if not on.spec.first_call or is_known(on) else _started(on)
+
+    if asked == "auto":
+        *others, last = KINDS
+        for name in others:
+            if KINDS[name].provider not in runtime().get_available_providers():
+                continue
+            try:
+                return start(device(name))
+            except DeviceError as e:
+                warn(f"{name} is not used: {e}")
+        return device(last)
+    found = parse(asked)
+    if found is None:
+        names = [name + (f", {name}:N" if kind.numbered else "") for name, kind in reversed(list(KINDS.items()))]
+        raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
+    return start(device(*found))
+
+
+def small_feed(session: Any) -> dict[str, npt.NDArray[Any]]:
+    """Inputs of the smallest call that a session takes: one pair of eight tokens, or matrices of ones."""
+    made = {}
+    kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int32)": np.int32}
+    for node in session.get_inputs():
+        kind = kinds.get(node.type, np.int64)
+        if node.name == "cumulative_sequence_length":
+            made[node.name] = np.array([0, 8], kind)
+        elif node.name in ("position_ids", "token_offset"):
+            made[node.name] = np.arange(8, dtype=kind).reshape((1, 8)[-len(node.shape) :])
+        else:
+            made[node.name] = np.ones((8, 8) if issubclass(kind, np.floating) else (1, 8)[-len(node.shape) :], kind)
+    return made
+
+
+@cache
+def _started(on: Device) -> Device:
+    create_session(OWN_GRAPH, on, 1)
+    return on
+
+
+def _call_once(session: Any, model: Path, on: Device) -> None:
+    how = runtime().RunOptions()
+    how.add_run_config_entry("gpu_graph_id", "-1")  # where calls are recorded as CUDA graphs, this one is not
+    try:
+        session.run(None, small_feed(session), how)
+    except Exception as e:
+        known = on.spec.diagnose(on.hardware.capability, str(runtime().__version__), str(e))
+        raise DeviceError(
+            f"model {model} starts on {on}, and its first call fails: {first_line(e)}; "
+            f"{known or 'see `scorer doctor`, or choose --device cpu'}"
+        ) from e
+
+
+def _how_to_fix(on: Device) -> str:
+    if conflicting_wheels():
+        return "both onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
+    return on.spec.install
+
+
+class OutOfMemoryError(Exception):
+    """A call failed for want of memory; a smaller one may not."""
+
+
+class DeviceThread:
+    """The thread that makes the calls of an engine's sessions, and those that are under way."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running: list[Any] = []
+        self._ended = False
+        self._own: set[int] = set()
+        self._threads = ThreadPoolExecutor(1, "call", lambda: self._own.add(threading.get_ident()))
+        self.done = 0
+        """Calls that came to an end, for progress."""
+
+    def submit(self, action: Callable[[], Result]) -> Future[Result]:
+        """Have something done in the thread, after what was submitted before."""
+        return self._threads.submit(action)
+
+    def run_in_thread(self, action: Callable[[], Result]) -> Result:
+        """Do something in the thread, and wait for it; at once where this is that thread."""
+        if threading.get_ident() in self._own:
+            return action()
+        waiting = self.submit(action)
+        try:
+            return outcome(waiting)
+        except BaseException:  # a signal: nobody waits for this call any more
+            if not waiting.done():
+                self.cancel()
+            raise
+
+    def run(self, session: Any, feed: Feed, settings: Mapping[str, str]) -> Any:
+        """One call of the runtime, in this thread: the logits as they come.
+
+        Raises:
+            CancelledError: it was cancelled. Otherwise what the runtime raises.
+        """
+        options = runtime().RunOptions()
+        for name, value in settings.items():
+            options.add_run_config_entry(name, value)
+        with self._changed:
+            if self._ended:
+                raise CancelledError
+            self._running.append(options)
+        try:
+            return session.run(["logits"], feed, options)[0]
+        except Exception as e:
+            if options.terminate:
+                raise CancelledError from e
+            raise
+        finally:
+            with self._changed:
+                self.done += 1
+                advance()
+                self._running.remove(options)
+                self._changed.notify_all()
+
+    def cancel(self) -> None:
+        """Have the calls that are under way end, as soon as the runtime looks."""
+        with self._changed:
+            for options in self._running:
+                options.terminate = True
+
+    def close(self) -> bool:
+        """Cancel what is under way and allow no more; tells whether all calls have ended."""
+        self._ended = True
+        self.cancel()
+        with self._changed:
+            idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
+        self._threads.shutdown(wait=idle, cancel_futures=True)
+        return idle
+
+
+class ModelSession:
+    """A session of one ONNX file on one device, with what it takes to open it again.
+
+    Args:
+        where: variant and device, for messages.
+        model: the checked ONNX file.
+        labels: logits a pair.
+        thread: opens it and calls it.
+        layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
+        warn: told when a batch did not fit.
+        options: of the provider, in addition to those of the device's kind.
+        first_call: as of :func:`create_session`.
+
+    Raises:
+        DeviceError: it does not start.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        model: Path,
+        device: Device,
+        threads: int,
+        labels: int,
+        thread: DeviceThread,
+        layout: Layout,
+        warn: Callable[[str], None],
+        options: Mapping[str, str] | None = None,
+        *,
+        first_call: bool = True,
+    ) -> None:
+        self.device = device
+        self.layout = layout
+        self._where = where
+        self._labels = labels
+        self._thread = thread
+        self._warn = warn
+        self._open: Callable[[], Any] = lambda: create_session(model, device, threads, options, first_call=first_call)
+        self.session = thread.run_in_thread(self._open)
+        """The runtime's own session, for measurements."""
+        self.inputs: tuple[str, ...] = tuple(node.name for node in self.session.get_inputs())
+        """Names of the graph's inputs."""
+        self._opened_again = False
+        self._limit: int | None = None
+        self._failed = False
+
+    def feed(self, batch: Batch, encoded: EncodedPairs) -> Feed:
+        """The inputs of a batch's call, as the graph names them."""
+        made = self.layout.assemble(batch, encoded)
+        return {name: made[name] for name in self.inputs}
+
+    def compute(
+        self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32], feed: Feed | None = None
+    ) -> None:
+        """Write the logits of a batch's pairs, float32, *Shape:* (pairs, labels); what does not fit gets a status.
+
+        Args:
+            feed: of :meth:`feed`, where it was put together beforehand.
+        """
+        if self._limit is not None and batch.tokens > self._limit:
+            smaller = self.layout.smaller(batch, encoded.lengths)
+            if smaller:
+                self._each(smaller, encoded, logits)
+                return
+        if feed is None:
+            feed = self.feed(batch, encoded)
+        after_failure, self._failed = self._failed, False
+        try:
+            logits[batch.pairs] = self.run(feed, batch.rows, shrink=after_failure)[: len(batch.pairs)]
+        except OutOfMemoryError:
+            self._retry(batch, encoded, logits)
+
+    def run(self, feed: Feed, rows: int, *, shrink: bool = False) -> npt.NDArray[np.float32]:
+        """One call: logits, float32, *Shape:* (rows, labels).
+
+        Args:
+            rows: pairs of the call.
+            shrink: give the memory that the arena does not use back to the device when the call has ended.
+
+        Raises:
+            OutOfMemoryError: it does not fit the memory. CancelledError: it was cancelled.
+            CallError: it failed. BundleError: its outputs are not logits.
+        """
+        arena = self.device.spec.arena
+        settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{self.device.index}"} if shrink and arena else {}
+        try:
+            found = self._thread.run_in_thread(lambda: self._thread.run(self.session, feed, settings))
+        except CancelledError:
+            raise
+        except Exception as e:  # the runtime raises its own classes, which share only Exception
+            if is_out_of_memory(e):
+                raise OutOfMemoryError(first_line(e)) from e
+            raise CallError(
+                f"{self._where}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose another "
+                "--precision or --device"
+            ) from e
+        shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
+        if shape != (rows, self._labels) or kind not in (np.float32, np.float16):
+            raise BundleError(
+                f"{self._where}: the model gives logits of the shape {shape} and type {kind} for {rows} pairs, "
+                f"expected ({rows}, {self._labels}) and float32; export it again"
+            )
+        logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
+        return logits
+
+    def _retry(self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
+        self._failed = True
+        smaller = self.layout.smaller(batch, encoded.lengths)
+        if smaller:
+            self._limit = batch.tokens // 2
+            self._warn(
+                f"a batch of {len(batch.pairs)} pairs of up to {batch.sequence_length} tokens does not fit "
+                f"{self.device}; from here on batches have at most {self._limit} tokens"
+            )
+            self._each(smaller, encoded, logits)
+        elif self.device.spec.arena and not self._opened_again:
+            self._opened_again = True
+            self.session = None  # its memory first
+            self.session = self._thread.run_in_thread(self._open)
+            self._warn(f"a batch of {batch.tokens} tokens does not fit {self.device}; the session was opened again")
+            self.compute(batch, encoded, logits)
+        else:
+            encoded.status[batch.pairs] = OUT_OF_MEMORY
+            self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {self.device}")
+
+    def _each(self, batches: list[Batch], encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
+        for batch in batches:
+            self.compute(batch, encoded, logits)

@@ -1,0 +1,429 @@
+"""Texts to token ids: each distinct text once, and of most texts each distinct word once.
+
+A check is a pair, and a text takes part in many pairs (once with every fact). The ids of a pair are the ids of its two
+texts with constant ids around them, so pairs are joined from parts; that this equals the tokenizer's own pair encoding
+is checked on the bundle's probes whenever one is loaded.
+
+Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for that is not saved in
+``tokenizer.json``, so it is set here, at every load, together with truncation and padding off.
+
+Three builds of tokenizers never join what stands on two sides of a blank. Byte-level BPE with GPT-2's splitting
+(RoBERTa's, ModernBERT's): its pattern takes a single blank only as the first character of a word, so that the ids of a
+text are the ids of its words, each with the blank before it, end to end. WordPiece after BERT's splitting: blanks are
+dropped, so that the ids are those of the bare words. Unigram after Metaspace (XLM-R's, DeBERTa-v3's): a blank becomes
+the first character of a word, also of a first word, so that the ids are those of the bare words too.
+
+That holds for texts whose only white space is single blanks; others go to the tokenizer whole, and a tokenizer of
+another build is never taken apart. Unigram's normalizers also rewrite compatibility characters, some of which are or
+contain white space, and join a combining mark to a blank before it; so for Unigram only a text in NFKC without
+invisible characters and without a word that begins with a combining mark is taken apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BundleError, first_line
+from .bundle import PairLayout
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+# White space that is not a single blank between words, or a run too long to be worth keeping.
+_WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
+_MOST_WORDS = 1 << 18
+# Control and format characters, which Unigram's normalizers drop or turn into blanks.
+_INVISIBLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\uffff]"
+)
+
+
+class PairFormat(Enum):
+    """What surrounds the two texts of a pair before they are tokenised.
+
+    ``SEPARATE``: the tokenizer's own pair encoding. ``ONE_STRING``: what the released code of Dušek & Kasner (2020)
+    feeds the model: one string ``premise </s></s> hypothesis``, whose blanks around the separators reach the tokenizer.
+    ``NO_SEPARATOR``: one text with a blank between its halves.
+    """
+
+    SEPARATE = ("", "")
+    ONE_STRING = (" ", " ")
+    NO_SEPARATOR = ("", " ")
+
+    @property
+    def after_first(self) -> str:
+        return self.value[0]
+
+    @property
+    def before_second(self) -> str:
+        return self.value[1]
+
+
+def format_of(layout: PairLayout) -> PairFormat:
+    """The format of the pairs that a bundle's model was trained on."""
+    if not layout.one_string:
+        return PairFormat.SEPARATE
+    return PairFormat.NO_SEPARATOR if layout.one_text else PairFormat.ONE_STRING
+
+
+@dataclass
+class Tokens:
+    """Token ids of a list of texts, end to end.
+
+    ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``oversized``: bool, *Shape:*
+    (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
+    ``unknown``: bool, *Shape:* (texts,), texts with characters that the tokenizer does not know; ``None`` where it
+    knows all.
+    """
+
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    oversized: npt.NDArray[np.bool_]
+    unknown: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Tokens of each text. *Shape:* (texts,), int64."""
+        return np.diff(self.offsets)
+
+
+class Tokenized(Protocol):
+    """What a bundle says of its tokenizer."""
+
+    @property
+    def layout(self) -> PairLayout: ...
+
+    @property
+    def max_length(self) -> int: ...
+
+    @property
+    def tokenizer_file(self) -> Path: ...
+
+
+class TextTokenizer:
+    """The tokenizer of a bundle, set up for texts that are data.
+
+    Raises:
+        BundleError: tokenizer.json is not a tokenizer, or joining parts is not its pair encoding.
+    """
+
+    def __init__(self, bundle: Tokenized) -> None:
+        self._layout = bundle.layout
+        self._max_length = bundle.max_length
+        self._where = bundle.tokenizer_file
+        self._text, content = self._read()
+        self._tokenizer = self._load()
+        self._tokenizer.encode_special_tokens = True
+        self._unknown = _unknown_id(content, self._tokenizer)
+        blank = blank_before_words(content)
+        self._words = WordTokens(self._tokenizer, blank, keep_whole(content)) if blank is not None else None
+        vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
+        longest = max(map(len, vocabulary), default=1)
+        # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
+        # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
+        self._bytes_a_token = longest if is_byte_level(content) else 8 * longest
+
+    def encode(self, texts: Sequence[str], *, keep_beginnings: bool = False) -> Tokens:
+        """Tokenise texts without special tokens.
+
+        A text with more bytes than ``max_length`` longest tokens does not fit and is not tokenised, whatever its size;
+        with ``keep_beginnings`` (for truncation) as much of it is as could fit.
+        """
+        limit = self._max_length * self._bytes_a_token
+        # A text of n characters has at least n bytes, so most are cleared without encoding them.
+        oversized = np.array([len(t) > limit or (len(t) * 4 > limit and len(t.encode()) > limit) for t in texts], bool)
+        kept = list(texts)
+        for i in np.flatnonzero(oversized).tolist():
+            kept[i] = kept[i][:limit] if keep_beginnings else ""
+        with self._errors():
+            if self._words is not None:
+                return self._marked(*self._words.encode(kept), oversized)
+            encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
+        lists = [encoding.ids for encoding in encodings]
+        offsets = np.zeros(len(lists) + 1, np.int64)
+        np.cumsum([len(ids) for ids in lists], out=offsets[1:])
+        ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
+        return self._marked(ids, offsets, oversized)
+
+    def _marked(
+        self, ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], oversized: npt.NDArray[np.bool_]
+    ) -> Tokens:
+        """The tokens, with the texts that have unknown ones."""
+        if self._unknown is None:
+            return Tokens(ids, offsets, oversized)
+        before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
+        return Tokens(ids, offsets, oversized, before[offsets[1:]] > before[offsets[:-1]])
+
+    def check_pair_encoding(
+        self,
+        premises: Sequence[str],
+        hypotheses: Sequence[str],
+        pair_format: PairFormat = PairFormat.ONE_STRING,
+    ) -> None:
+        """Compare joined parts with the tokenizer's own reading of the pairs.
+
+        Args:
+            pair_format: checked in addition to the tokenizer's own pair encoding.
+
+        Raises:
+            BundleError: they differ.
+        """
+        reference = self._load()
+        separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
+        for premise, hypothesis in zip(premises, hypotheses, strict=True):
+            a, b = self._ordered(premise, hypothesis)
+            with self._errors():
+                if pair_format == PairFormat.NO_SEPARATOR:
+                    pairs = [(PairFormat.NO_SEPARATOR, reference.encode(f"{a} {b}").ids)]
+                else:
+                    pairs = [(PairFormat.SEPARATE, reference.encode(a, b).ids)]
+                if pair_format == PairFormat.ONE_STRING:
+                    pairs.append((PairFormat.ONE_STRING, reference.encode(f"{a} {separator} {b}").ids))
+            for one, expected in pairs:
+                joined = self.join(premise, hypothesis, one)
+                if joined != expected:
+                    raise BundleError(
+                        f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
+                        f"but the tokenizer itself {expected}; this tokenizer cannot be used"
+                        + (" for pairs that are written as one string" if one != PairFormat.SEPARATE else "")
+                    )
+
+    def join(self, premise: str, hypothesis: str, pair_format: PairFormat = PairFormat.SEPARATE) -> list[int]:
+        """The ids of one pair, special tokens included."""
+        layout = self._layout
+        first, second = self._ordered(premise, hypothesis)
+        tokens = self.encode([first + pair_format.after_first, pair_format.before_second + second])
+        a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
+        return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
+
+    def _ordered(self, premise: str, hypothesis: str) -> tuple[str, str]:
+        """The two texts of a pair as the layout has them."""
+        return (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
+
+    def _read(self) -> tuple[str, dict[str, Any]]:
+        """The file's text and what it says."""
+        try:
+            text = self._where.read_text("utf-8")
+            content = json.loads(text)
+        except OSError as e:
+            raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
+        except (ValueError, RecursionError) as e:
+            raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
+        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+            raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
+        return text, content
+
+    def _load(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        with self._errors("is not a tokenizer"):
+            tokenizer = Tokenizer.from_str(self._text)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    @contextmanager
+    def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
+        """What the library raises, as an error of the bundle."""
+        try:
+            yield
+        except (UnicodeError, MemoryError):
+            raise  # an error of the text, or of the machine
+        except Exception as e:  # the library raises plain Exception for every kind of damage
+            raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
+        except BaseException as e:
+            if type(e).__name__ != "PanicException":  # of pyo3, which has no public name for it
+                raise
+            raise BundleError(f"{self._where} {what} (panic: {first_line(e)}); export the bundle again") from e
+
+
+def _unknown_id(content: dict[str, Any], tokenizer: Tokenizer) -> int | None:
+    """The id that WordPiece and Unigram give to what they do not know; ``None`` for others, which spell it in bytes."""
+    model = content["model"]
+    if is_byte_level(content) or model.get("byte_fallback"):
+        return None
+    if model.get("type") == "WordPiece":
+        return tokenizer.token_to_id(str(model.get("unk_token")))
+    found = model.get("unk_id") if model.get("type") == "Unigram" else None
+    return found if isinstance(found, int) else None
+
+
+def is_byte_level(content: Mapping[str, Any]) -> bool:
+    """Whether tokens are written as bytes, one a character. ``content``: of tokenizer.json, checked."""
+    return any(step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer", "pretokenizers"))
+
+
+def blank_before_words(content: Mapping[str, Any]) -> str | None:
+    """What to put before the second and later words of a text, or ``None`` for a tokenizer of another build.
+
+    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it.
+
+    Args:
+        content: of tokenizer.json, checked.
+    """
+    if not all(map(_within_words, content.get("added_tokens") or [])):
+        return None
+    model = content.get("model") or {}
+    builds = {"BPE": _byte_level, "WordPiece": _wordpiece, "Unigram": _unigram}
+    build = builds.get(str(model.get("type", "BPE")))
+    return build(content, model) if build is not None else None
+
+
+def keep_whole(content: Mapping[str, Any]) -> Callable[[str], bool]:
+    """Which texts go to the tokenizer whole, where :func:`blank_before_words` allows to take texts apart at all."""
+    if (content.get("model") or {}).get("type") == "Unigram":
+        return _whole_for_unigram
+    return _whole
+
+
+def _whole(text: str) -> bool:
+    return _WHOLE.search(text) is not None
+
+
+def _within_words(token: Mapping[str, Any]) -> bool:
+    """An added token that is not text (special), or that lies in one word wherever it is found in a text that is taken
+    apart; such a text has no two blanks in a row."""
+    content = str(token.get("content"))
+    anywhere = not any(token.get(key) for key in ("lstrip", "rstrip", "single_word"))
+    return bool(token.get("special")) or (anywhere and (not re.search(r"\s", content) or "  " in content))
+
+
+def _steps(content: Mapping[str, Any], part: str, inner: str) -> list[Mapping[str, Any]]:
+    found = content.get(part) or {}
+    return list(found.get(inner, [found])) if found else []
+
+
+def _byte_level(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    before = content.get("pre_tokenizer") or {}
+    steps = _steps(content, "normalizer", "normalizers")
+    prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
+    # These never look across a blank.
+    harmless = all(step.get("type") in ("NFC", "Lowercase") for step in (steps[:-1] if prepends else steps))
+    known = (
+        before.get("type") == "ByteLevel"
+        and not before.get("add_prefix_space", True)
+        and before.get("use_regex", True)
+        and not any(model.get(key) for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"))
+        and harmless
+    )
+    return ("" if prepends else " ") if known else None
+
+
+def _wordpiece(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    steps = _steps(content, "normalizer", "normalizers")
+    before = _steps(content, "pre_tokenizer", "pretokenizers")
+    harmless = ("BertNormalizer", "NFC", "NFD", "Lowercase", "StripAccents")
+    known = all(step.get("type") in harmless for step in steps)
+    return "" if known and [step.get("type") for step in before] == ["BertPreTokenizer"] else None
+
+
+def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
+    steps = _steps(content, "normalizer", "normalizers")
+    *before, last = _steps(content, "pre_tokenizer", "pretokenizers") or [{}]
+    harmless = ("Precompiled", "NFKC", "NFC", "Lowercase", "Strip", "Replace")
+    known = (
+        all(step.get("type") in harmless for step in steps)
+        and all(step.get("type") in ("WhitespaceSplit", "Punctuation") for step in before)
+        and last.get("type") == "Metaspace"
+        and last.get("prepend_scheme", "always") == "always"
+        and last.get("add_prefix_space", True)
+        and last.get("split", True)
+    )
+    return "" if known and not any(step.get("type") == "Punctuation" for step in before) else None
+
+
+def _whole_for_unigram(text: str) -> bool:
+    if _WHOLE.search(text):
+        return True
+    if text.isascii() and text.isprintable():
+        return False
+    return (
+        not unicodedata.is_normalized("NFKC", text)
+        or _INVISIBLE.search(text) is not None
+        or "\u2581" in text
+        or any(unicodedata.category(word[:1] or " ").startswith("M") for word in text.split(" "))
+    )
+
+
+class _Numbers(dict[str, int]):
+    """Word → number, counted up over both tables; remembers what came new."""
+
+    def __init__(self, blank: str, fresh: list[str]) -> None:
+        self._blank = blank
+        self._fresh = fresh
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self._fresh)
+        self._fresh.append(self._blank + word)
+        return number
+
+
+class WordTokens:
+    """Keeps the ids of words. Used by one thread.
+
+    Args:
+        tokenizer: set up as texts want it.
+        blank: what :func:`blank_before_words` says of its file.
+        whole: what :func:`keep_whole` says of it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, blank: str, whole: Callable[[str], bool] = _whole) -> None:
+        self._tokenizer = tokenizer
+        self._blank = blank
+        self._whole = whole
+        self._words: list[str] = []
+        self._ids: npt.NDArray[np.int32]
+        self._offsets: npt.NDArray[np.int64]
+        self._forget()
+
+    def encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Ids of texts end to end (int32), and the offsets of each (int64, *Shape:* (texts + 1,))."""
+        if len(self._words) > _MOST_WORDS:
+            self._forget()
+        first, later, words, whole = self._first, self._later, self._words, self._whole
+        numbers: list[int] = []
+        ends: list[int] = []
+        for text in texts:
+            if whole(text):
+                numbers.append(first[text])
+            else:
+                head, *rest = text.split(" ")
+                numbers.append(first[head])
+                numbers += map(later.__getitem__, rest)
+            ends.append(len(numbers))
+        self._learn(words)
+        chosen = np.array(numbers, np.int64)
+        lengths = np.diff(self._offsets)[chosen]
+        token_ends = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(int(token_ends[-1])) - np.repeat(token_ends[:-1], lengths)
+        ids = self._ids[np.repeat(self._offsets[chosen], lengths) + within]
+        return ids, np.concatenate([[0], token_ends[np.array(ends, np.int64)]]) if ends else np.zeros(1, np.int64)
+
+    def _learn(self, words: list[str]) -> None:
+        fresh = words[len(self._offsets) - 1 :]
+        if not fresh:
+            return
+        lists = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)]
+        more = np.fromiter(chain.from_iterable(lists), np.int32)
+        ends = self._offsets[-1] + np.cumsum([len(ids) for ids in lists])
+        self._ids = np.concatenate([self._ids, more])
+        self._offsets = np.concatenate([self._offsets, ends])
+
+    def _forget(self) -> None:
+        self._words = []
+        self._first = _Numbers("", self._words)
+        self._later = _Numbers(self._blank, self._words)
+        self._ids = np.empty(0, np.int32)
+        self._offsets = np.zeros(1, np.int64)

@@ -1,0 +1,182 @@
+"""A worker process: started as ``python -P -m MODULE FD``, spoken to in structs over one connection, ended for sure.
+
+Data and models are handled by native code that may crash, hang or take all memory, so that happens in a worker. The
+parent decides when it ends; a worker ends by itself when its connection closes or its parent is gone. Not
+:mod:`multiprocessing`, which runs the user's script again, fails without a ``__main__`` guard and from standard input.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from .codec import decode, encode
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+_GRACE_SECONDS = 1.0
+_PR_SET_PDEATHSIG = 1
+_WORKER = "D2T_SCORER_WORKER"
+
+
+class Channel:
+    """One end of a connection. Any thread may send; one thread receives.
+
+    Args:
+        receives: a tagged struct, or a union of them.
+    """
+
+    def __init__(self, connection: Connection, receives: Any) -> None:
+        self._connection, self._receives, self._sending = connection, receives, threading.Lock()
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def send(self, message: Any) -> None:
+        """Raises :class:`OSError` if the other end is closed."""
+        content = encode(message)
+        with self._sending:
+            self._connection.send_bytes(content)
+
+    def receive(self) -> Any:
+        """The next message. Raises :class:`EOFError` or :class:`OSError` if the other end is closed."""
+        return decode(self._connection.recv_bytes(), self._receives, "a message between driver and worker")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class WorkerProcess:
+    """A process that runs a module, and the parent's end of its connection.
+
+    Its standard output and error are one pipe, whose last lines are kept: nothing that a library prints reaches the
+    parent's standard output. A process group of its own keeps Ctrl-C from it; ``-P`` keeps it from importing modules
+    of the working directory. On Linux the kernel kills it when the *thread* that started it ends.
+
+    Args:
+        module: calls :func:`serve` with its only argument.
+        replies: the types of what it sends.
+    """
+
+    def __init__(self, module: str, replies: Any) -> None:
+        ours, theirs = Pipe()
+        output, printed = os.pipe()
+        paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=printed,
+                    pass_fds=[theirs.fileno()],
+                    process_group=0,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, _ROOT]), _WORKER: str(os.getpid())},
+                )
+        except BaseException:
+            ours.close()
+            os.close(output)
+            raise
+        finally:
+            os.close(printed)
+        self._channel = Channel(ours, replies)
+        self._printed: deque[bytes] = deque(maxlen=16)
+        self._reader = threading.Thread(target=self._read, args=(output,), name="worker output", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """For :func:`multiprocessing.connection.wait`."""
+        return self._channel.fileno()
+
+    def send(self, message: Any) -> None:
+        """Send a request. That the worker has ended is told by :meth:`receive`, not here."""
+        with suppress(OSError):
+            self._channel.send(message)
+
+    def receive(self) -> Any:
+        """The next reply. Raises :class:`EOFError` or :class:`OSError` if the process has ended."""
+        return self._channel.receive()
+
+    def kill(self) -> None:
+        """Kill it and what it has started. Does not wait."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it: it does so by itself when the connection closes, or it is killed. A second call does nothing."""
+        self._channel.close()
+        try:
+            self._process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        self._reader.join(_GRACE_SECONDS)
+
+    def describe_end(self) -> str:
+        """How it ended, and the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
+        self.close()
+        code, lines = self._process.returncode, b"".join(self._printed).decode(errors="replace").split("\n")
+        how = f"exit code {code}" if code >= 0 else _signal_name(-code)
+        hint = " (often for want of memory)" if code == -signal.SIGKILL else ""
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"ended with {how}{hint}" + (f": {last[:300]}" if last else "")
+
+    def _read(self, output: int) -> None:
+        with open(output, "rb", buffering=0) as pipe:
+            while content := pipe.read(4096):
+                self._printed.append(content)
+
+
+def is_worker() -> bool:
+    """Whether this process is a worker, so that what may crash or hang may be done in it."""
+    return os.environ.get(_WORKER) == str(os.getppid())
+
+
+def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[Any]]:
+    """In the worker: leave signals to the parent, end with it, and receive requests in a thread.
+
+    Args:
+        descriptor: the number that the process was started with.
+        requests: the types of what the parent sends.
+
+    Returns the channel to reply on, and the queue of requests. The process ends when the connection closes, whatever
+    its other threads do.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    channel = Channel(Connection(descriptor), requests)
+    received: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                received.put(channel.receive())
+        except (EOFError, OSError):
+            os._exit(0)
+
+    threading.Thread(target=listen, name="requests", daemon=True).start()
+    return channel, received
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,71 @@
+"""Which form of a precision a device runs, with packed graphs that a CPU runs (:mod:`.packed_graph`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scorer.errors import BundleError, CallError, DeviceError, ScorerError
+from scorer.inference import verification
+from scorer.inference.bundle import Bundle
+from scorer.inference.device import PACKED, PADDED, device
+from scorer.inference.engine import Engine
+from scorer.inference.variants import VariantOnDevice, executions
+from scorer.inference.verification import DeviceReport, known_report
+from tests.inference.fake_cuda import install
+from tests.inference.packed_graph import make_packed_bundle
+
+PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_packed_bundle(tmp_path_factory.mktemp("forms") / "tiny")
+
+
+def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
+    opened = Bundle.load(forms)
+    assert [one.attention for one in executions(opened, "fp16", "auto", device("cuda"))] == [PREFERRED, FALLBACK]
+    assert [one.variant for one in executions(opened, "fp16", "auto", device("cpu"))] == ["fp16"]
+    assert [one.variant for one in executions(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
+    with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
+        executions(opened, "fp32", "packed", device("cuda"))
+
+
+@pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])
+def test_the_fallback_is_taken_and_the_reason_is_said(
+    forms: Path, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
+) -> None:
+    """On a GPU that stands in for one, where the packed form does not pass."""
+    install(monkeypatch)
+    failing, tried, said = {PREFERRED}, list[str](), list[str]()
+
+    def report(use: VariantOnDevice, *others: Any) -> DeviceReport:
+        tried.append(use.attention)
+        if use.attention in failing:
+            raise failure
+        return DeviceReport(probes=1, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
+
+    monkeypatch.setattr(verification, "known_report", report)
+    with Engine.open(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+        assert (engine.use.layout, engine.fallback_reason) == (PADDED, str(failure))
+    assert said == [f"tiny fp16.packed on cuda:0 does not run, so fp16 is tried: {failure}"]
+    assert tried == [PREFERRED, FALLBACK]
+    failing.clear()  # the device was full, say
+    with Engine.open(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+        assert (engine.use.layout, engine.fallback_reason) == (PACKED, "")
+
+
+def test_a_packed_variant_is_verified_in_a_process_of_its_own(
+    forms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a CPU, which runs this graph: what is asked reaches the process, and its answer comes back."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    use = VariantOnDevice(Bundle.load(forms), "fp16.packed", device("cpu"), 1)
+    said: list[str] = []
+    report = known_report(use, 1024, said.append)
+    assert report is not None and report.agreement == 1.0 and "tiny fp16.packed on cpu" in said[0]
+    assert known_report(use, 1024, said.append) == report
+    assert len(said) == 1

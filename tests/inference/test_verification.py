@@ -1,0 +1,243 @@
+"""Verification of a variant: in a process of bounded time and memory, once; what is kept of it; the budget chosen."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorer.errors import BundleError, DeviceError, ScorerError
+from scorer.inference import verification, verification_worker
+from scorer.inference.bundle import Bundle
+from scorer.inference.device import KINDS
+from scorer.inference.engine import Engine
+from scorer.inference.session import OutOfMemoryError
+from scorer.inference.verification import DeviceReport, choose_budget
+from scorer.system.codec import decode
+from scorer.system.worker_process import WorkerProcess
+from tests.bundles import make_bundle
+from tests.faults import hostile_graphs as graphs
+from tests.inference.wrapping import with_row
+from tests.sweeps import sampled
+
+USUAL = KINDS["cpu"].token_budgets[0]
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
+    found: list[WorkerProcess] = []
+
+    def start(module: str, replies: Any) -> WorkerProcess:
+        found.append(WorkerProcess(module, replies))
+        return found[-1]
+
+    monkeypatch.setattr(verification_worker, "WorkerProcess", start)
+    return found
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "d2t-scorer"
+
+
+def start(bundle: Path, **options: Any) -> Engine:
+    """What a scorer does as it starts."""
+    with Engine.open(Bundle.load(bundle), device="cpu", **options) as engine:
+        return engine
+
+
+def test_one_process_for_each_variant_and_none_on_the_second_use(
+    tiny: Path, kept: Path, workers: list[WorkerProcess]
+) -> None:
+    for _ in range(2):
+        engine = start(tiny, precision="int8")
+        assert engine.calls == 0, "the probes ran a second time"
+        assert len(workers) == 1
+        assert not Path(f"/proc/{workers[0].pid}").exists(), "it is still there"
+    assert engine.report is not None and engine.report.matrix_rate is not None
+    start(tiny, precision="int8", token_budget=engine.report.token_budget)
+    assert len(workers) == 1, "the budget that was chosen is verified"
+    start(tiny, precision="int8", threads=3)  # numbers and speed may be others
+    assert len(workers) == 2
+
+
+def test_a_worker_verifies_by_itself_and_goes_on(
+    tiny: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
+) -> None:
+    monkeypatch.setattr(verification, "is_worker", lambda: True)
+    engine = start(tiny, precision="fp32", exact=True)
+    assert not workers and engine.calls > 0 and engine.report is not None
+    assert engine.grid.token_budget == engine.report.token_budget
+    assert start(tiny, precision="fp32").calls == 0
+
+
+def test_the_files_of_a_variant_are_hashed_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from scorer.inference import bundle as module
+
+    start(tiny, precision="fp32")
+    hashed, check = list[str](), module.check_file
+
+    def recorded(folder: Path, name: str, expected: str) -> Path:
+        hashed.append(name)
+        return check(folder, name, expected)
+
+    monkeypatch.setattr(module, "check_file", recorded)
+    start(tiny, precision="fp32")
+    assert sorted(hashed) == ["model.fp32.onnx", "probes.parquet", "tokenizer.json"]
+
+
+def test_fp32_that_contradicts_the_checkpoint_does_not_stand_in(tmp_path: Path) -> None:
+    path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"fp32": ("The", 9.0)})
+    with pytest.raises(BundleError, match="the fp32 variant on cpu gives the checkpoint's label on only"):
+        Engine.open(Bundle.load(path), device="cpu", precision="int8", exact=True)
+
+
+def test_a_cache_that_cannot_be_written_costs_one_worker_a_process(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    said: list[str] = []
+    for _ in range(2):
+        start(tiny, precision="fp32", warn=said.append)
+    assert len(workers) == 1
+    assert sum(f"cannot be kept in {tmp_path / 'file'}" in line and "XDG_CACHE_HOME" in line for line in said) == 1
+
+
+REPORT = {"schema": 1, "probes": 32, "agreement": 1.0, "bound": 0.0, "invariance_error": 0.0, "token_budget": 1024}
+DAMAGED: list[Any] = [
+    {**REPORT, "agreement": float("nan")},
+    {**REPORT, "token_budget": 0},
+    {**REPORT, "token_budget": "1024"},
+    {**REPORT, "schema": 2},
+]
+
+
+@pytest.mark.parametrize("content", sampled(DAMAGED, 3), ids=repr)
+def test_a_report_of_the_wrong_form_is_measured_again(
+    tiny: Path, kept: Path, workers: list[WorkerProcess], content: Any
+) -> None:
+    start(tiny, precision="fp32")
+    (path,) = kept.iterdir()
+    path.write_text(json.dumps(content))
+    report = start(tiny, precision="fp32").report
+    assert len(workers) == 2
+    assert report is not None and report.probes == 32 and report.agreement == 1.0
+    assert decode(path.read_bytes(), DeviceReport, path.name) == report
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (graphs.narrow, r"logits of the shape \(\d+, 2\) and type float32 for \d+ pairs"),
+        (graphs.whole_numbers, r"logits of the shape \(\d+, 3\) and type int64"),
+    ],
+)
+def test_outputs_that_are_no_logits(tmp_path: Path, change: graphs.Change, message: str) -> None:
+    with pytest.raises(BundleError, match=message):
+        start(graphs.bundle_with(tmp_path / "b", change))
+
+
+def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=r"a call of the model failed: \[ONNXRuntimeError\].*Gather") as found:
+        start(graphs.bundle_with(tmp_path / "b", graphs.out_of_bounds))
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (graphs.endless(always=True), "was stopped after 6 s without progress"),
+        (graphs.growing, "took more than 600 MiB of memory"),
+    ],
+)
+def test_a_graph_that_does_not_end_or_takes_all_memory_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess], change: graphs.Change, message: str
+) -> None:
+    monkeypatch.setattr(verification_worker, "SILENCE_S", 6.0)
+    with_row(monkeypatch, "cpu", verification_memory=600 << 20)
+    with pytest.raises(BundleError, match=message):
+        start(graphs.bundle_with(tmp_path / "b", change))
+    assert workers[0].describe_end().startswith("ended with SIGKILL")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("import os; os.abort()", "the process that tried it ended with SIGABRT"),
+        ("raise SystemExit('memory allocation of 3200000000 bytes failed')", "exit code 1: memory allocation of"),
+        ("REPLY = '[' * 100000", "gave no result"),
+        ('REPLY = \'{"type": "verified", "report": {"probes": 0}}\'', "gave no result"),
+        ('REPLY = \'{"type": "failed", "kind": "DeviceError", "message": "no"}\'', "^no$"),
+    ],
+)
+def test_whatever_becomes_of_the_worker_is_an_error(
+    tiny: Path, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str
+) -> None:
+    reply = "\nimport sys, time\nfrom multiprocessing.connection import Connection\n"
+    reply += "Connection(int(sys.argv[1])).send_bytes(REPLY.encode()); time.sleep(60)"
+    (tmp_path / "another_worker.py").write_text(body + (reply if "REPLY" in body else ""))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(verification_worker, "MODULE", "another_worker")
+    before = threading.active_count()
+    with pytest.raises(ScorerError, match=message):
+        start(tiny, precision="fp32")
+    assert not kept.exists(), "something was kept of it"
+    assert threading.active_count() == before
+
+
+@pytest.fixture
+def engine(tiny: Path) -> Iterator[Engine]:
+    with Engine.open(Bundle.load(tiny), device="cpu", precision="fp32") as made:
+        yield made
+
+
+class Clock:
+    """Time that passes only while the model is called: ``costs`` by tokens of a batch, or an error of the runtime."""
+
+    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str]) -> None:
+        self.now, self.calls, self.costs = 0.0, 0, costs
+        monkeypatch.setattr(verification.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(engine.session, "run", self.call)
+
+    def call(self, feed: dict[str, np.ndarray], rows: int) -> None:
+        ids, mask = feed["input_ids"], feed["attention_mask"]
+        assert rows == len(ids)
+        assert ids.shape == mask.shape and mask.sum(axis=1).min() >= 32 and mask.sum(axis=1).max() <= 128
+        self.calls += 1
+        budget = min(self.costs, key=lambda budget: abs(budget - ids.size))
+        assert 0 <= budget - ids.size < ids.shape[1]  # as full as whole pairs allow
+        cost = self.costs[budget]
+        if isinstance(cost, str):
+            raise OutOfMemoryError(cost) if "memory" in cost else DeviceError(cost)
+        self.now += cost * ids.size
+
+
+FULL = "CUDA failure 2: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("costs", "timed", "chosen"),
+    [
+        ({512: 1.0, 1024: 2.0, 2048: 2.0, 4096: 2.0}, True, 512),
+        ({512: 1.0, 1024: 1.02, 2048: 1.02, 4096: 1.02}, True, USUAL),
+        ({512: 2.0, 1024: 1.5, 2048: 1.0, 4096: FULL}, True, 2048),
+        ({4096: 9.0, 2048: 1.0}, False, 4096),
+        ({4096: FULL, 2048: FULL, 1024: 1.0}, False, 1024),
+    ],
+)
+def test_the_fastest_budget_is_chosen_or_the_first_that_fits(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str], timed: bool, chosen: int
+) -> None:
+    with_row(monkeypatch, "cpu", times_budgets=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
+    clock = Clock(engine, monkeypatch, costs)
+    assert choose_budget(engine) == chosen
+    assert clock.calls >= len(costs) if timed else clock.calls <= len(costs) + 1
