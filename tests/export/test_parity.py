@@ -16,7 +16,7 @@ from export import parity
 from export.packed import export_packed
 from export.parity import CPU, accept, checkpoint_logits, compare, measure_variant
 from export.probes import built_in_probes
-from scorer.inference import schemes
+from scorer.inference import scheme as schemes
 from tests.export.checkpoints import LAYERS, opened
 from tests.export.contrib_operators import evaluator
 
