@@ -10,8 +10,7 @@ AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 CHECK_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
   "Python 3.11 or later is needed, and $(PYTHON) is " + sys.version.split()[0] + ": name another, make PYTHON=python3.13 ...")'
 
-.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce docs figures bench bench-gpu-prepare \
-  bench-gpu-measure clean
+.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce docs figures bench bench-gpu clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
@@ -23,7 +22,7 @@ help:
 	@echo "make trace      the functions that a run goes through, and how much it imports"
 	@echo "make format     format the code and fix lint findings"
 	@echo "make bench      compare this program with its peers on this machine's CPU; SMOKE=1: shorter; docs/performance.md"
-	@echo "make bench-gpu-prepare, make bench-gpu-measure: the same on a CUDA machine; KIT=SITE_DIR; docs/performance.md"
+	@echo "make bench-gpu  the same on a CUDA machine: BUNDLE=... CHECKPOINT=...; docs/performance.md"
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
 	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
@@ -154,12 +153,14 @@ audit-deps: .venv-audit/installed
 bench: .venv-bench/installed
 	$(BENCH)/python -m benchmarks.speed.cpu $(if $(SMOKE),--smoke)
 
-# Two steps, each a command of its own: a machine may limit the time of one. DEVICE=cpu walks the script with a tiny model.
-GPU_TRIAL := --device cpu --preset roberta-tiny --pairs 64 --rounds 1 --budgets 1024 --batches 16 --minutes 60 --folder .bench/trial \
-  --results .bench/trial
-bench-gpu-prepare bench-gpu-measure: bench-gpu-%: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
-	$(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON)) -m benchmarks.speed.gpu --step $* \
-	  $(if $(filter cpu,$(DEVICE)),$(GPU_TRIAL)) $(if $(KIT),--kit $(KIT))
+# Two commands of some minutes, as a machine may limit the time of one. DEVICE=cpu tries the script.
+GPU_PYTHON := $(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON))
+GPU_GIVEN := $(if $(SEEDED),--seeded "$(SEEDED)",--bundle "$(BUNDLE)" --checkpoint "$(CHECKPOINT)") \
+  $(if $(LABELS),--labels "$(LABELS)") $(if $(KIT),--kit "$(KIT)") $(if $(DEVICE),--device "$(DEVICE)") $(if $(PAIRS),--pairs $(PAIRS))
+bench-gpu: $(if $(filter cpu,$(DEVICE)),.venv-dev/installed)
+	$(GPU_PYTHON) -m benchmarks.speed.gpu first $(GPU_GIVEN)
+	$(GPU_PYTHON) -m benchmarks.speed.gpu second $(GPU_GIVEN)
+	$(GPU_PYTHON) -m benchmarks.speed.gpu table
 
 REPRODUCE_OUT ?= reproduce-out
 reproduce: .venv-dev/installed

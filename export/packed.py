@@ -163,7 +163,7 @@ def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
         asked = helper.make_node("Gemm", [hidden, weights[0], f"{query}_bias"], [query], query)
     else:
         folded = f"{weights[0]}_folded"
-        _store(graph, folded, parts[0] + np.outer(constant.form, bias))
+        _store(graph, folded, fold_bias(parts[0], constant.form, bias))
         asked = helper.make_node("MatMul", [hidden, folded], [query], query)
     return [
         helper.make_node("Split", [node.input[1]], weights, f"{node.name}_weights", axis=1),
@@ -171,6 +171,14 @@ def _projections(graph: Any, node: Any, tensors: dict[str, Any]) -> list[Any]:
         helper.make_node("MatMul", [hidden, weights[1]], [key], key),
         helper.make_node("MatMul", [hidden, weights[2]], [value], value),
     ]
+
+
+def fold_bias(weight: Array, form: Array, bias: Array) -> Array:
+    """A weight whose products hold a bias too, for rows on which a linear form is 1.
+
+    ``weight``: float64, *Shape:* (hidden, out). ``form``: *Shape:* (hidden,). ``bias``: *Shape:* (out,).
+    """
+    return weight + np.outer(form, bias)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 PARTS = ("checkpoint", "bundle", "onnx", "openvino")
-_TOKENIZER_CONFIG = {
+TOKENIZER_CONFIG = {
     # The generic class, and what it feeds: libraries that know RoBERTa by name may rebuild its tokenizer their way.
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": ["input_ids", "attention_mask"],
@@ -45,8 +45,8 @@ def make_checkpoint(folder: Path, out: Path, preset: str, precisions: Sequence[s
     model.config.label2id = {label: i for i, label in enumerate(checkpoint.labels)}
     model.save_pretrained(out, safe_serialization=True)
     (out / "tokenizer.json").write_text(checkpoint.tokenizer.text, encoding="utf-8")
-    (out / "tokenizer_config.json").write_text(json.dumps(_TOKENIZER_CONFIG, indent=1))
-    special = {key: value for key, value in _TOKENIZER_CONFIG.items() if key.endswith("_token")}
+    (out / "tokenizer_config.json").write_text(json.dumps(TOKENIZER_CONFIG, indent=1))
+    special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
     (out / "special_tokens_map.json").write_text(json.dumps(special, indent=1))
 
 

@@ -1,15 +1,12 @@
-"""The device below a program: its rate on large matrix products, and what it does during the pass of a runner."""
+"""The rate of a device on large matrix products."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
-from benchmarks.speed.worker import find_runner
-
-from .common import synchronise, traced
+from .common import synchronise
 
 _BATCH = 20
 
@@ -44,23 +41,3 @@ def sustained(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         return {"sustained": work * len(spans) / sum(spans), "burst": work / min(spans)}, sum(spans)
 
     return one
-
-
-def watched(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[dict[str, Any], float]]:
-    """The pass of another runner under PyTorch's profiler.
-
-    ``of``: that runner; it is run once before, so that one-time work is not profiled.
-
-    The result has the fields of :class:`benchmarks.speed.device_trace.DeviceTrace`, ``attention`` and ``kinds``, and is
-    empty if nothing ran on a CUDA device. Profiling takes time: do not use the seconds as a rate.
-    """
-    one_pass = find_runner(spec["options"]["of"])(spec, chosen)
-    one_pass()
-
-    def run() -> tuple[dict[str, Any], float]:
-        passes: list[tuple[Any, float]] = []
-        trace = traced(lambda: passes.append(one_pass()), spec.get("device", "cpu"))
-        found = {**asdict(trace), "attention": trace.attention, "kinds": trace.kinds} if trace else {}
-        return found, passes[0][1]
-
-    return run
