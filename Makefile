@@ -166,7 +166,7 @@ REPRODUCE_OUT ?= reproduce-out
 reproduce: .venv-dev/installed
 	@$(foreach given,BUNDLE TEMPLATES_E2E TEMPLATES_WEBNLG DATA,$(if $($(given)),,\
 	  echo "make reproduce needs $(given)=...: docs/reproduce.md" >&2; exit 2;))
-	$(DEV)/python -m benchmarks.reproduce.__main__ --bundle "$(BUNDLE)" --templates-e2e "$(TEMPLATES_E2E)" \
+	$(DEV)/python -m benchmarks.paper tables --bundle "$(BUNDLE)" --templates-e2e "$(TEMPLATES_E2E)" \
 	  --templates-webnlg "$(TEMPLATES_WEBNLG)" --data "$(DATA)" --out "$(REPRODUCE_OUT)"
 
 # The documentation as a site, in build/docs, and its pictures, from benchmarks/results.

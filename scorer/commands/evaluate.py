@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import ScoredArgument, local, present, say
+from .common import ScoredArgument, present, say
+from .files import written_parquet
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..storage.location import Location
-
-
-class Against(StrEnum):
-    """Published figures to show alongside."""
-
-    paper = "paper"
 
 
 def evaluate_command(
@@ -79,15 +74,6 @@ def evaluate_command(
     exclude_system: Annotated[
         list[str] | None, typer.Option("--exclude-system", metavar="NAME", help="Exclude this system. Repeatable.")
     ] = None,
-    annotations: Annotated[
-        Path | None,
-        typer.Option(
-            "--annotations",
-            metavar="FILE",
-            parser=local,
-            help="Single ratings, one row per text and annotator, for the ceiling.",
-        ),
-    ] = None,
     calibration: Annotated[
         bool,
         typer.Option(
@@ -95,7 +81,6 @@ def evaluate_command(
             help="Show how often rows of each confidence are OK, also after isotonic regression.",
         ),
     ] = False,
-    against: Annotated[Against | None, typer.Option("--against", help="Show the published tables alongside.")] = None,
     resamples: Annotated[
         int,
         typer.Option(
@@ -114,6 +99,15 @@ def evaluate_command(
         str | None,
         typer.Option("--prefix", metavar="P", help="Prefix of the run's output columns. Default: from its plan."),
     ] = None,
+    disagreements: Annotated[
+        Path | None,
+        typer.Option(
+            "--disagreements",
+            metavar="F.parquet",
+            parser=written_parquet,
+            help="Write the rows whose label is not that of the gold, with all columns.",
+        ),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Print all tables; --json always has them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -123,6 +117,8 @@ def evaluate_command(
     with an error are not_OK. Correlations need the extra `stats`.
     """
     from ..evaluation.report import EvaluateOptions, evaluate
+    from ..evaluation.report import disagreements as find_disagreements
+    from ..storage.objects.copy import local_copy
     from .show.evaluation import print_report
 
     options = EvaluateOptions(
@@ -137,19 +133,24 @@ def evaluate_command(
         exclude_systems=tuple(exclude_system or ()),
         inputs=input_column,
         prefix=prefix,
-        annotations=annotations,
-        against=against.value if against else None,
         calibration=calibration,
         resamples=resamples,
     )
-    shown = partial(print_report, by=tuple(by or ()), full=full)
-    _report(out, partial(evaluate, options=options), shown, as_json)
-
-
-def _report(out: Location, evaluate: Callable[..., Any], show: Callable[[Any], None], as_json: bool) -> None:
-    """Evaluate an output and print the report; what is in a store is copied for it, and named by its URI."""
-    from ..storage.objects.copy import local_copy
-
     with local_copy(out) as folder:
-        report = evaluate(folder, note=lambda message: say(f"note: {message}"))
-    present(report if isinstance(out, Path) else report | {"path": str(out)}, as_json, show)
+        report = evaluate(folder, options, lambda message: say(f"note: {message}"))
+        if disagreements is not None:
+            _write(find_disagreements(folder, options), disagreements, out)
+    shown = partial(print_report, by=tuple(by or ()), full=full)
+    present(report if isinstance(out, Path) else report | {"path": str(out)}, as_json, shown)
+
+
+def _write(table: pa.Table, path: Path, out: Location) -> None:
+    """Write the disagreements; ``out``: what was evaluated."""
+    import pyarrow.parquet as pq
+
+    from ..storage.user_files import check_user_file, staged
+
+    check_user_file(path, "--disagreements", inputs=[str(out)], is_parquet=True)
+    with staged(path, "--disagreements") as place:
+        pq.write_table(table, place)
+    say(f"{path}: {len(table):,} rows whose label is not that of the gold")

@@ -28,6 +28,8 @@ GONE = {
     "quintd": "use python -m benchmarks.paper.spans convert quintd, in the source repository",
     "d2t-eval": "use python -m benchmarks.paper.spans convert d2t-eval, in the source repository",
     "evaluate --spans": "use python -m benchmarks.paper.spans evaluate OUT --spans GOLD, in the source repository",
+    "evaluate --against": "use python -m benchmarks.paper against OUT, in the source repository",
+    "evaluate --annotations": "use python -m benchmarks.paper ceiling OUT --annotations FILE, in the source repository",
     "evaluate --rivals": "use python -m benchmarks.paper.spans evaluate, in the source repository",
     "challenge --natural": "use python -m benchmarks.paper.challenge natural BUNDLE DIR, in the source repository",
     "challenge --write": "the texts are scorer/embedded/challenge.parquet in the package",

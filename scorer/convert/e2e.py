@@ -31,6 +31,7 @@ def convert_e2e(
 ) -> Rows:
     """Rows from E2E files, each given as ``FILE`` or ``NAME=FILE``.
 
+    Columns ``added``, ``missing`` and ``valerr`` (of the slot script) also give ``gold_fine``, see :func:`slot_label`.
     Without ``texts``, each of ``inputs`` is a system's file with inputs and outputs. With ``texts``, there is one file
     of inputs, and ``texts`` are files with one output per line. The file of inputs may be a reference file with one
     line per reference: a text file then has as many lines as this file has lines or distinct inputs.
@@ -61,7 +62,22 @@ def convert_e2e(
                 seen.add(item.key)
                 add_own_texts(rows, [item], source.name, found)
         rows.inputs = len(seen)
+    rows.derive("gold_fine", ("added", "missing", "valerr"), slot_label)
     return rows
+
+
+def slot_label(added: str, missing: str, wrong: str) -> str | None:
+    """The FINE label of a text from the counts of the slot script, as the code of Dušek & Kasner (2020) reads them.
+
+    A slot with a wrong value is an omission and a hallucination; repetitions count for nothing.
+    """
+    try:
+        extra, omitted, other = (float(count) > 0 for count in (added, missing, wrong))
+    except ValueError:
+        return None
+    if other or (extra and omitted):
+        return "omission+hallucination"
+    return "hallucination" if extra else "omission" if omitted else "OK"
 
 
 def read_mr(mr: str) -> list[Triple] | str:

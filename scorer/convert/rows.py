@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,6 +100,12 @@ class Rows:
                 self._extra[name] = [None] * rows
         for name, column in self._extra.items():
             column.append(values.get(name))
+
+    def derive(self, name: str, sources: Sequence[str], rule: Callable[..., str | None]) -> None:
+        """Add a column computed from others of the input; nothing where one is missing, or the input has it itself."""
+        if name not in self._extra and all(source in self._extra for source in sources):
+            values = zip(*(self._extra[source] for source in sources), strict=True)
+            self._extra[name] = [None if None in row else rule(*row) for row in values]
 
     def table(self) -> pa.Table:
         """The rows as Arrow: mr, triples, text, system, file, line (int32), references and original triples if there

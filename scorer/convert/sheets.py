@@ -15,7 +15,7 @@ from .sources import Source
 
 MR_NAMES = ("mr", "meaning_representation", "orig_mr")
 TEXT_NAMES = ("text", "output", "system_output", "ref", "reference", "human_reference", "utterance", "prediction")
-SYSTEM_NAMES = ("system", "team")
+SYSTEM_NAMES = ("system", "team", "sys_id")
 
 # Reads one meaning representation: returns its triples, or a description of its error.
 Parser = Callable[[str], "list[Triple] | str"]

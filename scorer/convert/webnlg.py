@@ -20,6 +20,9 @@ from .sources import Source, expand_folders, parse_source, parse_systems
 from .webnlg_xml import is_xml, read_xml
 
 REFERENCE = "reference"
+RATINGS = ("semantics", "grammar", "fluency")
+"""Columns of ratings in the CSV of the human evaluation of 2017; a row has their means."""
+OK_FROM = 2.5
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -38,6 +41,8 @@ def convert_webnlg(
     With ``texts`` (files with one text per line), a row is an input with a line of a file; the inputs of several files
     are concatenated in the order given. Without, a row is an input with a text of its own file: each lexicalisation
     (system ``reference``), or the text column of a CSV (system: from its column, otherwise the file's name).
+
+    Ratings of a CSV (:data:`RATINGS`) are also columns ``human_…``, and those of semantics give ``gold_rough``.
 
     Args:
         empty: texts that mean that there is no text (``null``).
@@ -63,7 +68,18 @@ def convert_webnlg(
             _add_lexicalisations(rows, source, problems, lang)
         else:
             _add_sheet(rows, source, form, problems)
+    for name in RATINGS:
+        rows.derive(f"human_{name}", (name,), lambda rating: rating)
+    rows.derive("gold_rough", ("semantics",), rated_label)
     return rows
+
+
+def rated_label(semantics: str) -> str | None:
+    """The ROUGH label of a text from its mean rating of semantics (1 to 3), as Dušek & Kasner (2020) have it."""
+    try:
+        return "OK" if float(semantics) >= OK_FROM else "not_OK"
+    except ValueError:
+        return None
 
 
 def read_triples(mr: str) -> list[Triple] | str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.verdict import FINE, ROUGH
@@ -20,12 +17,9 @@ from .label_report import (
     ComparisonLine,
     CorrelationLine,
     Differences,
-    HalvesCeiling,
     Level,
     RatingBlocks,
-    SentenceCeiling,
 )
-from .reliability import halves_ceiling, sentence_ceiling
 
 RATINGS = (
     "human_semantics",
@@ -41,9 +35,6 @@ RATINGS = (
 """Names of rating columns that are used without an option, those about content first."""
 
 LEVELS: tuple[Level, ...] = ("sentence", "system")
-
-TEXT_ID, ANNOTATED_ID = "id", "row_id"
-"""Column that identifies a text in a scored file, and in a file of annotations."""
 
 _REDUCTIONS = ("min", "mean", "neg")
 
@@ -168,54 +159,3 @@ class Ratings:
             return correlation.compare(first, second, rating, self.inputs)
         one, other, human = correlation.system_means([first, second, rating], self.systems, len(self.system_names))
         return correlation.compare(one, other, human)
-
-    def system_ceilings(self, resamples: int) -> dict[str, HalvesCeiling]:
-        """The ceiling by system of each column of ratings; empty where no column names the systems."""
-        if self.systems is None:
-            return {}
-        codes = self.systems, self.inputs
-        return {column: halves_ceiling(self.human(column), *codes, resamples) for column in self.columns}
-
-
-def of_texts(raw: Scored, scored: Scored, inputs: Indices) -> tuple[Scored, Indices] | None:
-    """The annotations of the evaluated texts, so that the ceiling covers the same texts as the figures.
-
-    ``row_id`` of an annotation is the ``id`` of its text. ``None`` if no annotation belongs to an evaluated text.
-
-    Args:
-        inputs: int64, *Shape:* (rows of ``scored``,), the input of each.
-
-    Returns: the annotations, and the input of each.
-    """
-    if not raw.has(ANNOTATED_ID) or not scored.has(TEXT_ID):
-        return None
-    annotated, evaluated = raw.array(ANNOTATED_ID), scored.array(TEXT_ID)
-    if pa.types.is_nested(annotated.type) or pa.types.is_nested(evaluated.type):
-        return None
-    annotated = annotated.cast(pa.string())
-    rows = pc.index_in(annotated, value_set=evaluated.cast(pa.string()), skip_nulls=True)
-    chosen = rows.is_valid()
-    if not pc.any(chosen).as_py():
-        return None
-    return replace(raw, table=raw.table.filter(chosen)), inputs[rows.drop_null().to_numpy()]
-
-
-def ceilings(raw: Scored, path: Path, inputs: Indices | None, resamples: int) -> dict[str, SentenceCeiling]:
-    """The ceiling by sentence of each rating column of a file with one row per annotation.
-
-    Args:
-        inputs: int64, *Shape:* (annotations,), the input of each text, if known.
-
-    Raises:
-        ColumnError: no ``row_id``, or no rating.
-    """
-    if not raw.has(ANNOTATED_ID):
-        raise ColumnError(
-            f"{path} has no column {ANNOTATED_ID!r}; a file of annotations has one row per text and annotator, and "
-            "this column names the text"
-        )
-    columns = rating_columns(raw.table.schema.names, ())
-    if not columns:
-        raise ColumnError(f"{path} has no column of ratings; name its columns like these: {', '.join(RATINGS)}")
-    rows = group_codes(raw.array(ANNOTATED_ID))[0]
-    return {column: sentence_ceiling(rows, numbers(raw.array(column), column), inputs, resamples) for column in columns}

@@ -159,44 +159,6 @@ class MetricLine(TypedDict):
     system: Estimate
 
 
-class SentenceCeiling(TypedDict):
-    """Reliability of one rating (``icc_1``) and of a text's mean (``icc_k``); ``ceiling`` is the root of the latter,
-    with its ``interval``."""
-
-    texts: int
-    ratings: int
-    icc_1: float | None
-    icc_k: float | None
-    ceiling: float | None
-    interval: Ends
-
-
-class HalvesCeiling(TypedDict):
-    """Pearson's correlation of system means on halves of the inputs, by Spearman & Brown on all inputs, and the root of
-    the latter, which a metric's correlation can reach at least, with its ``interval``."""
-
-    systems: int
-    inputs: int
-    halves: float | None
-    full: float | None
-    ceiling: float | None
-    interval: Ends
-
-
-class PublishedLine(TypedDict):
-    """A printed figure with ours. ``threshold``: of the ratings from which a text is OK."""
-
-    source: str
-    row: str
-    figure: str
-    published: float
-    ours: float | None
-    difference: float | None
-    n: int
-    threshold: NotRequired[float]
-    level: NotRequired[Level]
-
-
 class CalibrationLine(TypedDict):
     """Rows with a confidence from ``low`` to ``high``. ``confidence``: their mean. ``ok``: the share that is OK by the
     gold, with its ``interval``. ``calibrated``: mean of their calibrated confidences, the share that was predicted."""
@@ -223,13 +185,6 @@ class CalibrationBlock(TypedDict):
     calibrated_brier: float | None
     interval: dict[str, Ends]
     lines: list[CalibrationLine]
-
-
-class Against(TypedDict):
-    """The published figures of this data."""
-
-    lines: list[PublishedLine]
-    notes: list[str]
 
 
 class RowErrors(TypedDict):
@@ -262,14 +217,10 @@ class Rows(TypedDict):
 
 
 class LabelReport(Rows, Blocks, LabelExtras, RatingBlocks):
-    """The whole report. ``ceiling``: by column of ratings, with a file of annotations; ``system_ceiling`` needs none.
-    ``metrics``: with ``--metric all``; ``calibration``: with ``--calibration``."""
+    """The whole report. ``metrics``: with ``--metric all``; ``calibration``: with ``--calibration``."""
 
-    ceiling: dict[str, SentenceCeiling] | None
-    system_ceiling: dict[str, HalvesCeiling]
     metrics: NotRequired[list[MetricLine]]
     calibration: NotRequired[CalibrationBlock]
-    against: NotRequired[Against]
 
 
 def figure(blocks: Blocks, block: str, name: str) -> float | None:

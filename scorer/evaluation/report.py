@@ -19,7 +19,7 @@ from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers,
 from ..scoring.output_files import run_columns
 from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
-from . import correlation, human, metric_table, published
+from . import correlation, human, metric_table
 from .bootstrap import RESAMPLES
 from .calibration import calibration
 from .gold import Scored, load, schema_names
@@ -33,7 +33,6 @@ from .label_report import (
     LabelReport,
     RowErrors,
     Rows,
-    SentenceCeiling,
 )
 from .labels import Labels, Mask
 from .ranking import ranking
@@ -42,7 +41,7 @@ from .truth import find_truth
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "facts", "mr", "n_triples", human.TEXT_ID, SUSPECT)
+_INPUT = ("triples", "facts", "mr", "n_triples", SUSPECT)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
 
@@ -55,9 +54,8 @@ class EvaluateOptions:
     or above. ``metrics``: columns to correlate; the prefix ``min:`` or ``mean:`` reduces a list column, ``neg:``
     negates an error rate; ``all``: a table of all known ones, and of the others given. ``trained``: metrics to mark as
     trained on this domain in it. ``by``: columns to group by, in addition to the number of triples and the system.
-    ``annotations``: a file with the ratings of every annotator. ``inputs``: column that identifies the input, by
-    default the facts. ``against``: ``paper`` shows the published tables alongside. ``calibration``: whether the
-    confidence is a probability. ``resamples``: number of bootstrap samples; 0 for no intervals.
+    ``inputs``: column that identifies the input, by default the facts. ``calibration``: whether the confidence is a
+    probability. ``resamples``: number of bootstrap samples; 0 for no intervals.
     """
 
     gold_fine: str | None = None
@@ -71,8 +69,6 @@ class EvaluateOptions:
     exclude_systems: tuple[str, ...] = ()
     inputs: str | None = None
     prefix: str | None = None
-    annotations: Path | None = None
-    against: str | None = None
     calibration: bool = False
     resamples: int = RESAMPLES
 
@@ -90,6 +86,27 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     Raises:
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
     """
+    evaluation, table = _open(path, options, note)
+    return evaluation.report(path, table)
+
+
+def disagreements(path: Path, options: EvaluateOptions) -> pa.Table:
+    """The rows whose label is not that of the gold, with all their columns; FINE labels where the gold has them.
+
+    Raises:
+        UsageError: there is no gold. ScorerError: as :func:`evaluate`.
+    """
+    labels = _open(path, options, lambda message: None)[0].labels
+    if labels is None:
+        raise UsageError("there are no gold labels to disagree with; name a column with --gold-fine or --gold-rough")
+    wrong = (labels.gold_rough >= 0) & (labels.rough != labels.gold_rough)
+    if labels.gold_fine is not None and labels.fine is not None:
+        wrong |= (labels.gold_fine >= 0) & (labels.fine != labels.gold_fine)
+    return _without(load(path), options).table.filter(pa.array(wrong))
+
+
+def _open(path: Path, options: EvaluateOptions, note: Callable[[str], None]) -> tuple[_Evaluation, list[str] | None]:
+    """The table under evaluation, and the metrics to put next to one another, if asked for."""
     names = schema_names(path)
     columns = run_columns(path)
     if options.prefix is not None:
@@ -112,7 +129,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     output = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
     wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
-    scored = load(path, [*wanted, *published.COLUMNS])
+    scored = load(path, wanted)
     if not scored.finished:
         note(f"{path} is not finished: the figures cover only the shards that are done")
     if not correlation.available():
@@ -122,7 +139,7 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
             "this run checked for hallucinations only: if the gold has omissions, only the figures of hallucination "
             "are meaningful"
         )
-    return _Evaluation(_without(scored, options), options, columns, ratings, note).report(path, table)
+    return _Evaluation(_without(scored, options), options, columns, ratings, note), table
 
 
 class _Evaluation:
@@ -173,17 +190,12 @@ class _Evaluation:
             nothing = np.full(self.rows, NO_LABEL, np.int8)
             blocks, extras = Labels(None, nothing, None, nothing, self.inputs.codes).figures(), LabelExtras()
         ratings = self.ratings.blocks(list(options.metrics), resamples)
-        ceilings = self.ratings.system_ceilings(resamples)
-        result: LabelReport = {
-            **rows, **blocks, **extras, **ratings, "ceiling": self._ceiling(), "system_ceiling": ceilings
-        }  # fmt: skip
+        result: LabelReport = {**rows, **blocks, **extras, **ratings}
         if table is not None:
             there = ~self._empty()
             result["metrics"] = metric_table.metric_lines(self.ratings, table, options.trained, there, resamples)
         if options.calibration:
             result["calibration"] = self._calibration()
-        if options.against:
-            result["against"] = published.against(self.labels, self.ratings, self.scored)
         return result
 
     def _calibration(self) -> CalibrationBlock:
@@ -265,21 +277,6 @@ class _Evaluation:
         """Rows whose text is blank."""
         found = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False)
         return np.asarray(found.to_numpy(zero_copy_only=False), bool)
-
-    def _ceiling(self) -> dict[str, SentenceCeiling] | None:
-        if self.options.annotations is None:
-            return None
-        raw = load(self.options.annotations)
-        same = human.of_texts(raw, self.scored, self.inputs.codes)
-        if same is None:
-            return human.ceilings(_without(raw, self.options), self.options.annotations, None, self.options.resamples)
-        left = len(raw.table) - len(same[0].table)
-        if left:
-            self.note(
-                f"ceiling: left out {left:,} of {len(raw.table):,} annotations, whose texts are not evaluated here"
-            )
-        inputs = same[1] if self.inputs.known else None
-        return human.ceilings(same[0], self.options.annotations, inputs, self.options.resamples)
 
     def _text(self, name: str) -> pa.Array:
         column = self.prefix + name

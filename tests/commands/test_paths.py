@@ -34,7 +34,7 @@ STORES = {
 }
 """What may be in an object store."""
 READ = {
-    "audit gates", "evaluate annotations", "export out", "export templates", "gates init out", "rate labels",
+    "audit gates", "export out", "export templates", "gates init out", "rate labels",
     "templates check file",
 }  # fmt: skip
 """What is only read, or is a new folder."""

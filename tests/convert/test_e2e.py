@@ -113,3 +113,21 @@ def test_e2e_primary(shared_data: Path, tmp_path: Path, write: Write, convert: C
     assert [{key: row[key] for key in COLUMNS} for row in result.rows] == [
         {**row, "text": row["text"].strip()} for row in rows
     ]
+
+
+def test_counts_of_the_slot_script_are_gold_labels(write: Write, convert: Convert) -> None:
+    """As the file of Dušek & Kasner has them: a wrong value is both errors; repetitions are none."""
+    counts = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (1, 1, 0), (0, 0, 1)]
+    lines = [f"{LAMB}\t{TEXTS[0]}\t{n}\ttgen\t{a}\t{m}\t{v}\t1\n" for n, (a, m, v) in enumerate(counts)]
+    lines.append(f"{FOX}\t{TEXTS[1]}\t9\tslug\t\t0\t0\t0\n")
+    path = write("e2e.tsv", "mr\toutput\tid\tsys_id\tadded\tmissing\tvalerr\trepeated\n" + "".join(lines))
+    rows = convert("e2e", path).rows
+    both = "omission+hallucination"
+    assert [row["gold_fine"] for row in rows] == ["OK", "hallucination", "omission", both, both, None]
+    assert [row["system"] for row in rows] == ["tgen"] * 5 + ["slug"]
+    assert [row["added"] for row in rows] == [0, 1, 0, 1, 0, None]
+
+
+def test_gold_of_the_file_itself_is_kept(write: Write, convert: Convert) -> None:
+    path = write("e2e.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tgold_fine\n{LAMB}\t{TEXTS[0]}\t1\t0\t0\tOK\n")
+    assert convert("e2e", path).rows[0]["gold_fine"] == "OK"

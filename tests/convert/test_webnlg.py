@@ -127,3 +127,11 @@ def test_human_evaluation_csv(write: Write, convert: Convert) -> None:
     assert convert("webnlg", write("all.csv", content), "--force").rows[1]["text"] == "null"
     named = convert("webnlg", f"mine={write('all.csv', content)}", "--force").rows[0]
     assert (named["system"], named["team"]) == ("mine", "forge")
+
+
+def test_ratings_of_the_human_evaluation_are_gold(write: Write, convert: Convert) -> None:
+    lines = [f'"Ulm | river | Danube",Ulm is on it.,team{n},{rating},3.0\n' for n, rating in enumerate((2.5, 2.4, ""))]
+    path = write("human.csv", "mr,text,team,semantics,fluency\n" + "".join(lines))
+    rows = convert("webnlg", path).rows
+    assert [row["gold_rough"] for row in rows] == ["OK", "not_OK", None]
+    assert [(row["human_semantics"], row["human_fluency"]) for row in rows] == [(2.5, 3.0), (2.4, 3.0), (None, 3.0)]

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, UsageError
 from scorer.evaluation import correlation
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation.report import EvaluateOptions, disagreements, evaluate
 from tests.evaluation.scored import SIGNATURE, save, scored
 
 NO_INTERVALS = EvaluateOptions(resamples=0)
@@ -130,21 +131,15 @@ def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
     assert (found["n"], found["pearson"]) == (4, pytest.approx(1)), "the error row has no label"
 
 
-def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
-    raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
-    file = save(raw, tmp_path / "raw.parquet", None)
-    table = scored(["OK"] * 4, human_correctness=[1.5, 3.5, 6.0, 2.0], id=["1", "2", "3", "9"], system=list("aabb"))
-    said: list[str] = []
-    path = save(table, tmp_path / "out.parquet")
-    report = evaluate(path, EvaluateOptions(annotations=file, resamples=0), said.append)
-    # Of texts 1, 2, 3, whose means are 1.5, 3.5 and 6: mean squares 61/6 between texts, and 1 within.
-    assert report["ceiling"]["human_correctness"]["ratings"] == 6
-    assert report["ceiling"]["human_correctness"]["icc_k"] == pytest.approx(1 - 6 / 61)
-    assert any("left out 2 of 8 annotations, whose texts are not evaluated" in line for line in said)
-    without = EvaluateOptions(annotations=file, resamples=0, exclude_systems=("b",))
-    assert evaluate(path, without)["ceiling"]["human_correctness"]["ratings"] == 4, (
-        "texts of b are left out, by their id"
-    )
+def test_disagreements_are_the_rows_whose_label_is_not_that_of_the_gold(tmp_path: Path) -> None:
+    gold = ["OK", "OK", "omission", None, "hallucination"]
+    table = scored(["OK", "omission", "hallucination", "OK", None], gold_fine=gold, note=list("abcde"))
+    path = save(table, tmp_path / "x.parquet")
+    found = disagreements(path, EvaluateOptions())
+    assert found.schema.names == pq.read_schema(path).names
+    assert found["gold_fine"].to_pylist() == ["OK", "omission", "hallucination"], "an error is no label of the gold"
+    with pytest.raises(UsageError, match="no gold labels"):
+        disagreements(save(scored(["OK"], human_quality=[1.0]), tmp_path / "y.parquet"), EvaluateOptions())
 
 
 def test_without_the_extra_correlations_are_null_and_it_says_so(

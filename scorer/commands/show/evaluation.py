@@ -9,21 +9,19 @@ from rich.table import Table
 
 from ...evaluation.correlation import KINDS
 from ...evaluation.label_report import (
-    Against,
     Blocks,
     ComparisonLine,
     Confusion,
     CorrelationLine,
     Kind,
     LabelReport,
-    PublishedLine,
     ends,
     figure,
 )
 from ...system.display import all_visible
 from .console import make_console
 from .figures import INTERVAL, MISSING, interval, number, signed, table
-from .metrics import print_calibration, print_ceilings, print_metrics
+from .metrics import print_calibration, print_metrics
 
 FIGURES = (
     ("ROUGH accuracy", "rough", "accuracy"),
@@ -87,9 +85,6 @@ def print_report(
         print_metrics(console, report["metrics"])
     if "calibration" in report:
         print_calibration(console, report["calibration"])
-    print_ceilings(console, report)
-    if "against" in report:
-        print_against(console, report["against"])
     if full:
         return
     say("")
@@ -174,24 +169,6 @@ def _comparisons(lines: list[ComparisonLine]) -> Table:
                           interval((found["low"], found["high"]), signed),
                           number(found["p"]), higher, f"{found['n']:,}")  # fmt: skip
     return made
-
-
-def print_against(console: Console, found: Against) -> None:
-    """Print the published figures next to ours."""
-    console.print("\nPublished figures alongside")
-    groups: dict[str, list[PublishedLine]] = {}
-    for line in found["lines"]:
-        at = f", OK from {line['threshold']:g}" if "threshold" in line else ""
-        groups.setdefault(f"{line['source']}: {line['row']}{at}", []).append(line)
-    for name, lines in groups.items():
-        console.print(name)
-        made = table("figure", "published", "ours", "difference", "n")
-        for line in lines:
-            ours, difference = number(line["ours"]), signed(line["difference"])
-            made.add_row(line["figure"], number(line["published"]), ours, difference, f"{line['n']:,}")
-        console.print(made)
-    for note in found["notes"]:
-        console.print(f"note: {note}")
 
 
 def wide_console() -> Console:

@@ -1,4 +1,4 @@
-"""Tables of an evaluation: all metrics, the ceilings, and the confidence as a probability."""
+"""Tables of an evaluation: all metrics, and the confidence as a probability."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from ...evaluation.label_report import CalibrationBlock, Estimate, LabelReport, MetricLine
+from ...evaluation.label_report import CalibrationBlock, Estimate, MetricLine
 from .figures import INTERVAL, interval, number, share, signed, table
 
 _KNOWN = {True: "yes", False: "no", None: "?"}
@@ -30,24 +30,6 @@ def print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
                     " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
                 )
             console.print(made)
-
-
-def print_ceilings(console: Console, report: LabelReport) -> None:
-    """Print how far the ratings agree with themselves."""
-    if report["ceiling"]:
-        console.print("\nCeiling by sentence: the root of the reliability of a text's mean rating, ICC(1, k)")
-        made = table("rating", "ceiling", INTERVAL, "texts", "ratings")
-        for column, found in report["ceiling"].items():
-            counts = (f"{found['texts']:,}", f"{found['ratings']:,}")
-            made.add_row(column, number(found["ceiling"]), interval(found["interval"]), *counts)
-        console.print(made)
-    if any(found["halves"] is not None for found in report["system_ceiling"].values()):
-        console.print("\nCeiling by system: at least the root of their means' reliability over halves of the inputs")
-        made = table("rating", "ceiling", INTERVAL, "systems", "inputs")
-        for column, halves in report["system_ceiling"].items():
-            counts = (f"{halves['systems']:,}", f"{halves['inputs']:,}")
-            made.add_row(column, number(halves["ceiling"]), interval(halves["interval"]), *counts)
-        console.print(made)
 
 
 def print_calibration(console: Console, block: CalibrationBlock) -> None:

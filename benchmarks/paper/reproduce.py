@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from benchmarks.paper.published import ROWS, Row
 from scorer.commands.show.figures import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import label_report
 from scorer.evaluation.label_report import LabelReport
-from scorer.evaluation.published import TABLE_1, TABLE_2, Row
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.scoring.signature import Signature, differences
 from scorer.storage.store import make_folders, output_errors
@@ -40,7 +40,7 @@ SLOT_NAMES = {
 """The code's names of E2E slots; its backoff texts contain these names."""
 
 _ROWS: dict[tuple[str, str], Row] = {
-    (data, row.name.split()[1]): row for data, rows in (("e2e", TABLE_2), ("webnlg", TABLE_1)) for row in rows
+    ("e2e" if row.data == "e2e" else "webnlg", row.row): row for row in ROWS if row.row in ("Default", "Backoff")
 }
 FIGURES = ("fine.accuracy", "rough.accuracy", "rough.recall", "rough.precision", "rough.f1", "rho")
 _HEADERS = ("Af", "Ar", "R", "P", "F1", "ρ")
@@ -62,6 +62,7 @@ class Condition:
 
 _PARTS = ("subject", "predicate", "object")
 _NEEDED = {"triples": pa.list_(pa.struct([(part, pa.string()) for part in _PARTS])), "text": pa.string()}
+_GOLD = {"e2e": ("gold_fine",), "webnlg": ("gold_rough", "human_semantics")}
 
 Score = Callable[[Path, Path, Path, str], None]
 """Scores (input, template file, output folder, protocol)."""
@@ -89,7 +90,7 @@ def reproduce(
     Raises:
         ScorerError: as :func:`prepare`. UsageError: the model was replaced during the runs.
     """
-    prepared = prepare(data, templates, out)
+    prepared = prepare(data, templates, out)  # which reads all inputs before the first run
     lines = []
     for condition in conditions():
         folder = out / condition.name
@@ -101,7 +102,8 @@ def reproduce(
 
 
 def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition, tuple[Path, Path]]:
-    """Write the inputs and template files of all conditions below ``out``; returns the files of each condition.
+    """Check the data, and write the inputs and template files of all conditions below ``out``; returns these
+    files.
 
     Raises:
         InputError, ColumnError: a data file cannot be read, or has no texts and triples. TemplateError: a template file
@@ -111,6 +113,9 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
     _put(files / "backoff.json", b"{}")
     for name, file in FILES.items():
         given = _read(data / file)
+        for column in _GOLD[name]:
+            if column not in given.schema.names or given[column].null_count == len(given):
+                raise ColumnError(f"{data / file} has no {column}; docs/reproduce.md says how to make this file")
         for protocol in PROTOCOLS:
             read = _as_the_code_read_it(given) if protocol == "nlgi_eval" else given
             sink = pa.BufferOutputStream()

@@ -8,20 +8,28 @@ the inputs are compared with those of the other half.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from .bootstrap import SEED, Floats, Indices, drawn_interval
-from .correlation import available
-from .figures import ratio
-from .label_report import Ends, HalvesCeiling, SentenceCeiling
+from scorer.evaluation.bootstrap import SEED, Floats, Indices, drawn_interval
+from scorer.evaluation.correlation import available
+from scorer.evaluation.figures import ratio
+from scorer.evaluation.gold import Scored
+from scorer.evaluation.human import rating_columns
+from scorer.evaluation.label_report import Ends
+from scorer.scoring.output_columns import group_codes, numbers
 
 SPLITS = 200
 
 
 def sentence_ceiling(
     texts: Indices, ratings: Floats, inputs: Indices | None = None, resamples: int = 0
-) -> SentenceCeiling:
+) -> dict[str, Any]:
     """The reliability of one rating, and of the mean of the ratings of a text.
 
     Args:
@@ -38,9 +46,8 @@ def sentence_ceiling(
     _, first, groups = np.unique(texts[there], return_index=True, return_inverse=True)
     ratings, of_text = ratings[there], np.unique(owners[there][first], return_inverse=True)[1]
     counts = np.bincount(groups)
-    result = SentenceCeiling(
-        texts=len(counts), ratings=len(ratings), icc_1=None, icc_k=None, ceiling=None, interval=None
-    )
+    result: dict[str, Any] = {"texts": len(counts), "ratings": len(ratings)}
+    result |= dict.fromkeys(("icc_1", "icc_k", "ceiling", "interval"))
     if len(counts) < 2 or len(ratings) <= len(counts):
         return result
     centred = ratings - ratings.mean()
@@ -75,7 +82,7 @@ def _roots(ends: Ends) -> Ends:
     return None if ends is None else [math.sqrt(max(0.0, end)) for end in ends]
 
 
-def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, resamples: int = 0) -> HalvesCeiling:
+def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, resamples: int = 0) -> dict[str, Any]:
     """Pearson's correlation of the systems' mean ratings on one half of the inputs with those on the other.
 
     Args:
@@ -93,7 +100,8 @@ def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, resamples
     names, inputs = np.unique(inputs[there], return_inverse=True)
     ratings = ratings[there]
     many = int(systems.max(initial=-1)) + 1
-    result = HalvesCeiling(systems=many, inputs=len(names), halves=None, full=None, ceiling=None, interval=None)
+    result: dict[str, Any] = {"systems": many, "inputs": len(names)}
+    result |= dict.fromkeys(("halves", "full", "ceiling", "interval"))
     if many < 3 or len(names) < 4:
         return result
     rng = np.random.default_rng(SEED)
@@ -127,3 +135,35 @@ def _means(ratings: Floats, systems: Indices, many: int, chosen: np.ndarray) -> 
     counts = np.bincount(systems[chosen], minlength=many)
     sums = np.bincount(systems[chosen], weights=ratings[chosen], minlength=many)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), np.float64)
+
+
+def without_systems(scored: Scored, names: Sequence[str]) -> Scored:
+    """The rows of all but these systems."""
+    left = pc.invert(pc.is_in(scored.table["system"].cast(pa.string()), pa.array(names)))
+    return replace(scored, table=scored.table.filter(left))
+
+
+def ceilings(scored: Scored, inputs: Indices, annotations: Scored | None, resamples: int) -> dict[str, dict[str, Any]]:
+    """By column of ratings: the ceiling by ``system``, and with annotations that by ``sentence``.
+
+    Args:
+        scored: a scored output, with the ratings' means.
+        inputs: int64, *Shape:* (rows,), the input of each row.
+        annotations: single ratings; ``row_id`` is the ``id`` of a text of the output.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    columns = rating_columns(scored.table.schema.names, ())
+    if scored.has("system"):
+        systems = group_codes(scored.array("system"))[0]
+        for column in columns:
+            ratings = numbers(scored.array(column), column)
+            found.setdefault(column, {})["system"] = halves_ceiling(ratings, systems, inputs, resamples)
+    if annotations is not None:
+        texts, ids = annotations.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())
+        rows = pc.index_in(texts, value_set=ids, skip_nulls=True)
+        there = rows.is_valid().to_numpy(zero_copy_only=False)
+        owners, codes = inputs[rows.drop_null().to_numpy()], group_codes(texts)[0][there]
+        for column in columns:
+            ratings = numbers(annotations.array(column), column)[there]
+            found.setdefault(column, {})["sentence"] = sentence_ceiling(codes, ratings, owners, resamples)
+    return found

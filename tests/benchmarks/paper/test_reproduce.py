@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.reproduce.__main__ import reproduce_command
-from benchmarks.reproduce.reproduce import conditions, prepare, reproduce
-from scorer.commands.ending import App
-from scorer.errors import UsageError
+from benchmarks.paper import figures
+from benchmarks.paper.__main__ import app
+from benchmarks.paper.reproduce import conditions, prepare, reproduce
+from scorer.errors import ColumnError, InputError, UsageError
 from scorer.metric.checks import build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import find_columns
@@ -128,12 +128,34 @@ def test_one_model_for_all(data: Path, tmp_path: Path) -> None:
         reproduce(data, _templates(data), tmp_path / "out", other, resamples=0)
 
 
+def test_gold_is_looked_for_before_anything_is_scored(data: Path, tmp_path: Path) -> None:
+    def never(source: Path, templates: Path, folder: Path, protocol: str) -> None:
+        raise AssertionError("nothing is to be scored")
+
+    pq.write_table(WEBNLG.drop_columns("human_semantics"), data / "webnlg17_humeval.parquet")
+    with pytest.raises(ColumnError, match=r"webnlg17_humeval\.parquet has no human_semantics; docs/reproduce\.md"):
+        reproduce(data, _templates(data), tmp_path / "out", never)
+
+
+def test_the_figures_name_all_missing_files_first(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"st_texts\.parquet.*quintd_public\.parquet"):
+        figures.commands(["basketball", "quintd"], data, "embedded", tmp_path)
+    with pytest.raises(UsageError, match="no section 'x'"):
+        figures.commands(["x"], data, "embedded", tmp_path)
+
+
+def test_the_commands_of_the_figures_are_those_that_exist(shared_data: Path, tmp_path: Path) -> None:
+    steps = figures.commands(figures.SECTIONS, shared_data.parent, "embedded", tmp_path)
+    assert len(steps) > 20
+    assert {step[2] for step in steps} == {
+        "scorer", "benchmarks.paper", "benchmarks.paper.rivals", "benchmarks.paper.spans", "benchmarks.paper.challenge",
+    }  # fmt: skip
+
+
 @pytest.mark.slow
 def test_with_the_embedded_model_and_once_more(data: Path, tmp_path: Path) -> None:
-    app = App()
-    app.command()(reproduce_command)
     out = tmp_path / "out"
-    call = ["--bundle", str(RESTAURANTS), "--data", str(data), "--out", str(out), "--json"]
+    call = ["tables", "--bundle", str(RESTAURANTS), "--data", str(data), "--out", str(out), "--json"]
     call += ["--templates-e2e", str(data / "e2e.json"), "--templates-webnlg", str(data / "webnlg.json")]
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.stderr
