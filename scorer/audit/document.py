@@ -9,26 +9,114 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, field
 
 from ..stats.intervals import Rate as Rate
 from ..storage.counts import RowCounts as RowCounts
 from ..system.formats import AUDIT_SCHEMA
-from .shown_rows import FactShown as FactShown
-from .shown_rows import Flip as Flip
-from .shown_rows import Flips as Flips
-from .shown_rows import Group as Group
-from .shown_rows import Part
-from .shown_rows import Worse as Worse
-from .shown_rows import WorseRow as WorseRow
-from .shown_rows import WorstRow as WorstRow
 
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
+LEAST_ROWS_OF_INDEX = 500
+"""The stability index of fewer rows cannot be judged: without any change it often exceeds 0.1 by chance."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
+
+
+class Part(msgspec.Struct, kw_only=True):
+    """Base of the document's parts. Not frozen: corrected p-values and marks come when all groups are known."""
+
+
+Group = dict[str, str | None]
+"""Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
+
+
+class Flip(Part):
+    """A row in both runs whose FINE label differs. ``file``, ``row``: of this run. ``difference``: largest change of a
+    stored entailment probability; ``beyond_bound``: more than the measured bounds explain, null where not known."""
+
+    row_key: str
+    file: str
+    row: int
+    file_before: str
+    row_before: int
+    before: str
+    after: str
+    difference: float | None
+    beyond_bound: bool | None
+
+
+class Flips(Part):
+    """``count`` of all, ``beyond_bound`` of them (null where no bound is known), ``allowed``: what the bounds explain.
+
+    ``rows``: at most 1000, those beyond the bound first.
+    """
+
+    count: int
+    beyond_bound: int | None
+    allowed: float | None
+    rows: list[Flip]
+
+
+class FactShown(Part):
+    """A fact of a row. ``sentence``: as the template file has it, null where that file is not available."""
+
+    subject: str
+    predicate: str
+    object: str
+    sentence: str | None
+    entailment: float | None
+    omitted: bool
+
+
+class WorstRow(Part):
+    """A row of the sample: per kind, those of least confidence. ``kind``: a FINE label that is not OK, ``empty_text``,
+    or ``error:<kind>``. ``text`` and facts are data, cut after some thousand characters (``clipped``); ``id``: of the
+    column ``id``, null without one. ``facts`` is null where the facts were not kept or do not parse."""
+
+    kind: str
+    id: str | None
+    file: str
+    row: int
+    row_key: str
+    group: Group
+    text: str | None
+    clipped: bool
+    facts: list[FactShown] | None
+    text_entailment: float | None
+    confidence: float | None
+    error: str | None
+    note: str | None
+
+
+Why = Literal["flipped", "rewritten", "new"]
+
+
+class WorseRow(Part):
+    """A row that got worse. ``why``: ``flipped`` (in both runs, OK before), ``rewritten`` (a new text for facts whose
+    text was OK) or ``new`` (a new text for facts that the baseline does not have). ``before``, ``text_before``: FINE
+    label and text of the baseline, null where it has none. ``now``: the row of this run."""
+
+    why: Why
+    before: str | None
+    text_before: str | None
+    now: WorstRow
+
+
+class Worse(Part):
+    """What got worse since the baseline. ``flipped``: kept rows that were OK and are not; ``rewritten``: facts whose
+    text was OK and is replaced by one that is not; ``better``: rows of both kinds that went the other way.
+    ``added_failing``: added rows that are not OK, whatever was there before. ``rows``: some to read, at most a third of
+    ``--worst`` of each kind."""
+
+    flipped: int
+    rewritten: int
+    better: int
+    added_failing: int
+    rows: list[WorseRow]
 
 
 class HistoryRates(Part):
@@ -60,13 +148,14 @@ class Predicate(Part):
     """A predicate's facts that were checked for omission (blank texts are left out: they do not test a template).
 
     ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
-    rate in the baseline, for all rows only. ``suspect``: its template looks wrong (a callout of kind ``template``).
+    rate in the same group of the baseline, null where it has none. ``suspect``: its template looks wrong (a finding of
+    kind ``template``).
     """
 
     predicate: str
     omission: Rate
     backoff: float | None
-    before: float | None
+    before: Rate | None
     suspect: bool
 
 
@@ -104,17 +193,13 @@ class Duplicates(Part):
 
 
 class Test(Part):
-    """One test. ``name``: ``mcnemar`` (rows in both runs), ``mantel_haenszel`` (added rows against removed rows; those
-    with the same facts as pairs), ``kolmogorov_smirnov`` (the same two samples, of confidences).
+    """Mantel and Haenszel's test of added rows against removed rows, of ``n_after`` and ``n_before`` rows; those with
+    the same facts are pairs. ``q``: p corrected over all tests of the audit (Benjamini-Hochberg). ``significant``: q
+    below 0.05."""
 
-    ``n_before``, ``n_after``: rows of the two samples. ``q``: p corrected over all tests of the audit
-    (Benjamini-Hochberg). ``significant``: q below 0.05.
-    """
-
-    name: str
     n_before: int
     n_after: int
-    statistic: float | None
+    statistic: float
     p: float
     q: float
     significant: bool
@@ -132,7 +217,7 @@ class Rewritten(Part):
 
 class RateChange(Part):
     """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
-    tests."""
+    test: null where no row changed."""
 
     before: Rate
     after: Rate
@@ -140,20 +225,19 @@ class RateChange(Part):
     low: float | None
     high: float | None
     rewritten: Rewritten
-    tests: list[Test]
-    significant: bool
+    test: Test | None
+
+    @property
+    def significant(self) -> bool:
+        """Whether the test says so."""
+        return self.test is not None and self.test.significant
 
 
 class ConfidenceChange(Part):
-    """Confidences in the baseline and in this run. ``psi``: population stability index over the baseline's deciles.
-    ``before``: the baseline's distribution. ``ks``: largest distance of the distributions that the test
-    compares."""
+    """``psi``: population stability index over the deciles of the baseline's confidences. ``before``: these."""
 
     before: Confidence
     psi: float | None
-    ks: float | None
-    tests: list[Test]
-    significant: bool
 
 
 class AddedRate(Part):
@@ -248,17 +332,21 @@ class Baseline(Part):
     rows: int
 
 
-class Callout(Part, kw_only=True):
-    """Something to look at, the most severe first. ``kind``: ``gate`` ``signature`` ``flips`` ``rows``
-    (a group that is new or has no rows) ``regression`` ``template`` ``backoff`` ``tokens`` ``drift``
-    ``bundle`` ``errors`` ``improvement``.
-    ``evidence``: the figures behind it, as short lines."""
+class Finding(Part, kw_only=True):
+    """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate``
+    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group that is new or has no rows)
+    ``template`` ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts whose omissions
+    account for a change. ``gates``: messages of the gates that say so too. ``evidence``: the figures behind it, as
+    short lines. ``rows``: some that got worse."""
 
     kind: str
     severity: Severity
     group: Group = field(default_factory=dict)
     message: str
+    predicate: str | None = None
+    gates: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
+    rows: list[WorseRow] = field(default_factory=list)
 
 
 class Gate(Part):
@@ -356,7 +444,7 @@ class Document(Part, kw_only=True):
     rows: RowCounts
     baseline: Baseline | None
     baseline_changes: BaselineChanges | None
-    callouts: list[Callout]
+    findings: list[Finding]
     gates: list[Gate]
     groups: list[GroupFigures]
     template_figures: list[TemplateFigures]

@@ -8,15 +8,15 @@ import numpy as np
 
 from ..metric.verdict import FINE
 from ..scoring.counts import OTHER_PREDICATES
+from ..stats.design_effect import ClusterSums, correlation
 from ..stats.intervals import rate
+from ..stats.mantel_haenszel import Sample
 from . import queries
-from .confidences import Confidences
+from .database import Grouping, Ints
 from .document import BySize, Duplicates, GroupFigures, Predicate, Rate
-from .effects import RunRates
 from .gates import describe
-from .grouping import Grouping
-from .scan import FACT_CLASSES, LENGTH_CLASSES, Classes, ScannedRun
-from .states import Counts, labels
+from .queries import Confidences
+from .scan import FACT_CLASSES, LENGTH_CLASSES, Classes, Counts, Policy, ScannedRun, labels
 
 MOST_PREDICATES = 200
 MOST_PREDICATES_OF_GROUP = 20
@@ -24,14 +24,79 @@ SHOWN_FROM = 1.2
 """A design effect above this is shown to people."""
 
 
-def group_figures(
-    rates: RunRates, grouping: Grouping, confidences: Confidences, before: Mapping[str, float]
-) -> list[GroupFigures]:
-    """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked.
+_FIRST = "not_ok_rate"
+
+Sums = Mapping[str, Sequence[ClusterSums]]
+"""By rate: of each group."""
+Samples = list[dict[str, Sample]]
+"""Of each group: by rate, the rows that count for it, the hits, and their design effect."""
+
+
+def cluster_sums(found: Mapping[str, Ints]) -> Sums:
+    """From a query of sums. int64, *Shape:* (groups, 6) each."""
+    return {name: [ClusterSums(*sums) for sums in one.tolist()] for name, one in found.items()}
+
+
+class RunRates:
+    """The rates of a run by group, with their design effects."""
+
+    def __init__(self, run: ScannedRun, errors: Policy) -> None:
+        self.run, self.masks = run, run.rate_states(errors)
+        self._sums: dict[Grouping, Sums] = {}
+
+    def samples(self, grouping: Grouping, rows: queries.Rows = "all") -> Samples:
+        """Of all rows, or of some whose inputs are correlated as those of all rows are."""
+        within = correlations(self._of_all(grouping), {name: one[0] for name, one in self._of_all(()).items()})
+        sums = self._of_all(grouping) if rows == "all" else self._sums_of(grouping, rows)
+        return [
+            {
+                name: Sample(one[group].hits, one[group].rows, one[group].effect(known[name]))
+                for name, one in sums.items()
+            }
+            for group, known in enumerate(within)
+        ]
+
+    def _of_all(self, grouping: Grouping) -> Sums:
+        if grouping not in self._sums:
+            self._sums[grouping] = self._sums_of(grouping, "all")
+        return self._sums[grouping]
+
+    def _sums_of(self, grouping: Grouping, rows: queries.Rows) -> Sums:
+        return cluster_sums(queries.clusters(self.run, grouping, self.masks, rows))
+
+
+def correlations(sums: Sums, everything: Mapping[str, ClusterSums]) -> list[dict[str, float]]:
+    """How rows that share an input are correlated in each group, by rate.
+
+    Few inputs estimate this badly, and too small a value makes false alarms: it is taken to be at least the mean of all
+    groups. Where a group cannot tell (few inputs, or no row differs) that mean is taken, then the one of the not_OK
+    rate, then what all rows say; where these cannot tell either, 0.
 
     Args:
-        before: omission rates of predicates in the baseline, which are shown for all rows.
+        sums: by rate, of each group. everything: by rate, of all rows.
     """
+    of_all = {name: correlation(one) for name, one in everything.items()}
+    own = {name: [correlation(one) for one in groups] for name, groups in sums.items()}
+    mean = {name: _mean(own[name], groups) for name, groups in sums.items()}
+    found: list[dict[str, float]] = []
+    for group in range(len(sums[_FIRST])):
+        known = {}
+        for name in sums:
+            others = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
+            least = next((one for one in others if one is not None), 0.0)
+            known[name] = max(own[name][group] or 0.0, least)
+        found.append(known)
+    return found
+
+
+def _mean(values: Sequence[float | None], groups: Sequence[ClusterSums]) -> float | None:
+    """Of the groups that can tell, by rows."""
+    told = [(value, one.rows) for value, one in zip(values, groups, strict=True) if value is not None]
+    return sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
+
+
+def group_figures(rates: RunRates, grouping: Grouping, confidences: Confidences) -> list[GroupFigures]:
+    """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
     run = rates.run
     states = queries.states(run, grouping)
     errors, notes = queries.errors(run, grouping), queries.notes(run, grouping)
@@ -45,7 +110,7 @@ def group_figures(
         by_label, rows = labels(states[code]), int(states[code].sum())
         shares = {name: rate(one.count, one.n, one.effect) for name, one in samples[code].items()}
         effects = {name: one.effect for name, one in samples[code].items()}
-        predicates, left_out = facts.predicates(code, before if not grouping else {})
+        predicates, left_out = facts.predicates(code)
         distinct = int(repeats.distinct[code])
         found.append(
             GroupFigures(
@@ -99,6 +164,7 @@ class FactTables:
 
     def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
         self.names, self.most = run.predicates.names, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES
+        self.codes = {name: code for code, name in enumerate(self.names)}
         self.all, self.checked, self.omitted = queries.facts(run, grouping)
         counted = run.output.summary.counts.facts.by_predicate
         known = {name: one.backoff / one.all if one.all else 0.0 for name, one in counted.items()}
@@ -113,7 +179,14 @@ class FactTables:
         facts = self.all[group]
         return rate(round(float((facts * self.weights).sum())), int(facts.sum()))
 
-    def predicates(self, group: int, before: Mapping[str, float]) -> tuple[list[Predicate], int]:
+    def omission(self, group: int, predicate: str) -> Rate | None:
+        """The omission rate of a predicate in a group; ``None`` where it was not checked."""
+        code = self.codes.get(predicate)
+        if code is None or not self.checked[group, code]:
+            return None
+        return rate(self.omitted[group, code], self.checked[group, code])
+
+    def predicates(self, group: int) -> tuple[list[Predicate], int]:
         """The predicates of a group by falling omission rate, and how many more there are."""
         checked, omitted = self.checked[group], self.omitted[group]
         there = np.flatnonzero(checked)
@@ -123,7 +196,7 @@ class FactTables:
                 predicate=self.names[p],
                 omission=rate(omitted[p], checked[p]),
                 backoff=self.shares[p],
-                before=before.get(self.names[p]),
+                before=None,
                 suspect=False,
             )
             for p in ranked[: self.most]

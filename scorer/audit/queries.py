@@ -1,5 +1,5 @@
 """What an audit asks of the narrow tables. Group codes are those of :attr:`.Database.groups`; rows are numbers in the
-whole output; a *state* is a row's label and more in a byte (:mod:`.states`)."""
+whole output; a *state* is a row's label and more in a byte (:mod:`.scan`)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,46 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..metric.verdict import FINE
-from .confidences import Confidences
-from .database import Ints, parts
-from .grouping import Grouping
-from .matching import FINE_LABEL
-from .scan import FACT_CLASSES, LENGTH_CLASSES, ScannedRun
-from .shown_rows import Why
-from .states import BLANK, STATES, Bools
+from .database import Grouping, Ints, parts
+from .document import BINS, Confidence, Why
+from .scan import BLANK, FACT_CLASSES, FINE_LABEL, LENGTH_CLASSES, STATES, Bools, ScannedRun
 
 Masks = Mapping[str, tuple[Bools, Bools]]
 Rows = Literal["all", "moved", "single"]
 MOST_FLIPS_MEASURED = 20_000
 OK = 0
+
+
+QUANTILES = (0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """``values``: float32, *Shape:* (rows with one,), by group, rising in each. ``ends``: int64, *Shape:*
+    (groups + 1,)."""
+
+    values: Floats
+    ends: npt.NDArray[np.int64]
+
+    def __getitem__(self, group: int) -> Floats:
+        """Of one group, in rising order."""
+        return self.values[self.ends[group] : self.ends[group + 1]]
+
+    def distribution(self, group: int) -> Confidence:
+        """As the document shows it."""
+        values = self[group]
+        cuts = quantiles(values) if len(values) else [None] * len(QUANTILES)
+        return Confidence(
+            n=len(values),
+            mean=float(values.mean(dtype=np.float64)) if len(values) else None,
+            quantiles={f"{q:.2f}": cut for q, cut in zip(QUANTILES, cuts, strict=True)},
+            histogram=np.histogram(values, BINS, (0.0, 1.0))[0].tolist(),
+        )
 
 
 class FactCounts(NamedTuple):
@@ -181,11 +207,10 @@ def repeats(run: ScannedRun, grouping: Grouping) -> Repeats:
     return Repeats(distinct, most)
 
 
-def confidences(run: ScannedRun, grouping: Grouping, *, unmatched: bool = False) -> Confidences:
-    """Confidences by group in rising order, of all rows or of those that the other run does not have."""
+def confidences(run: ScannedRun, grouping: Grouping) -> Confidences:
+    """Confidences by group in rising order."""
     group = run.database.column(grouping)
-    of = f"FROM {run.table}_apart WHERE {_other(run, grouping)} IS NULL AND" if unmatched else f"FROM {run.table} WHERE"
-    of += " confidence IS NOT NULL"
+    of = f"FROM {run.table} WHERE confidence IS NOT NULL"
     sizes = run.database.counts(f"SELECT {group}, count(*) {of} GROUP BY ALL", run.groups(grouping))
     return Confidences(*run.database.floats(f"SELECT {group}, confidence {of}", sizes))
 
@@ -226,16 +251,17 @@ def flipped(after: ScannedRun) -> Flipped:
     return Flipped(count, [Pair(*pair) for pair in pairs])
 
 
-def failing_now(after: ScannedRun, most: int) -> dict[Why, list[Pair]]:
-    """Rows that fail and did not before, those of least confidence of each kind: ``flipped`` (in both runs),
+def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
+    """Rows of a group that fail and did not before, those of least confidence of each kind: ``flipped`` (in both runs),
     ``rewritten`` (another text for the same facts) and ``new`` (facts that the baseline does not have)."""
+    mine = f"{after.database.column(grouping)} = {group}"
     queries: dict[Why, str] = {
         "flipped": f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
-        f"WHERE {_FINE} > {OK} AND {_FINE_BEFORE} = {OK}",
+        f"WHERE {_FINE} > {OK} AND {_FINE_BEFORE} = {OK} AND {mine}",
         "rewritten": f"SELECT row, before_row, {_FINE}, {OK} FROM rewritten "
-        f"WHERE {_FINE} > {OK} AND {_FINE_REWRITTEN} = {OK}",
+        f"WHERE {_FINE} > {OK} AND {_FINE_REWRITTEN} = {OK} AND {mine}",
         "new": f"SELECT row, -1, {_FINE}, -1 FROM {after.table}_apart ANTI JOIN rewritten USING (row) "
-        f"WHERE {_FINE} > {OK} AND partner IS NULL",
+        f"WHERE {_FINE} > {OK} AND partner IS NULL AND {mine}",
     }
     return {
         why: [
@@ -341,3 +367,13 @@ def _counted(run: ScannedRun, grouping: Grouping, values: Mapping[str, int], whe
         run.groups(grouping),
         *values.values(),
     )
+
+
+def quantiles(values: Floats) -> list[float | None]:
+    """:data:`QUANTILES` of rising values, at least one, interpolated in float64 as :func:`numpy.quantile` does."""
+    place = (len(values) - 1) * np.array(QUANTILES)
+    below = np.floor(place).astype(np.int64)
+    low, high = (values[np.minimum(at, len(values) - 1)].astype(np.float64) for at in (below, below + 1))
+    part, step = place - below, high - low
+    found: list[float | None] = np.where(part < 0.5, low + step * part, high - step * (1 - part)).tolist()
+    return found

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ..stats.percentages import percent
 from ..system.display import visible
+from .database import Grouping
 from .document import Document, GroupFigures, Rate
 from .gates import ROUNDING, describe
-from .grouping import Grouping
 
 SELDOM, OFTEN = 0.01, 0.1
 """Share of runs without a change in which any group of a gate may fail, and warn."""

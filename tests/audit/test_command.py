@@ -23,7 +23,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = command("audit", nights[1], "--baseline", nights[0]).stdout
-    assert text.startswith(f"NOTHING CHECKED  {nights[1]}\nNo gate was given, so nothing could fail. system=")
+    assert text.startswith(f"NO GATES SET  {nights[1]}\nNo gate was given, so nothing could fail. ")
     assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
     assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
     assert SIGNATURE in text

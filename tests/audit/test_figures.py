@@ -13,7 +13,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import RATES, FactShown, OptionsShown
-from scorer.audit.facts import FactReader
+from scorer.audit.scan import FactReader
 from scorer.errors import InputError
 from scorer.metric.formats import from_lists
 from scorer.metric.verdict import FINE
@@ -206,7 +206,7 @@ def test_structs_give_what_the_parser_gives(wanted: set[str]) -> None:
 
 
 def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.audit.facts.MOST_SENTENCES", 2)
+    monkeypatch.setattr("scorer.audit.scan.MOST_SENTENCES", 2)
     reader = FactReader("facts")
     first = reader.read(pa.array([["a", " b "], None, ["", None]], pa.list_(pa.string())))
     assert first.lengths.tolist() == [2, 0, 0]  # a row with a blank fact is an error

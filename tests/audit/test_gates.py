@@ -8,7 +8,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
-from scorer.audit.rules import METRICS
+from scorer.audit.gates import METRICS
 from scorer.errors import UsageError
 from tests.audit.nights import compared, gates_file, night, of_system
 

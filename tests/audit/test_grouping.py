@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.grouping import GroupCodes
+from scorer.audit.database import GroupCodes
 from scorer.errors import UsageError
 from scorer.evaluation.gold import load, schema_names
 from tests.audit.nights import row

@@ -10,7 +10,7 @@ import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Checked, Document
-from scorer.audit.rules import METRICS
+from scorer.audit.gates import METRICS
 from scorer.system.codec import decode
 from tests.audit.nights import command, gates_file, night, of_system, table
 from tests.scored_outputs import finish
@@ -86,7 +86,8 @@ def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -
     page, xml = tmp_path / "report.html", tmp_path / "junit.xml"
     for options, why in ((("--gates", file), "Every gate was silent"), ((), "No gate was given")):
         shown = command("audit", outs["good"], *options, "--report", page, "--junit", xml).stdout
-        assert shown.startswith(f"NOTHING CHECKED  {outs['good']}\n{why}, so nothing could fail. 0% of 40 rows")
+        title = "NOTHING CHECKED" if options else "NO GATES SET"
+        assert shown.startswith(f"{title}  {outs['good']}\n{why}, so nothing could fail. 0% of 40 rows")
         assert "Passed" not in page.read_text()
         suite = ElementTree.parse(xml).getroot()[0]
         assert suite.get("failures") == "0"

@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.rules import load_gates
+from scorer.audit.gates import load_gates
 from scorer.commands import app
 from tests.audit.nights import night, row
 from tests.bundles import RESTAURANTS, make_bundle
@@ -73,6 +73,10 @@ def test_the_script_for_three_weeks(home: Path) -> None:
     assert "0 rows kept, 4 added, 4 removed" in failed.stdout
     assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
     assert ElementTree.parse(home / "nights" / "2026-01-02" / "_junit.xml").getroot()[0].get("failures") == "1"
+    (home / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nfail = 0.5\n')
+    warned = tonight(home, "2026-01-02", [good] * 3 + [bad])
+    assert warned.returncode == 0 and warned.stdout.startswith("WARN"), warned.stderr
+    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
     for day in range(3, 19):
         done = tonight(home, f"2026-01-{day:02}", [good] * 4)
         assert done.returncode == 0, done.stderr

@@ -41,13 +41,13 @@ def test_missing_shards(tmp_path: Path) -> None:
     assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n")
     assert "rows: 6 in" in shown
     shown = command("audit", whole, "--baseline", out, "--allow-partial").stdout
-    assert shown.startswith("NOTHING CHECKED") and "  partial: 1 of 3 shards" in shown
+    assert shown.startswith("NO GATES SET") and "  partial: 1 of 3 shards" in shown
 
 
 def test_a_limit_is_said_first(tmp_path: Path) -> None:
     out, page, xml = limited(tmp_path / "out"), tmp_path / "report.html", tmp_path / "junit.xml"
     shown = command("audit", out, "--report", page, "--junit", xml).stdout
-    assert shown.startswith(f"PARTIAL  {LIMITED}\nNOTHING CHECKED")
+    assert shown.startswith(f"PARTIAL  {LIMITED}\nNO GATES SET")
     text = page.read_text()
     assert text.index(LIMITED) < text.index("<h1>")
     assert "<title>Partial. " in text

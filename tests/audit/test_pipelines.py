@@ -55,7 +55,7 @@ def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Pat
     lines = text.splitlines()
     assert lines[0].startswith("## Failed: ") and len(lines) < MOST_LINES
     assert sum(line.startswith("- **fail**") for line in lines) == 1
-    assert "  - now: F \\|new\\| \\<b\\>\\*text\\*\\</b\\> \\# x" in lines
+    assert "    - now: F \\|new\\| \\<b\\>\\*text\\*\\</b\\> \\# x" in lines
     assert {'d2t_audit_gates{result="fail"} 1', "d2t_audit_failed 1"} <= set(Path(files[1]).read_text().splitlines())
 
 
@@ -63,10 +63,10 @@ def told(text: str, document: Document) -> Document:
     """The document with ``text`` wherever the summary shows a text."""
     worse, group = document.worse, document.groups[0]
     rows = [replace(one, text_before=text, now=replace(one.now, file=text, text="now " + text)) for one in worse.rows]
-    callouts = [replace(document.callouts[0], severity="warn", kind="drift", message=text)]
+    findings = [replace(document.findings[0], severity="warn", kind="drift", message=text, rows=rows[:2])]
     groups = [group, replace(group, group={"system": text})]
     worse = replace(worse, rows=rows)
-    return replace(document, out=text, partial=text, worse=worse, callouts=callouts, groups=groups)
+    return replace(document, out=text, partial=text, worse=worse, findings=findings, groups=groups)
 
 
 @pytest.mark.parametrize(

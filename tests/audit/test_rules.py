@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.audit.rules import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
+from scorer.audit.gates import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
 from scorer.errors import UsageError
 
 RATE = '[[gates]]\nmetric = "not_ok_rate"\n'

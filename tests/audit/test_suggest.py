@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.rules import load_gates
+from scorer.audit.gates import load_gates
 from scorer.audit.suggest import EXACT, detectable, exceeds
 from tests.audit.nights import command, night, of_system
 from tests.conftest import ROOT

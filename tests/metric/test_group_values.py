@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from scorer.audit.grouping import GroupCodes
+from scorer.audit.database import GroupCodes
 from scorer.errors import ColumnError
 from scorer.metric.group_values import encode, texts
 

@@ -62,7 +62,7 @@ def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
     found = [asked("audit", out) for out in (whole, pieces)]
     assert {row["file"] for row in found[1]["worst"]} == {"a.parquet", "b.parquet"}
     assert any(row["row"] >= 40 for row in found[1]["worst"]), "rows of a later piece count from the shard's first"
-    for key in ("worst", "rows", "groups", "template_figures", "gates", "callouts"):
+    for key in ("worst", "rows", "groups", "template_figures", "gates", "findings"):
         assert found[0][key] == found[1][key]
     compared = asked("audit", pieces, "--baseline", whole)["baseline_changes"]
     assert (compared["kept"], compared["added"], compared["removed"]) == (ROWS + 5, 0, 0)

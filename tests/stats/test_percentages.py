@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from scorer.stats.failing import looks_wrong
+from scorer.audit.findings import looks_wrong
 from scorer.stats.percentages import percent, points
 
 

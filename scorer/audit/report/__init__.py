@@ -23,6 +23,7 @@ from importlib import resources
 from markupsafe import Markup
 
 from ..document import Document
+from .content import verdict
 from .environment import rendered
 from .limits import MAX_BYTES, steps
 
@@ -91,7 +92,7 @@ class Audit:
         return rendered("frame.html.jinja", page=self.html())
 
     def __repr__(self) -> str:
-        return f"Audit(status={self.document.status!r}, out={self.document.out!r})"
+        return f"Audit({verdict(self.document)[1]!r}, out={self.document.out!r})"
 
 
 @cache

@@ -9,6 +9,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..document import (
+    LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX,
+)
+from ..document import (
     RATES,
     Confidence,
     Document,
@@ -20,7 +23,6 @@ from ..document import (
     WorstRow,
 )
 from ..gates import describe
-from ..significance import LEAST_ROWS_OF_INDEX as LEAST_ROWS_OF_INDEX
 from . import numbers
 from .escapes import for_prometheus
 from .limits import Limits, clip_plain
@@ -43,27 +45,28 @@ METRICS: Final = {
 KINDS: Final = {"omission_rate": "omission", "hallucination_rate": "hallucination", "error_rate": "error"}
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
-TESTS: Final = {
-    "mcnemar": "McNemar",
-    "mantel_haenszel": "Mantel–Haenszel",
-    "kolmogorov_smirnov": "Kolmogorov–Smirnov",
-}
 PLACES: Final = {
     "gate": "gates",
     "flips": "changes",
-    "regression": "changes",
-    "improvement": "changes",
+    "changed": "changes",
+    "improved": "changes",
     "drift": "confidence",
     "template": "predicates",
     "backoff": "predicates",
     "errors": "errors",
     "tokens": "errors",
 }
-"""The section that a kind of callout is about."""
-TESTED: Final = frozenset({"regression", "improvement", "drift"})
-"""Kinds of callouts whose evidence is in their section."""
+"""The section that a kind of finding is about."""
+OVERVIEW_RATES: Final = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate")
+OVERVIEW: Final = [(MEASURES[name], "number", "") for name in OVERVIEW_RATES]
+"""The kinds of error of the first table."""
 # The picture next to the verdict, drawn in a square of 24 units.
-GLYPHS: Final = {"pass": "M5 12.5l4.5 4.5L19 7.5", "warn": "M12 6v7.5M12 17.2v.6", "fail": "M7 7l10 10M17 7L7 17"}
+GLYPHS: Final = {
+    "none": "M6.5 12h11",
+    "pass": "M5 12.5l4.5 4.5L19 7.5",
+    "warn": "M12 6v7.5M12 17.2v.6",
+    "fail": "M7 7l10 10M17 7L7 17",
+}
 _TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 _LONGEST_COMMAND = 400
 MOST_GROUPS = 50
@@ -71,10 +74,21 @@ MOST_GROUPS = 50
 
 
 def verdict(document: Document) -> tuple[str, str]:
-    """(class, words). If every gate was silent, nothing was checked, which is not a pass."""
-    if document.checked.nothing_checked:
-        return "fail" if document.status == "fail" else "warn", "Nothing checked"
-    return document.status, _TITLES[document.status]
+    """(class, words), the same in every format. Without a gate, or if every gate was silent, nothing was checked, which
+    is not a pass."""
+    if document.checked.nothing_checked and document.status == "fail":
+        return "fail", "Nothing checked"
+    if not document.checked.gates:
+        return "none", "No gates set"
+    return (
+        ("warn", "Nothing checked") if document.checked.nothing_checked else (document.status, _TITLES[document.status])
+    )
+
+
+def more_or_fewer(change: RateChange) -> str:
+    """How many more rows count for a rate than at the baseline's share: ``+19``."""
+    more = round(change.after.count - change.after.n * (change.before.value or 0.0))
+    return "±0" if not more else f"{'+' if more > 0 else numbers.MINUS}{numbers.count(abs(more))}"
 
 
 def sections(document: Document) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The environments of the templates, one for each format, and what holds in all of them.
 
 - Text is never markup: every expression is escaped as its format needs, by the finaliser (:mod:`.escapes`). Only
-  ``escapes.py`` and the package's own style sheet and script are :class:`markupsafe.Markup`.
+  ``escapes.py``, the package's own style sheet and script, and what a macro has made are
+  :class:`markupsafe.Markup`.
 - The page shows every text with its unseen characters framed. Attributes take ``|plain`` instead.
 - A name that is not there is an error, never an empty place.
 - A line break in a template of the page, with the blanks around it, is nothing: templates can be laid out, and no blank
@@ -17,6 +18,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
+from markupsafe import Markup
 
 from ..document import RATES
 from ..gates import describe, shown, why_nothing
@@ -53,7 +55,7 @@ def environment(kind: str) -> Environment:
         lstrip_blocks=not page,
         auto_reload=False,
     )
-    made.filters |= {"plain": plain, "clip": clip, "clip_plain": clip_plain, "line": _line}
+    made.filters |= {"plain": plain, "clip": clip, "clip_plain": clip_plain, "line": _line, "raw": Markup}
     made.filters |= {"across": charts.across, "down": charts.down, "nice_top": charts.nice_top, "scale": charts.scale}
     made.filters |= {one.__name__: one for one in numbers.FILTERS}
     made.globals |= {"content": content, "PLOT_HEIGHT": charts.PLOT_HEIGHT}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ...stats import percentages
 
 MISSING = "–"
-_MINUS = "−"
+MINUS = "−"
 _SPACE = "\u00a0"  # keeps a figure and its unit on one line
 
 
 def count(value: float | None) -> str:
     """``12,345``."""
-    return MISSING if value is None else f"{value:,.0f}".replace("-", _MINUS)
+    return MISSING if value is None else f"{value:,.0f}".replace("-", MINUS)
 
 
 def percent(value: float | None) -> str:
@@ -29,7 +29,7 @@ def span(low: float | None, high: float | None, unit: bool = True) -> str:
 
 def points(value: float | None) -> str:
     """A difference of shares in percentage points with its sign: ``+4.7``."""
-    return MISSING if value is None else percentages.points(value).replace("-", _MINUS)
+    return MISSING if value is None else percentages.points(value).replace("-", MINUS)
 
 
 def point_span(low: float | None, high: float | None) -> str:
@@ -48,7 +48,7 @@ def small(value: float | None) -> str:
         return MISSING
     if 0 < abs(value) < 0.0005:
         return "<0.001"
-    return f"{value:.3f}".replace("-", _MINUS)
+    return f"{value:.3f}".replace("-", MINUS)
 
 
 def plural(number: int, one: str) -> str:

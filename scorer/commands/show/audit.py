@@ -57,7 +57,10 @@ def _predicates(console: Console, everything: GroupFigures) -> None:
         return
     made = table("predicate", "facts", "omitted", "before", "backoff", "")
     for one in predicates:
-        shares = (share(value) for value in (one.omission.value, one.before, one.backoff))
+        shares = (
+            share(value)
+            for value in (one.omission.value, one.before.value if one.before is not None else None, one.backoff)
+        )
         cells = (f"{one.omission.n:,}", *shares)
         made.add_row(Text(one.predicate), *cells, "looks wrong" if one.suspect else "")
     console.print()

@@ -64,11 +64,11 @@ def huge(text: str, many: int) -> Document:
     found = msgspec.to_builtins(infected(longer(text, 8000)))
     whole = found["groups"][0]
     for holder, names in (
-        (found, ("gates", "callouts", "template_figures", "history", "notes")),
+        (found, ("gates", "findings", "template_figures", "history", "notes")),
         (whole, ("predicates", "by_facts", "by_length")),
         (found["baseline_changes"]["flips"], ("rows",)),
         (found["baseline"], ("differs",)),
-        (found["callouts"][0], ("evidence",)),
+        (found["findings"][0], ("evidence",)),
     ):
         for name in names:
             holder[name] = (holder[name] or [longer(text, 8000)])[:1] * many

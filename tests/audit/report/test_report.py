@@ -49,7 +49,11 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
     header = page.one("header", class_="top fail")
     said = words(header)
     assert words(header.one("h1")) == "Failed"
-    assert "system=tgen: not_OK 7.6% → 12.3%; no other system changed." in said
+    assert said.count("tgen: customer rating omitted in 1,980 of 4,210, before in 172 of 4,190") == 2
+    assert "gate: not_ok_rate of system = tgen rose by 4.7 points" in said
+    assert "beforeBlue Spice is a pub" in said or "omitted: Blue Spice is located by the riverside." in said
+    overview = cells(table_of(page, "Rows that are not OK by system"))
+    assert [row[0] for row in overview] == ["tgen", "slug", "null", "All rows"] or overview[0][0] == "tgen"
     assert "42 rows got worse, 17 got better." in said
     assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
     assert "2 kept rows changed label, 0 of them beyond the bound." in said
@@ -94,7 +98,7 @@ def test_the_stability_index_of_few_rows_is_not_shown() -> None:
 
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
     found = document(baseline=False, gated=False, runs=0)
-    found.worst = found.template_figures = found.callouts = []
+    found.worst = found.template_figures = found.findings = []
     whole = found.groups[0]
     whole.confidence.n, whole.confidence.mean = 0, None
     whole.predicates = whole.by_facts = whole.by_length = []

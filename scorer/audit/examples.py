@@ -16,17 +16,17 @@ from ..metric.verdict import FINE
 from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
-from .document import FactShown, Flip, Flips, Worse, WorseRow, WorstRow
-from .grouping import Grouping
+from .database import Grouping
+from .document import FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
 from .queries import Flipped, Pair
-from .scan import ScannedRun, fact_column, fact_form
-from .shown_rows import Why
-from .states import FINE_OF, Counts
+from .scan import FINE_OF, Counts, ScannedRun, fact_column, fact_form
 
 MOST_CHARACTERS = 4000
 MOST_CHARACTERS_OF_PART = 500
 MOST_FACTS = 100
 MOST_FLIPS = 1000
+ROWS_OF_FINDING = 2
+_READ_FOR_FINDING = 8  # of each kind
 ID = "id"
 """The column whose values name rows, if there is one."""
 
@@ -201,7 +201,7 @@ def got_worse(
     """
     flipped, better = _moved(queries.kept(after, ())[0])
     rewritten, better_rewritten = _moved(queries.rewritten(after, ())[0])
-    chosen = queries.failing_now(after, -(-most // 3))
+    chosen = queries.failing_now(after, -(-most // 3), (), 0)
     return Worse(
         flipped=flipped,
         rewritten=rewritten,
@@ -209,6 +209,30 @@ def got_worse(
         added_failing=int(queries.added(after, ())[0][FINE_OF > queries.OK].sum()),
         rows=_read(before, after, chosen, columns, templates),
     )
+
+
+def of_finding(
+    before: ScannedRun,
+    after: ScannedRun,
+    finding: Finding,
+    grouping: Grouping,
+    code: int,
+    columns: Sequence[str],
+    templates: Templates | None,
+) -> list[WorseRow]:
+    """Rows of a group that got worse: those that omit the fact that the finding names before others.
+
+    Args:
+        code: of the group in its grouping. columns: shown as the row's group.
+    """
+    chosen = queries.failing_now(after, _READ_FOR_FINDING, grouping, code)
+    rows = _read(before, after, chosen, columns, templates)
+
+    def place(row: WorseRow) -> tuple[bool, bool]:
+        omits = any(fact.omitted and fact.predicate == finding.predicate for fact in row.now.facts or ())
+        return not omits, row.text_before is None
+
+    return sorted(rows, key=place)[:ROWS_OF_FINDING]
 
 
 def _moved(pairs: Counts) -> tuple[int, int]:

@@ -18,30 +18,27 @@ from ..scoring.outputs import Output, open_output
 from ..scoring.signature import differences, parse
 from ..scoring.snapshot import unchanged
 from ..system.arguments import check_fields
-from . import callouts, gates, history, queries, rules, templates
-from .changes import add_changes, correct
-from .database import Database
+from . import findings, gates, history, queries
+from .changes import add_changes, correct, match
+from .database import DEFAULT, Database, Grouping
 from .document import (
     Baseline,
     BaselineChanges,
-    Callout,
     Document,
+    Finding,
     GroupFigures,
     OptionsShown,
     RowCounts,
     TemplateFigures,
     TemplatesShown,
 )
-from .effects import RunRates
-from .facts import FactReader
-from .figures import effect_notes, group_figures
-from .grouping import DEFAULT, Grouping
-from .matching import match
-from .rows import flips, got_worse, group_columns, worst_rows
-from .scan import ScannedRun, fact_column, fact_form, scan_output
-from .states import FINE_OF, Policy
+from .examples import flips, got_worse, group_columns, of_finding, worst_rows
+from .figures import RunRates, effect_notes, group_figures
+from .scan import FINE_OF, FactReader, Policy, ScannedRun, fact_column, fact_form, scan_output
 
 WORST = 30
+_MOST_WITH_ROWS = 6
+"""Findings that have rows."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +81,14 @@ class _Audit:
 
     def __init__(self, out: Path, options: AuditOptions) -> None:
         self.options = options
-        self.rules = rules.load_gates(options.gates)
+        self.rules = gates.load_gates(options.gates)
         self.output = open_output(out, options.allow_partial)
         earlier = options.baseline
         self.earlier = open_output(earlier, options.allow_partial) if earlier is not None else None
         self.differs = self._compare_signatures()
         if self.earlier is not None:
             partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
-        rules.check_columns(self.rules, self.output.names, self.earlier is not None)
+        gates.check_columns(self.rules, self.output.names, self.earlier is not None)
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
         self.templates: Templates | None
@@ -125,16 +122,25 @@ class _Audit:
         signature, summary = self.output.signature, self.output.summary
         baseline = self._baseline()
         columns, most = group_columns(self.groupings), self.options.worst
+        said = findings.all_findings(
+            found,
+            [*shown, *(group for one in self.groupings if one not in [(), *self.by] for group in figures[one])],
+            baseline,
+            changes,
+            [*looks_wrong, *findings.of_bundle(self.output)],
+        )
+        if before is not None:
+            self._add_rows(said, before, run, columns)
         document = Document(
             out=_printable(self.output.path),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
             finished=summary.finished,
             partial=self.output.extent.reason,
             status="fail" if checked.nothing_checked and checked.required else gates.worst_of(found),
-            headline=callouts.headline(shown, checked),
+            headline=findings.headline(shown, said, checked),
             checked=checked,
             signature=signature,
-            bundle=callouts.bundle_of(signature),
+            bundle=findings.bundle_of(signature),
             templates=TemplatesShown(
                 sha=parse(signature).get("templates", ""),
                 file=_printable(self.template_file) if self.template_file is not None else None,
@@ -151,9 +157,7 @@ class _Audit:
             ),
             baseline=baseline,
             baseline_changes=changes,
-            callouts=callouts.call_out(
-                found, shown, baseline, changes, [*looks_wrong, *callouts.bundle_callouts(self.output)]
-            ),
+            findings=said,
             gates=found,
             groups=shown,
             template_figures=template_figures,
@@ -163,6 +167,15 @@ class _Audit:
             notes=[*self._notes(run), *effect_notes(shown)],
         )
         return document, shown
+
+    def _add_rows(self, found: Sequence[Finding], before: ScannedRun, run: ScannedRun, columns: Sequence[str]) -> None:
+        """Give the first findings about groups that got worse some rows to read."""
+        if not self.options.worst:
+            return
+        for one in [one for one in found if one.kind == "changed"][:_MOST_WITH_ROWS]:
+            grouping = next(g for g in run.database.groups if set(g) == one.group.keys())
+            code = run.database.groups[grouping].groups().index(one.group)
+            one.rows = of_finding(before, run, one, grouping, code, columns, self.templates)
 
     def _compare_signatures(self) -> list[str]:
         if self.earlier is None:
@@ -196,13 +209,12 @@ class _Audit:
         return FactReader(fact_form(output), by_object, output.columns.subject, output.schema)
 
     def _figures(self, run: ScannedRun, before: ScannedRun | None) -> dict[Grouping, list[GroupFigures]]:
-        known = _omission_rates(before) if before is not None else {}
         now = RunRates(run, self.options.errors)
         was = RunRates(before, self.options.errors) if before is not None else None
         figures = {}
         for grouping in self.groupings:
             confidences = queries.confidences(run, grouping)
-            figures[grouping] = group_figures(now, grouping, confidences, known)
+            figures[grouping] = group_figures(now, grouping, confidences)
             if was is not None:
                 add_changes(was, now, grouping, confidences, figures[grouping])
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
@@ -224,12 +236,12 @@ class _Audit:
             flips=flips(before, run, queries.flipped(run), same_signature=not self.differs),
         )
 
-    def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Callout]]:
+    def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Finding]]:
         filled = fact_form(self.output) != "facts"
-        found = templates.template_figures(run, self.templates) if filled and self.templates is not None else []
+        found = findings.template_figures(run, self.templates) if filled and self.templates is not None else []
         grouping: Grouping = self.by[0] if self.by else ()
         groups = run.database.groups[grouping].groups()
-        return found, templates.call_out(run, grouping, groups, everything, found)
+        return found, findings.of_templates(run, grouping, groups, everything, found)
 
     def _baseline(self) -> Baseline | None:
         if self.earlier is None:
@@ -268,12 +280,6 @@ class _Audit:
         if self.options.errors == "excluded":
             found.append("rows with errors are left out of the rates of labels (--errors excluded)")
         return found
-
-
-def _omission_rates(run: ScannedRun) -> dict[str, float]:
-    counts = queries.facts(run, ())
-    triples = zip(run.predicates.names, counts.checked[0].tolist(), counts.omitted[0].tolist(), strict=True)
-    return {name: lost / facts for name, facts, lost in triples if facts}
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
