@@ -16,6 +16,9 @@ from tests.warm_readers import WarmReaders, kept_warm
 
 # Tests start hundreds of processes; where this is set, each would compile the program again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Several processes of tests share the cores. Threads of torch and OpenBLAS would wait for each other, spinning: what
+# takes four seconds on one thread takes minutes on two of a busy machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # An example may take as long as a busy machine lets it; how many there are bounds the time.
 settings.register_profile("d2t-scorer", deadline=None)
