@@ -1,19 +1,24 @@
-"""Token ids → padded batches of similar lengths."""
+"""Token ids → padded batches of similar lengths, and pools of them made ahead."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
 Row = tuple[list[int], int]
 """Token ids with the special ones, and the place where the second text begins (the end, if there is none)."""
 Labelled = tuple[list[int], int, int]
 """The same with a label."""
+Arrays = tuple[npt.NDArray[np.int64], ...]
+"""Those of a batch."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +60,29 @@ def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng:
         end -= len(chosen)
     rng.shuffle(made)
     return made
+
+
+class _Pools(Dataset[list[Arrays]]):
+    """Pool N, for ever. Arrays, since a tensor would travel as an open file, of which a process has few."""
+
+    def __init__(self, made: Callable[[int], list[Batch]]) -> None:
+        self._made = made
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    def __getitem__(self, number: int) -> list[Arrays]:
+        return [(batch.ids.numpy(), batch.segments.numpy(), batch.label.numpy()) for batch in self._made(number)]
+
+
+def pools(made: Callable[[int], list[Batch]], makers: int) -> Iterator[list[Batch]]:
+    """Pools 0, 1, 2 ... in order, by so many processes, each one pool ahead; with 0 as they are asked for.
+
+    The processes are forked here, with the data as it is now, so it must be before a device is in use.
+    """
+    loader = DataLoader(
+        _Pools(made), batch_size=None, num_workers=makers, collate_fn=list, prefetch_factor=1 if makers else None,
+        multiprocessing_context="fork" if makers else None,
+    )  # fmt: skip
+    found = iter(loader)
+    return ([Batch(*map(torch.from_numpy, arrays)) for arrays in pool] for pool in found)

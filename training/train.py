@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from training.ahead import Ahead
-from training.batches import Batch
+from training.batches import Batch, pools
 from training.network import Network, layers_type
 from training.optim import Optimiser
 
@@ -65,26 +64,20 @@ def begin(out: Path, settings: dict[str, object]) -> None:
 
 
 class Run:
-    """Owns the network, the optimiser and the makers of pools. A context manager.
+    """Owns the network and the optimiser of a run.
 
     Args:
-        makers: pools made ahead (:class:`.Ahead`).
+        makers: processes that make pools ahead (:func:`.pools`).
     """
 
-    def __init__(self, network: Network, recipe: Recipe, out: Path, *, device: str, makers: int = 1) -> None:
-        self._ahead = Ahead(recipe.batches, makers)
+    def __init__(self, network: Network, recipe: Recipe, out: Path, *, device: str, makers: int = 0) -> None:
+        self._pools = pools(recipe.batches, makers)
         network.words.weight.requires_grad_(False)  # the word table would be a third of an update, and gains little
         self.network, self.recipe = network.to(device), recipe
         self.out, self.device = out, device
         self.optimiser = Optimiser(network)
         network.layers.to(layers_type(device))
         self.place = Place()
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._ahead.close()
 
     def save_checkpoint(self, folder: Path) -> None:
         """The running mean of the weights, with the tokenizer."""
@@ -112,7 +105,7 @@ class Run:
                 print(json.dumps({**line, "clock": round(time.time())}), file=log, flush=True)
 
             while not recipe.ended(place):
-                for batch in next(self._ahead):
+                for batch in next(self._pools):
                     if recipe.ended(place):
                         break
                     loss, norm = self.step(batch)

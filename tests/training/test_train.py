@@ -42,8 +42,8 @@ def run(out: Path, tokens: int = 8 * POOL) -> Run:
 
 
 def test_a_run_ends_at_its_tokens_and_leaves_its_settings_log_and_checkpoint(tmp_path: Path) -> None:
-    with run(tmp_path / "run") as found:
-        found.train(log_every=10)
+    found = run(tmp_path / "run")
+    found.train(log_every=10)
     assert found.optimiser.steps == 40 and found.place.tokens == 8 * POOL and found.place.pool == 8
     lines = [json.loads(line) for line in (tmp_path / "run" / "training.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 20, 30, 40]
@@ -58,12 +58,12 @@ def test_it_learns_and_leaves_the_word_table_alone(
     layers: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(train, "layers_type", lambda device: layers)
-    with run(tmp_path, 10_000 * POOL) as found:
-        before = found.network.words.weight.clone()
-        losses = [found.step(found.recipe.batches(0)[0])[0] for _ in range(200)]
-        assert losses[-1] < 0.5 * losses[0]
-        assert torch.equal(found.network.words.weight, before)
-        found.save_checkpoint(tmp_path / "checkpoint")
+    found = run(tmp_path, 10_000 * POOL)
+    before = found.network.words.weight.clone()
+    losses = [found.step(found.recipe.batches(0)[0])[0] for _ in range(200)]
+    assert losses[-1] < 0.5 * losses[0]
+    assert torch.equal(found.network.words.weight, before)
+    found.save_checkpoint(tmp_path / "checkpoint")
     state = load_checkpoint(tmp_path / "checkpoint").state_dict()
     mean = found.optimiser.averaged()
     assert torch.allclose(state["layers.0.up.weight"], mean["layers.0.up.weight"], atol=1e-2)

@@ -23,8 +23,7 @@ def main() -> None:
     options = _parser().parse_args()
     begin(options.out, vars(options))
     try:
-        with prepared(options) as run:
-            run.train()
+        prepared(options).train()
         bundle = options.out / "bundle"
         export_bundle(
             str(options.out / "best"), bundle, answers=FACTSPOTTER, name=options.name,

@@ -35,7 +35,7 @@ def main() -> None:
     add("--tokens", type=int, default=40_000_000, help="length; the learning rate falls with it")
     add("--seconds", type=float, default=math.inf, help="ends after so long, if that is before")
     add("--batch", type=int, default=BATCH_TOKENS, help="tokens of a step")
-    add("--makers", type=int, default=1, help="processes that make the pairs; 1: a thread")
+    add("--makers", type=int, default=0, help="processes that make the pairs ahead")
     add("--device", default="cpu", choices=("cpu", "cuda"))
     add("--rate", type=float, default=1.5e-4, help="top learning rate")
     add("--nli", type=int, default=Mix.nli, help="NLI pairs of a pool")
@@ -51,8 +51,7 @@ def main() -> None:
     checkpoints = [path / "model.safetensors" for path in (options.start, options.keep) if path is not None]
     hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in checkpoints]
     begin(options.out, {**vars(options), "weights": hashes})
-    with prepared(options) as run:
-        run.train()
+    prepared(options).train()
 
 
 def prepared(options: argparse.Namespace) -> Run:

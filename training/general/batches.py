@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from training.batches import Batch, Row, batched
 from training.general import edits
 from training.general.bindings import Bindings
-from training.general.nli import NOT_ENTAILMENT, UNLABELLED, NliPairs
+from training.general.nli import NOT_ENTAILMENT, UNLABELLED, Example, NliPairs, token_ids
 from training.general.pairs import ENTAILMENT, pairs
 from training.general.replaced import Replacer
 from training.general.rows import Corpus
@@ -40,9 +40,6 @@ class Mix:
     bound: int = 3200
 
 
-Example = tuple[list[int], list[int], int]
-
-
 class Passes:
     """Tokenised pairs, each pass over them in an order of its own, dealt out in numbered slices."""
 
@@ -66,8 +63,7 @@ class Passes:
             high = min(first + wanted, self._starts[epoch + 1]) - self._starts[epoch]
             if low < high:
                 found += self._epoch(epoch)[low:high].tolist()
-        pairs = self._pairs
-        return [(pairs.premise[i], pairs.hypothesis[i], int(pairs.label[i])) for i in found]
+        return [self._pairs.examples[i] for i in found]
 
 
 class Pools:
@@ -97,7 +93,7 @@ class Pools:
             self._mix.bound, rng
         ):
             made.append((premise, hypothesis, ENTAILMENT if entailed else NOT_ENTAILMENT))
-        ids = _tokens(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
+        ids = token_ids(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
         return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]
 
     def batches(self, number: int) -> list[Batch]:
@@ -115,15 +111,8 @@ class Pools:
 
 def pair_logits(network: Network, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:
     """*Shape:* (pairs, 3) float32. Pairs are cut at the longest length."""
-    ids = _tokens(tokenizer, (text for pair in pairs for text in pair))
+    ids = token_ids(tokenizer, (text for pair in pairs for text in pair))
     return logits(network, [_joined(ids[a], ids[b]) for a, b in pairs])
-
-
-def _tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> dict[str, list[int]]:
-    """Token ids without special ones; each distinct text is tokenised once."""
-    distinct = sorted(set(texts))
-    encoded = tokenizer.encode_batch_fast(distinct, add_special_tokens=False)
-    return {text: e.ids for text, e in zip(distinct, encoded, strict=True)}
 
 
 def _joined(a: list[int], b: list[int]) -> Row:

@@ -1,4 +1,4 @@
-"""NLI pairs, tokenised once: two arrays of ids with offsets, and a label each.
+"""NLI pairs, tokenised once, and how often each is seen.
 
 Columns of the Parquet file: premise, hypothesis, label, source, tier, licence, may_ship. Weights that ship are
 trained on rows with `may_ship` alone.
@@ -6,6 +6,7 @@ trained on rows with `may_ship` alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,51 +27,28 @@ LONG_SHARE = 0.5
 """Of pairs with more tokens than `LONG`, this share is seen per pass: a run is paid by the token."""
 
 
-@dataclass(frozen=True)
-class Texts:
-    """*Shape:* ids (tokens,) uint16 or int32, offsets (texts + 1,) int64."""
-
-    ids: npt.NDArray[np.integer]
-    offsets: npt.NDArray[np.int64]
-
-    def __getitem__(self, i: int) -> list[int]:
-        found: list[int] = self.ids[self.offsets[i] : self.offsets[i + 1]].tolist()
-        return found
-
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Tokens of each text, int64, *Shape:* (texts,)."""
-        return np.diff(self.offsets)
+Example = tuple[list[int], list[int], int]
+"""Token ids of both texts without special ones, and the label."""
 
 
 @dataclass(frozen=True)
 class NliPairs:
-    """*Shape:* label (pairs,) int8; recast (pairs,) bool."""
+    """``share``: of the passes, those that a pair is seen in. *Shape:* (pairs,) float64."""
 
-    premise: Texts
-    hypothesis: Texts
-    label: npt.NDArray[np.int8]
-    recast: npt.NDArray[np.bool_]
+    examples: list[Example]
+    share: npt.NDArray[np.float64]
 
     def order(self, epoch: int, seed: int) -> npt.NDArray[np.int64]:
         """The pairs of one pass in random order: a pure function of seed and pass. int64, *Shape:* (pairs drawn,)."""
         rng = np.random.default_rng([seed, epoch])
-        tokens = self.premise.lengths() + self.hypothesis.lengths() + 3
-        share = np.where(self.recast, RECAST_SHARE, 1.0) * np.where(tokens > LONG, LONG_SHARE, 1.0)
-        chosen = np.flatnonzero(rng.random(len(self.label)) < share)
-        return rng.permutation(chosen)
+        return rng.permutation(np.flatnonzero(rng.random(len(self.share)) < self.share))
 
 
-def tokenise(tokenizer: Tokenizer, texts: list[str]) -> Texts:
-    """All texts as ids, without special tokens."""
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    chunks = []
-    for start in range(0, len(texts), 8192):
-        encoded = tokenizer.encode_batch_fast(texts[start : start + 8192], add_special_tokens=False)
-        for i, encoding in enumerate(encoded):
-            ids = np.array(encoding.ids, np.int32)
-            offsets[start + i + 1] = len(ids)
-            chunks.append(ids)
-    return Texts(np.concatenate(chunks) if chunks else np.zeros(0, np.int32), np.cumsum(offsets))
+def token_ids(tokenizer: Tokenizer, texts: Iterable[str]) -> dict[str, list[int]]:
+    """Token ids without special ones; each distinct text is tokenised once."""
+    distinct = sorted(set(texts))
+    encoded = tokenizer.encode_batch_fast(distinct, add_special_tokens=False)
+    return {text: e.ids for text, e in zip(distinct, encoded, strict=True)}
 
 
 def read(path: Path) -> dict[str, list[str]]:
@@ -80,10 +58,10 @@ def read(path: Path) -> dict[str, list[str]]:
 
 
 def pairs(rows: dict[str, list[str]], tokenizer: Tokenizer) -> NliPairs:
-    """The rows of :func:`read` as arrays."""
-    return NliPairs(
-        tokenise(tokenizer, rows["premise"]),
-        tokenise(tokenizer, rows["hypothesis"]),
-        np.array([LABEL_IDS[label] for label in rows["label"]], np.int8),
-        np.array([tier == "recast" for tier in rows["tier"]], np.bool_),
-    )
+    """The rows of :func:`read`, tokenised."""
+    ids = token_ids(tokenizer, [*rows["premise"], *rows["hypothesis"]])
+    columns = (rows[name] for name in ("premise", "hypothesis", "label"))
+    examples = [(ids[a], ids[b], LABEL_IDS[label]) for a, b, label in zip(*columns, strict=True)]
+    recast = np.array([tier == "recast" for tier in rows["tier"]])
+    is_long = np.array([len(a) + len(b) + 3 > LONG for a, b, _ in examples])
+    return NliPairs(examples, np.where(recast, RECAST_SHARE, 1.0) * np.where(is_long, LONG_SHARE, 1.0))
