@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from scorer.errors import DeviceError
+from scorer.inference import session
 from scorer.inference.batching import Batch, EncodedPairs, Feed
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import Device, Hardware, is_out_of_memory, parse, unwanted_fusions
+from scorer.inference.device import Device, Hardware, device, is_out_of_memory, parse, unwanted_fusions
 from scorer.inference.engine import Engine
 from scorer.inference.session import conflicting_wheels, resolve_device
 from scorer.inference.variants import VariantChoice, VariantOnDevice
-from scorer.inference.verification import measure, report_path
+from scorer.inference.verification import DeviceReport, keep_report, measure, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install
@@ -50,6 +51,40 @@ def test_auto_is_the_gpu_and_opens_one_session(fake: FakeCuda) -> None:
     assert str(resolve_device("auto")) == str(resolve_device("cuda")) == "cuda:0"
     assert len(fake.options) == 1
     assert len(fake.runs) == 1, "a session that was not called has not shown that it starts"
+
+
+@pytest.fixture
+def known(fake: FakeCuda, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bundle:
+    """A bundle whose fp32 variant was verified on the GPU before."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    bundle = Bundle.load(tiny)
+    report = DeviceReport(probes=32, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
+    keep_report(VariantOnDevice(bundle, "fp32", device("cuda"), 1), None, report, pytest.fail)
+    return bundle
+
+
+def test_a_known_variant_opens_one_session_and_makes_no_call(fake: FakeCuda, known: Bundle) -> None:
+    with Engine.open(known) as engine:
+        assert (engine.device.kind, engine.grid.token_budget) == ("cuda", 4096)
+        assert len(fake.options) == 1 and not fake.runs
+
+
+def test_auto_passes_over_a_known_device_that_does_not_start_any_more(
+    fake: FakeCuda, known: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = session.create_session
+
+    def refuse(model: Path, on: Device, *given: Any, **options: Any) -> Any:
+        if on.kind == "cuda":
+            raise DeviceError("no driver")
+        return create(model, on, *given, **options)
+
+    monkeypatch.setattr(session, "create_session", refuse)
+    said: list[str] = []
+    with Engine.open(known, precision="fp32", warn=said.append) as engine:
+        assert engine.device.kind == "cpu" and "cuda is not used: no driver" in said
+    with pytest.raises(DeviceError, match="no driver"):
+        Engine.open(known, device="cuda")
 
 
 def test_int8_is_refused_on_a_gpu_with_the_reason(fake: FakeCuda, tiny: Path, tmp_path: Path) -> None:
@@ -130,8 +165,8 @@ def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: 
 
 def test_reports_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
     def name(hardware: Hardware, index: int = 0, threads: int = 2, **options: Any) -> str:
-        device = Device("cuda", index, hardware.name, hardware)
-        return report_path(VariantOnDevice(Bundle.load(tiny), "fp32", device, threads, options), None).name
+        on = Device("cuda", index, hardware.name, hardware)
+        return report_path(VariantOnDevice(Bundle.load(tiny), "fp32", on, threads, options), None).name
 
     one = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
     same = Hardware("NVIDIA H200", "GPU-2", "9.0", ("9.0", "132", "13.2", "9.14.0"))

@@ -138,9 +138,7 @@ def test_a_packed_call_stays_on_the_device(bundle: Path, environment: dict[str, 
 
 
 def test_the_matrix_rate_of_a_gpu_is_known(environment: dict[str, str]) -> None:
-    code = (
-        "from scorer.inference.verification import matrix_rate as r; from scorer.inference.device import device as d\n"
-    )
+    code = "from scorer.inference.verification import matrix_rate\nfrom scorer.inference.device import device\n"
     for precision in ("fp16", "fp32"):
         command = [sys.executable, "-c", f"{code}print(matrix_rate(device('cuda'), '{precision}', 1))"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
