@@ -20,6 +20,9 @@ _BUFFERS = (".position_ids", ".token_type_ids")
 """Endings of names that older versions saved and that hold no weights."""
 
 
+_LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "classification_head.out_proj.weight")
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint that can be exported.
@@ -59,7 +62,7 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
     config = source.config
     family = find_family(config, where)
     known = family.read(config, where)
-    scheme = choose_scheme(config, answers, where, log)
+    scheme = choose_scheme(config, answers, where, log, _logits_of(source))
     tokenizer, model_max_length = read_tokenizer(source, family, known, answers.hypothesis_first, answers.one_text)
     tokenizer.check_ids(known[family.sizes.vocab], config.get("pad_token_id", known.get("pad_token_id")))
     return Checkpoint(
@@ -127,6 +130,21 @@ def _fill_tied(model: Any, state: dict[str, Any]) -> None:
         held = next((name for name in group if name in state), None)
         if held is not None:
             state.update({name: state[held] for name in group if name not in state})
+
+
+def _logits_of(source: Source) -> int | None:
+    """Logits of a pair, by the shape of the last weight of the head; ``None`` where no name is known."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in source.weights:
+        try:
+            with safe_open(path, framework="pt") as tensors:
+                for name in tensors.keys():  # noqa: SIM118 - no mapping
+                    if name.endswith(_LAST_WEIGHTS):
+                        return int(tensors.get_slice(name).get_shape()[0])
+        except (SafetensorError, OSError, ValueError) as e:
+            raise CheckpointError(f"{path} is not a readable safetensors file ({e}); download it again") from e
+    return None
 
 
 def _tensors(path: Path) -> list[tuple[str, Any]]:

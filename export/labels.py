@@ -40,15 +40,20 @@ FACTSPOTTER = Answers(scheme=BINARY, hypothesis_first=True, one_text=True)
 """The classifier of FactSpotter: a triple and a text as one text, class 1 where the text says the triple."""
 
 
-def choose_scheme(config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None]) -> Scheme:
+def choose_scheme(
+    config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None], logits: int | None = None
+) -> Scheme:
     """How the logits of a checkpoint are read.
+
+    Args:
+        logits: of a pair, by the weights; what counts where the config names no labels, as old ones do not.
 
     Raises:
         UsageError: ``answers`` contradict each other or the number of logits.
         CheckpointError: neither ``answers`` nor ``id2label`` say what the logits mean.
     """
     own = _names(config.get("id2label"))
-    columns = len(own) if own is not None else config.get("num_labels", 2)
+    columns = len(own) if own is not None else config.get("num_labels", logits or 2)
     kind = answers.scheme
     if kind is not None and kind not in SCHEMES:
         raise UsageError(f"--scheme is {kind!r}; choose from {', '.join(SCHEMES)}")

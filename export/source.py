@@ -27,7 +27,10 @@ PATTERNS = ("config.json", _WEIGHTS, "model-*.safetensors", _INDEX, *_TOKENIZER)
 """The only files of a hub repository that are downloaded."""
 LARGEST_TEXT = 64 << 20
 """Bytes of a file that is read whole, the tokenizer's for instance; the largest in use have a quarter of it."""
-_PICKLED = re.compile(r".*\.(bin|pt|pth|ckpt|pkl|h5|msgpack|ot)", re.IGNORECASE)
+_CONVERT = (
+    'python -c "from transformers import AutoModelForSequenceClassification as M, AutoTokenizer as T; '
+    "[C.from_pretrained('CHECKPOINT').save_pretrained('FOLDER') for C in (M, T)]\""
+)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -55,20 +58,24 @@ class Source:
 def find_source(checkpoint: str, revision: str | None, log: Callable[[str], None]) -> Source:
     """Local files of a checkpoint: of the folder if there is one of that name, else of the hub.
 
+    A folder may be a repository in the hub's cache (``models--ORG--NAME``) or one of its snapshots.
+
     Raises:
         CheckpointError: neither a folder nor reachable on the hub; pickled weights only; code of its own; a file
             missing, unreadable or outside the folder.
     """
     folder = user_path(checkpoint)
     if checkpoint and folder.is_dir():
-        if revision is not None:
+        if (folder / "snapshots").is_dir() and not (folder / "config.json").exists():
+            folder = _cached_snapshot(folder, revision)
+        elif revision is not None:
             raise CheckpointError(f"{folder} is a local folder and has no revisions; remove --revision {revision}")
         name, commit = _cached_name(folder)
         return _check(folder, name, commit)
     if not checkpoint or folder.exists() or not _HUB_ID.fullmatch(checkpoint):
         raise CheckpointError(f"{checkpoint!r} is neither a folder nor a hub id such as roberta-large-mnli")
-    folder, commit = _download(checkpoint, revision, log)
-    return _check(folder, checkpoint, commit)
+    folder = _download(checkpoint, revision, log)
+    return _check(folder, checkpoint, folder.name)
 
 
 def sha256(path: Path) -> str:
@@ -113,17 +120,10 @@ def _weights(folder: Path) -> tuple[Path, ...]:
         if not isinstance(shards, dict) or not shards or not all(isinstance(s, str) for s in shards.values()):
             raise CheckpointError(f"{folder / _INDEX} has no weight_map; download the checkpoint again")
         return tuple(_inside(folder, shard, "") for shard in sorted(set(shards.values())))
-    pickled = sorted(path.name for path in folder.iterdir() if _PICKLED.fullmatch(path.name))
-    if pickled:
-        raise CheckpointError(_pickled(str(folder), pickled))
-    raise CheckpointError(f"{folder} has no {_WEIGHTS}; give a folder with config.json, weights and tokenizer files")
-
-
-def _pickled(where: str, names: list[str]) -> str:
-    return (
-        f"{where} has its weights only as {', '.join(names[:3])}, a format that can run code when it is read, so "
-        "export refuses it; take a revision with model.safetensors, or convert it where you trust it: "
-        "AutoModelForSequenceClassification.from_pretrained(...).save_pretrained(FOLDER, safe_serialization=True)"
+    raise CheckpointError(
+        f"{folder} has no {_WEIGHTS}, and export reads no pickles (pytorch_model.bin and the like), which can run code "
+        f"when they are read; where you trust the checkpoint, convert it and export FOLDER: "
+        + _CONVERT.replace("CHECKPOINT", str(folder))
     )
 
 
@@ -165,24 +165,30 @@ def _cached_name(folder: Path) -> tuple[str, str | None]:
     return real.name, None
 
 
-def _download(hub_id: str, revision: str | None, log: Callable[[str], None]) -> tuple[Path, str]:
-    """Snapshot folder of a hub repository and its commit; the hub's cache is used where there is no network."""
-    from huggingface_hub import HfApi, snapshot_download
+def _cached_snapshot(repository: Path, revision: str | None) -> Path:
+    """The snapshot of a repository in the hub's cache: of a revision, of its main branch, or the only one."""
+    wanted = revision or "main"
+    reference = repository / "refs" / wanted
+    commits = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
+    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else wanted
+    if commit not in commits and revision is None and len(commits) == 1:
+        commit = commits[0]
+    if commit not in commits:
+        raise CheckpointError(
+            f"{repository} has no snapshot of {wanted}, only {', '.join(commits) or 'none'}; pass one as --revision, "
+            "or download the checkpoint again"
+        )
+    return repository / "snapshots" / commit
+
+
+def _download(hub_id: str, revision: str | None, log: Callable[[str], None]) -> Path:
+    """Snapshot folder of a hub repository, named by its commit; the hub's cache is used where there is no network."""
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
-    def snapshot(commit: str | None, local: bool) -> Path:
-        return Path(snapshot_download(hub_id, revision=commit, allow_patterns=list(PATTERNS), local_files_only=local))
-
+    log(f"downloading {hub_id}, unless it is in the hub's cache")
     try:
-        info = HfApi().model_info(hub_id, revision=revision, timeout=20)
-        names = [sibling.rfilename for sibling in info.siblings or []]
-        pickled = sorted(name for name in names if "/" not in name and _PICKLED.fullmatch(name))
-        if pickled and not {_WEIGHTS, _INDEX} & set(names):
-            raise CheckpointError(_pickled(f"{hub_id} at {info.sha}", pickled))
-        log(f"downloading {hub_id} at commit {info.sha}")
-        return snapshot(info.sha, local=False), str(info.sha)
-    except (CheckpointError, KeyboardInterrupt):
-        raise
+        return Path(snapshot_download(hub_id, revision=revision, allow_patterns=list(PATTERNS)))
     except GatedRepoError as e:
         raise CheckpointError(
             f"{hub_id} needs its terms accepted on the hub and a login there; {_by_folder(hub_id)}"
@@ -193,17 +199,12 @@ def _download(hub_id: str, revision: str | None, log: Callable[[str], None]) -> 
         raise CheckpointError(f"{hub_id} is neither a folder here nor a public model on the hub; check the name") from e
     except Exception as e:  # every kind of network failure, from several libraries
         # The text of a failed connection is the dump of an object; its class says more (ConnectionError, SSLError).
-        text = (str(e).splitlines() or [""])[0]
-        reason = text[:120] if text and "ConnectionPool(" not in text else type(e).__name__
-        try:
-            folder = snapshot(revision, local=True)
-            found = _check(folder, hub_id, folder.name)
-        except Exception:
-            raise CheckpointError(
-                f"{hub_id} is not a folder here, and the hub cannot be reached ({reason}); {_by_folder(hub_id)}"
-            ) from e
-        log(f"the hub cannot be reached; using {hub_id} at commit {folder.name} from its cache")
-        return found.folder, folder.name
+        cause = e.__cause__ or e
+        text = (str(cause).splitlines() or [""])[0]
+        reason = text[:120] if text and "ConnectionPool(" not in text else type(cause).__name__
+        raise CheckpointError(
+            f"{hub_id} is not a folder here, and the hub cannot be reached ({reason}); {_by_folder(hub_id)}"
+        ) from e
 
 
 def _by_folder(hub_id: str) -> str:

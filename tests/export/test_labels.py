@@ -64,6 +64,13 @@ def test_schemes_from_labels_and_options(id2label: object, answers: Answers, exp
     assert scheme(id2label, answers) == expected
 
 
+def test_a_config_without_labels_has_as_many_as_the_weights() -> None:
+    """As configs of 2019 are: the three labels are asked for, and not which of two means supported."""
+    with pytest.raises(CheckpointError, match=r"id2label is None.*--labels contradiction,neutral,entailment"):
+        choose_scheme({}, Answers(), "config.json", lambda _: None, 3)
+    assert choose_scheme({}, Answers(MNLI), "config.json", lambda _: None, 3) == Scheme(NLI, MNLI)
+
+
 @pytest.mark.parametrize(
     ("id2label", "answers", "error", "message"),
     [

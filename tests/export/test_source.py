@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,18 +34,6 @@ def test_a_link_out_of_the_folder_is_refused(copy: Path, tmp_path: Path, name: s
         find(copy)
 
 
-def test_a_snapshot_of_the_hub_cache_is_read_and_named(copy: Path, tmp_path: Path) -> None:
-    repository = tmp_path / "models--some-lab--tiny-nli"
-    snapshot = repository / "snapshots" / COMMIT
-    snapshot.mkdir(parents=True)
-    (repository / "blobs").mkdir()
-    for file in copy.iterdir():
-        shutil.copyfile(file, repository / "blobs" / sha256(file))
-        (snapshot / file.name).symlink_to(Path("../../blobs") / sha256(file))
-    found = find(snapshot)
-    assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
-
-
 @pytest.mark.parametrize("shard", ["../outside.safetensors", "/etc/passwd", "sub/model.safetensors"])
 def test_an_index_that_names_files_elsewhere_is_refused(copy: Path, shard: str) -> None:
     (copy / "model.safetensors").unlink()
@@ -52,26 +42,61 @@ def test_an_index_that_names_files_elsewhere_is_refused(copy: Path, shard: str) 
         find(copy)
 
 
+@pytest.fixture
+def cached(copy: Path, tmp_path: Path) -> Path:
+    """The checkpoint as the hub's cache has it."""
+    repository = tmp_path / "hub" / "models--some-lab--tiny-nli"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    for file in copy.iterdir():
+        shutil.copyfile(file, repository / "blobs" / sha256(file))
+        (snapshot / file.name).symlink_to(Path("../../blobs") / sha256(file))
+    return repository
+
+
+def test_a_repository_of_the_hub_cache_is_read_and_named(cached: Path) -> None:
+    for folder in (cached / "snapshots" / COMMIT, cached):
+        found = find(folder)
+        assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
+    shutil.copytree(cached / "snapshots" / COMMIT, cached / "snapshots" / ("f" * 40), symlinks=True)
+    with pytest.raises(CheckpointError, match=rf"no snapshot of main, only {COMMIT}, f+; pass one as --revision"):
+        find(cached)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(COMMIT)
+    assert find(cached).revision == COMMIT and find(cached, "f" * 40).revision == "f" * 40
+
+
+def test_pickled_weights_alone_are_refused_with_the_line_that_converts_them(copy: Path, tmp_path: Path) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    AutoModelForSequenceClassification.from_pretrained(copy).save_pretrained(copy, safe_serialization=False)
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"export reads no pickles \(pytorch_model.bin") as caught:
+        find(copy)
+    command = str(caught.value).partition("export FOLDER: ")[2].replace("'FOLDER'", repr(str(tmp_path / "new")))
+    done = subprocess.run(command.replace("python", sys.executable, 1), shell=True, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in find(tmp_path / "new").tokenizer} >= {"tokenizer.json", "tokenizer_config.json"}
+
+
 def make_hub(monkeypatch: pytest.MonkeyPatch, folder: Path | None, error: Exception | None = None) -> Mock:
-    """A hub of one repository: what ``HfApi.model_info`` and ``snapshot_download``, which is returned, answer."""
-    names = ["model.safetensors", "pytorch_model.bin", "onnx/model.onnx"]
-    info = SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name) for name in names])
-    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Mock(model_info=Mock(return_value=info, side_effect=error)))
-    download = Mock(return_value=str(folder))
-    if folder is None:
-        download.side_effect = huggingface_hub.errors.LocalEntryNotFoundError("not in the cache")
+    """A hub of one repository: what ``snapshot_download``, which is returned, answers."""
+    download = Mock(return_value=str(folder), side_effect=error)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     return download
 
 
-def test_a_hub_id_is_pinned_to_its_commit(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    download = make_hub(monkeypatch, copy)
+def test_a_hub_id_is_named_by_its_commit(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = cached / "snapshots" / COMMIT
+    download = make_hub(monkeypatch, snapshot)
     found = find("some-lab/tiny-nli", "main")
-    assert (found.name, found.revision, found.folder) == ("some-lab/tiny-nli", COMMIT, copy)
-    assert download.call_args.kwargs == {
-        "revision": COMMIT, "allow_patterns": list(PATTERNS), "local_files_only": False
-    }  # fmt: skip
+    assert (found.name, found.revision, found.folder) == ("some-lab/tiny-nli", COMMIT, snapshot)
+    assert download.call_args.kwargs == {"revision": "main", "allow_patterns": list(PATTERNS)}
     assert not any(pattern.endswith((".bin", ".py", "*")) for pattern in PATTERNS)
+    (snapshot / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="export reads no pickles"):  # and not the hub's fault
+        find("some-lab/tiny-nli")
 
 
 MISSING: Any = SimpleNamespace(headers={}, request=None, status_code=404)
@@ -92,14 +117,6 @@ def test_what_the_hub_refuses_is_said_in_one_line(
     with pytest.raises(CheckpointError, match=message) as caught:
         find("roberta-large-mnli", "v9")
     assert "\n" not in str(caught.value)
-
-
-def test_without_network_the_cache_is_used(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    download = make_hub(monkeypatch, copy.rename(copy.parent / COMMIT), ConnectionError("offline"))
-    lines: list[str] = []
-    found = find_source("some-lab/tiny-nli", None, lines.append)
-    assert (found.name, found.revision) == ("some-lab/tiny-nli", COMMIT)
-    assert download.call_args.kwargs["local_files_only"] and "from its cache" in lines[0]
 
 
 @pytest.mark.slow
