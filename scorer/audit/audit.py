@@ -172,7 +172,9 @@ class _Audit:
         """Give the first findings about groups that got worse some rows to read."""
         if not self.options.worst:
             return
-        for one in [one for one in found if one.kind == "changed"][:_MOST_WITH_ROWS]:
+        changed = [one for one in found if one.kind == "changed"]
+        chosen = [one for one in changed if one.group] or changed  # those of a group say what those of all rows would
+        for one in chosen[:_MOST_WITH_ROWS]:
             grouping = next(g for g in run.database.groups if set(g) == one.group.keys())
             code = run.database.groups[grouping].groups().index(one.group)
             one.rows = of_finding(before, run, one, grouping, code, columns, self.templates)
