@@ -13,11 +13,11 @@ import typer
 
 from benchmarks.paper import figures, published, reliability
 from benchmarks.paper.reproduce import print_lines, reproduce
+from scorer.commands.console.evaluation import wide_console
+from scorer.commands.console.figures import number, signed, table
+from scorer.commands.console.output import print_json, say
 from scorer.commands.ending import App, run_app
 from scorer.commands.files import local
-from scorer.commands.show.evaluation import wide_console
-from scorer.commands.show.figures import number, signed, table
-from scorer.commands.show.output import print_json, say
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
 from scorer.evaluation.gold import load

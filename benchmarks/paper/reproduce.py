@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from benchmarks.paper.published import ROWS, Row
-from scorer.commands.show.figures import number, signed, table
+from scorer.commands.console.figures import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import label_report
 from scorer.evaluation.label_report import LabelReport

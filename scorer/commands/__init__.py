@@ -30,8 +30,8 @@ from . import (
     status,
     templates,
 )
+from .console.output import set_quiet, tell
 from .ending import App, run_app, set_verbose
-from .show.output import set_quiet, tell
 
 app = App(
     name="scorer",

@@ -120,7 +120,7 @@ def audit_command(
     from ..audit import AuditOptions
     from ..audit import report as rendering
     from ..storage.user_files import write_user_file
-    from .show.audit import print_document
+    from .console.audit import print_document
 
     options = AuditOptions(
         gates=tuple(gates or ()),

@@ -32,7 +32,7 @@ def challenge_command(
     not (a paraphrase, another order). Report by kind of change how many errors are found and how many correct texts
     pass.
     """
-    from .show.challenge import print_challenge
+    from .console.challenge import print_challenge
 
     result = _judge(bundle, device, precision)
     present(result, as_json, print_challenge)

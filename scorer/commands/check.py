@@ -57,7 +57,7 @@ def check_command(
     check; with a document, those of each sentence. Without facts and text, open an interactive console.
     """
     from ..metric.sentences import split_document
-    from .show.verdict import print_verdict
+    from .console.verdict import print_verdict
 
     sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
     given = [option for option, there in sources.items() if there]
@@ -99,7 +99,7 @@ def _console(scorer: Scorer) -> None:
     """Show an example, then ask for triples and a text in turn. ``quit``, Ctrl-D and Ctrl-C end it."""
     import contextlib
 
-    from .show.verdict import print_verdict
+    from .console.verdict import print_verdict
 
     with contextlib.suppress(ImportError):  # line editing and history, if Python was built with it
         import readline  # noqa: F401  (importing it enables it)

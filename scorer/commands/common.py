@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ..inference.choices import BUILTIN_BUNDLES, folder_of
+from .console.output import print_json as print_json
+from .console.output import say as say
+from .console.output import say_always as say_always
+from .console.output import say_once as say_once
+from .console.output import tell as tell
 from .files import local as local
 from .files import location as location
-from .show.output import print_json as print_json
-from .show.output import say as say
-from .show.output import say_always as say_always
-from .show.output import say_once as say_once
-from .show.output import tell as tell
 
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ from ..errors import ScorerError
 from .common import bundle_argument, present, say
 
 if TYPE_CHECKING:
-    from .show.doctor import BundleFindings, GpuFindings
+    from .console.doctor import BundleFindings, GpuFindings
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch",
              "optimum-onnx")  # fmt: skip
@@ -36,7 +36,7 @@ def doctor_command(
     when scoring would not work.
     """
     from ..inference.session import conflicting_wheels
-    from .show.doctor import Findings, print_findings
+    from .console.doctor import Findings, print_findings
 
     problems: list[str] = []
     gpus: list[GpuFindings] = []
@@ -108,7 +108,7 @@ def _gpus() -> list[GpuFindings]:
     """The GPUs that the driver shows this process, and whether ONNX Runtime has kernels for them."""
     from ..inference.device import kernels_missing, read_gpu
     from ..inference.session import runtime
-    from .show.doctor import GpuFindings
+    from .console.doctor import GpuFindings
 
     found: list[GpuFindings] = []
     while (gpu := read_gpu(len(found))) is not None:
@@ -131,7 +131,7 @@ def _bundle(bundle: str) -> BundleFindings:
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
     from ..inference.verification import matrix_rate
-    from .show.doctor import BundleFindings
+    from .console.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
     engine = Engine.open(opened, warn=say)

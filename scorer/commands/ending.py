@@ -22,10 +22,10 @@ from ..errors import ScorerError
 from ..system.display import visible
 from ..system.signals import Terminated
 from .config_file import CONFIG, NAME, configured
+from .console.output import begin_command, say, say_always, set_quiet
+from .console.streams import install, was_lost
 from .files import check_written
 from .gone import advice
-from .show.output import begin_command, say, say_always, set_quiet
-from .show.streams import install, was_lost
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -101,7 +101,7 @@ def _from_file(context: typer.Context) -> list[str]:
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
     """Run the command line of this process and return the exit code.
 
-    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`.show.streams`).
+    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`.console.streams`).
     """
     out, _ = install()
     code = _run(app, name)

@@ -119,7 +119,7 @@ def evaluate_command(
     from ..evaluation.report import EvaluateOptions, evaluate
     from ..evaluation.report import disagreements as find_disagreements
     from ..storage.objects.copy import local_copy
-    from .show.evaluation import print_report
+    from .console.evaluation import print_report
 
     options = EvaluateOptions(
         gold_fine=gold_fine,

@@ -43,7 +43,7 @@ def explain_command(
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
     from ..scoring.output_files import settings_of
     from ..storage.objects.copy import local_copy
-    from .show.verdict import print_explanation
+    from .console.verdict import print_explanation
 
     name = row.rpartition(":")[0] if row is not None else None
     with local_copy(out, lambda relative: name is None or relative == name) as folder:

@@ -41,7 +41,7 @@ def plan_command(
     """
     from ..run.estimate import estimate_run
     from ..run.options import RunOptions
-    from .show.plan import print_plan
+    from .console.plan import print_plan
 
     options = RunOptions(tuple(inputs), out or Path(), **asked)
 

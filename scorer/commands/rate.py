@@ -30,7 +30,7 @@ def rate_command(
     """
     from ..evaluation.rates import rate
     from ..storage.objects.copy import local_copy
-    from .show.rates import print_rates
+    from .console.rates import print_rates
 
     with local_copy(out) as folder:
         report = rate(folder, str(out), labels, by, lambda text: say(f"note: {text}"))

@@ -250,7 +250,7 @@ def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool, execu
         typer.Exit: with 3, if shards failed or too many rows have errors.
     """
     from ..run.driver import run
-    from .show.progress import make_reporter
+    from .console.progress import make_reporter
 
     with make_reporter() as reporter:
         outcome = run(options, scoring, reporter, executor)
@@ -258,7 +258,7 @@ def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool, execu
 
 
 def _end(options: RunOptions, outcome: Outcome, *, as_json: bool) -> None:
-    from .show.summary import print_summary
+    from .console.summary import print_summary
 
     if as_json:
         print_json(outcome.summary)

@@ -22,6 +22,6 @@ def status_command(
     output, with their workers and why workers died.
     """
     from ..run.status import status_of
-    from .show.status import print_status
+    from .console.status import print_status
 
     present(status_of(out), as_json, print_status)

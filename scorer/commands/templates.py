@@ -77,7 +77,7 @@ def extract_command(
     from ..metric.options import ColumnNames
     from ..storage.user_files import check_user_file
     from ..templating.extract import candidates_path, make_templates
-    from .show.templates import print_extracted
+    from .console.templates import print_extracted
 
     if (choose is Choose.nli) != (bundle is not None):
         raise UsageError("--choose nli and --bundle go together: the model of the bundle chooses")
@@ -133,7 +133,7 @@ def check_command(
     from ..scoring.output_files import run_columns
     from ..system.files import user_path
     from ..templating.check import review
-    from .show.templates import print_check
+    from .console.templates import print_check
 
     templates = load_templates(file, say_once)
     plan = run_columns(user_path(data[0])) if len(data) == 1 else ColumnNames()

@@ -23,9 +23,12 @@ Key = tuple[str, int]
 
 def product(number: int) -> dict[str, str]:
     random = Random(number)
-    name = f"{random.choice(['Aria', 'Nova', 'Mira', 'Ember', 'Trail', 'Vega'])} {random.choice(['lamp', 'desk', 'stove', 'bag'])}"
+    name, kind = (
+        random.choice(["Aria", "Nova", "Mira", "Ember", "Trail"]),
+        random.choice(["lamp", "desk", "stove", "bag"]),
+    )
     return {
-        "name": f"{name} {number}",
+        "name": f"{name} {kind} {number}",
         "brand": random.choice(["Lumo", "Ferra", "Kaldera", "Brandt", "Orbis"]),
         "weight": f"{random.randint(1, 40)} kg",
         "colour": random.choice(["black", "white", "green", "grey", "orange"]),

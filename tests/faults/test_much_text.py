@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.commands.show.progress import make_reporter
+from scorer.commands.console.progress import make_reporter
 from scorer.run.driver import run
 from scorer.run.options import RunOptions
 from scorer.scoring.metric_rows import MetricScoring

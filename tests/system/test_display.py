@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.table import Table
 
-from scorer.commands.show.console import make_console
+from scorer.commands.console.console import make_console
 from scorer.system.display import json_visible, visible
 
 

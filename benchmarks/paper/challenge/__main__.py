@@ -15,7 +15,7 @@ from benchmarks.paper.challenge.build import write
 from benchmarks.paper.challenge.domains import RESTAURANT
 from benchmarks.paper.challenge.natural import Figure, NaturalResult, judge_natural
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
-from scorer.commands.show.challenge import print_challenge
+from scorer.commands.console.challenge import print_challenge
 from scorer.evaluation.challenge import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
 from scorer.scoring.scorer import Scorer

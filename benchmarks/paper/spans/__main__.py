@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmarks.paper.spans import corpora
 from benchmarks.paper.spans.report import SpanOptions, evaluate_spans
-from scorer.commands.show.figures import INTERVAL, interval, number, table
+from scorer.commands.console.figures import INTERVAL, interval, number, table
 
 app = typer.Typer(add_completion=False, help=__doc__)
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from scorer.commands.show import figures, progress
-from scorer.commands.show.progress import PlainReporter
-from scorer.commands.show.verdict import print_verdict
+from scorer.commands.console import figures, progress
+from scorer.commands.console.progress import PlainReporter
+from scorer.commands.console.verdict import print_verdict
 from scorer.scoring.results import CheckResult, Verdict
 from tests.run.calls import scorer
 
