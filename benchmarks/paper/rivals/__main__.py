@@ -15,6 +15,7 @@ import typer
 
 from benchmarks.paper.rivals import labels
 from scorer.metric.facts import Triple
+from scorer.metric.verdict import EMPTY_TEXT
 
 _JUDGES: dict[str, labels.Judge] = {
     "e2e-slots": labels.by_slots,
@@ -75,6 +76,9 @@ def rivals_command(
             name: pa.array(values[:, at].astype(np.float32), mask=np.isnan(values[:, at]))
             for at, name in enumerate(names)
         }
+    if "note" not in table.schema.names:  # scorer evaluate tells empty texts, which are easy for any metric, by it
+        notes = [EMPTY_TEXT if text is not None and not text.strip() else None for text in texts]
+        columns["note"] = pa.array(notes, pa.string())
     for name, array in columns.items():
         if name in table.schema.names:
             raise typer.BadParameter(f"{data} has a column {name!r} already; leave it out")

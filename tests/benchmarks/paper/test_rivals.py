@@ -41,6 +41,7 @@ def test_slots_have_labels_and_their_error_rate(tmp_path: Path) -> None:
     assert table["text_entailment"].to_pylist()[:3] == [1.0, 0.0, 1.0]
     assert table["e2e_slots"].to_pylist()[:3] == table["confidence"].to_pylist()[:3] == [1.0, 0.0, 0.0]
     assert table["slot_error_rate"].to_pylist()[3:] == [None, None]
+    assert table["note"].to_pylist() == [None, None, "empty_text", None, None]
 
 
 def test_evaluate_reads_labels_and_any_column_as_a_metric(tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_evaluate_reads_labels_and_any_column_as_a_metric(tmp_path: Path) -> Non
 def test_columns_are_added_to_a_runs_labels(tmp_path: Path) -> None:
     scored = TABLE.append_column("fine", pa.array(["OK"] * 5))
     table = rival(Rival.entities, scored, tmp_path)
-    assert table.schema.names == [*scored.schema.names, "entities"]
+    assert table.schema.names == [*scored.schema.names, "entities", "note"]
 
 
 def test_labels_of_any_data() -> None:
