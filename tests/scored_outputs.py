@@ -24,10 +24,12 @@ from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.signature import Signature
 from scorer.status import SCORED
-from scorer.storage import InputRecord, Receipts, RunOutput, ShardWriter
 from scorer.storage.counts import FactCounts, PredicateCounts, RowCounts
-from tests.plans import made_plan, made_summary
-from tests.storage.receipts import fingerprint, finish_output, receipt
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.plan import Part
+from scorer.storage.writer import ShardWriter
+from tests.plans import made_summary
+from tests.storage.records import Shard, make_plan, make_receipt
 
 SIGNATURE = (
     "model:made-up@0123456789ab|prec:fp32|ep:cpu|exact:no|templates:none|protocol:paper|optional:none|checks:both|"
@@ -76,20 +78,21 @@ def finish(
     by_predicate: Mapping[str, Mapping[str, int]] | None = None,
     prefix: str = "",
     invariance_error: float | None = 0.0,
+    part: Part | None = None,
 ) -> Path:
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
     columns = asdict(ColumnNames(triples="triples", prefix=prefix))
-    with RunOutput.open(out, create=True) as folder:
-        plan = made_plan(signature, shards, settings={"columns": columns, **(settings or {})})
-        folder.write_plan(plan.content)
-        receipts = Receipts(out)
-        for relative, table in shards.items():
-            writer = ShardWriter(out / relative, table.schema, metadata=Signature(signature).footer)
+    planned = [Shard(relative, len(table)) for relative, table in shards.items()]
+    plan = make_plan(planned, signature, settings={"columns": columns, **(settings or {})}, part=part)
+    with OutputFolder.lock(out) as folder:
+        folder.begin(plan, folder.unfinished(planned, plan))
+        for shard, table in zip(planned, shards.values(), strict=True):
+            temporary = folder.temporary(shard.relative)
+            writer = ShardWriter(temporary, table.schema, metadata=Signature(signature).footer)
             for start in range(0, len(table), WINDOW):
                 writer.write(table.slice(start, WINDOW))
-            written = writer.commit()
-            receipts.write(receipt(relative, fingerprint(signature), written, InputRecord(relative, None)))
+            folder.publish(temporary, make_receipt(shard, plan, output=writer.finish()))
             _count(found, table, prefix)
         counted = {name: PredicateCounts(**n) for name, n in (by_predicate or {}).items()}
         template, backoff = (sum(getattr(n, kind) for n in counted.values()) for kind in ("template", "backoff"))
@@ -100,8 +103,7 @@ def finish(
             invariance_error=invariance_error,
             finished=finished,
         )
-        folder.write_run(summary.content)
-        finish_output(folder)
+        folder.finish(plan, summary.content, folder.totals(plan, planned))
     return out
 
 

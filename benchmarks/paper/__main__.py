@@ -24,7 +24,7 @@ from scorer.evaluation.gold import load
 from scorer.evaluation.inputs import find_inputs
 from scorer.inference.bundle import Bundle
 from scorer.inference.choices import BUILTIN_BUNDLES, folder_of
-from scorer.scoring.output_files import run_columns
+from scorer.scoring.outputs import Output
 from scorer.storage.user_files import write_user_file
 
 app = App(add_completion=False, help="The papers' tables, and what docs/figures.md quotes.")
@@ -105,11 +105,12 @@ def ceiling_command(
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap samples; 0 for none.")] = 1000,
 ) -> None:
     """Print what no metric is expected to exceed: the reliability of ratings, by sentence and by system, as JSON."""
-    output = load(scored)
+    opened = Output.open(scored)
+    output = load(opened)
     if exclude:
         output = reliability.without_systems(output, exclude)
-    inputs = find_inputs(output, run_columns(scored), None).codes
-    single = None if annotations is None else load(annotations)
+    inputs = find_inputs(output, opened.columns, None).codes
+    single = None if annotations is None else load(Output.open(annotations))
     print_json(reliability.ceilings(output, inputs, single, resamples))
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from scorer.evaluation import label_report
 from scorer.evaluation.correlation import correlate
-from scorer.evaluation.gold import load, schema_names
+from scorer.evaluation.gold import load
 from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.scoring.outputs import Output
 
 Data = Literal["e2e", "webnlg17", "webnlg20"]
 HUMAN_SYSTEM = "webnlg"
@@ -56,7 +57,7 @@ class Line:
 
 def against(path: Path) -> list[Line]:
     """The published rows about the data of a scored output; none if no paper used it."""
-    names = set(schema_names(path))
+    names = set(Output.open(path).names)
     lines: list[Line] = []
     if "gold_fine" in names:
         lines += _labelled("e2e", evaluate(path, EvaluateOptions(human=(), resamples=0)))
@@ -71,7 +72,7 @@ def errors_by_facts(path: Path) -> dict[str, Any]:
 
     Dušek & Kasner print −.05 and −.08 for their two data sets.
     """
-    scored = load(path, ["fine", "gold_fine", "gold_rough", "fact_entailment", "error"])
+    scored = load(Output.open(path), ["fine", "gold_fine", "gold_rough", "fact_entailment", "error"])
     gold, kind = ("gold_fine", "fine") if scored.has("gold_fine") else ("gold_rough", "rough")
     wanted, said, facts = (scored.array(name).to_pylist() for name in (gold, "fine", "fact_entailment"))
     if kind == "rough":
@@ -117,5 +118,5 @@ def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Line
 
 
 def _without_references(path: Path) -> EvaluateOptions:
-    systems = set(load(path, ["system"]).array("system").to_pylist())
+    systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
     return EvaluateOptions(exclude_systems=(HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else (), resamples=0)

@@ -12,11 +12,9 @@ import numpy as np
 
 from ..errors import ColumnError, UsageError
 from ..metric.templates import Templates
-from ..scoring import extent as partial
-from ..scoring.output_templates import find_templates
-from ..scoring.outputs import Output, open_output
+from ..scoring.outputs import Output, open_labels
 from ..scoring.signature import differences, parse
-from ..scoring.snapshot import unchanged
+from ..storage.finished_output import paths_of, refuse_unequal
 from ..system.arguments import check_fields
 from . import findings, gates, history, queries
 from .changes import add_changes, correct, match
@@ -45,13 +43,13 @@ _MOST_WITH_ROWS = 6
 class AuditOptions:
     """What is audited, and how.
 
-    ``baseline``: the output to compare with. ``gates``: TOML files. ``by``: groupings, each a tuple of columns; by
-    default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK (``not-ok``) or not
-    at all (``excluded``). ``across_signatures``: compare outputs that were scored differently. ``worst``: rows of the
-    sample, of each kind. ``history``: the history file.
+    ``baseline``: the output to compare with, or its parts. ``gates``: TOML files. ``by``: groupings, each a tuple of
+    columns; by default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK
+    (``not-ok``) or not at all (``excluded``). ``across_signatures``: compare outputs that were scored differently.
+    ``worst``: rows of the sample, of each kind. ``history``: the history file.
     """
 
-    baseline: Path | None = None
+    baseline: Path | tuple[Path, ...] | None = None
     gates: tuple[Path, ...] = ()
     by: tuple[Grouping, ...] = ()
     errors: Policy = "not-ok"
@@ -65,8 +63,8 @@ class AuditOptions:
         check_fields(self)
 
 
-def audit(out: Path, options: AuditOptions | None = None) -> Document:
-    """Audit the finished output folder ``out``.
+def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Document:
+    """Audit the finished output folder ``out``, or the parts of one.
 
     Raises:
         OutputError: no finished output, or one that changed while it was read. UsageError: signatures that differ, a
@@ -79,27 +77,25 @@ def audit(out: Path, options: AuditOptions | None = None) -> Document:
 class _Audit:
     """The state of one audit."""
 
-    def __init__(self, out: Path, options: AuditOptions) -> None:
+    def __init__(self, out: Path | Sequence[Path], options: AuditOptions) -> None:
         self.options = options
         self.rules = gates.load_gates(options.gates)
-        self.output = open_output(out, options.allow_partial)
-        earlier = options.baseline
-        self.earlier = open_output(earlier, options.allow_partial) if earlier is not None else None
+        self.output = open_labels(*paths_of(out), allow_partial=options.allow_partial)
+        earlier = paths_of(options.baseline or ())
+        self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
         self.differs = self._compare_signatures()
         if self.earlier is not None:
-            partial.refuse_unequal(self.output.extent, self.earlier.extent, options.allow_partial)
+            refuse_unequal(self.output.coverage, self.earlier.coverage, options.allow_partial)
         gates.check_columns(self.rules, self.output.names, self.earlier is not None)
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
         self.templates: Templates | None
         self.template_file: Path | None
-        found = find_templates(self.output.full_signature, self.output.settings)
-        self.templates, self.template_file = found or (None, None)
+        self.templates, self.template_file = self.output.find_templates() or (None, None)
 
     def document(self) -> Document:
         """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
-        outputs = [output.snapshot for output in (self.output, self.earlier) if output is not None]
-        with unchanged(outputs), Database(self.groupings) as database:
+        with self.output.unchanged(), (self.earlier or self.output).unchanged(), Database(self.groupings) as database:
             document, shown = self._judge(database)
         if self.options.history is not None:
             rows = history.rows_of(document.finished, document.signature, document.status, shown)
@@ -132,10 +128,10 @@ class _Audit:
         if before is not None:
             self._add_rows(said, before, run, columns)
         document = Document(
-            out=_printable(self.output.path),
+            out=_printable(self.output.name),
             audited=datetime.now(UTC).isoformat(timespec="seconds"),
             finished=summary.finished,
-            partial=self.output.extent.reason,
+            partial=self.output.coverage.reason,
             status="fail" if checked.nothing_checked and checked.required else gates.worst_of(found),
             headline=findings.headline(shown, said, checked),
             checked=checked,
@@ -182,12 +178,12 @@ class _Audit:
     def _compare_signatures(self) -> list[str]:
         if self.earlier is None:
             return []
-        if self.earlier.path.resolve() == self.output.path.resolve():
-            raise UsageError(f"--baseline {self.earlier.path} is the output itself; pass the output of an earlier run")
+        if {out.resolve() for out in self.earlier.outs} & {out.resolve() for out in self.output.outs}:
+            raise UsageError(f"--baseline {self.earlier.name} is the output itself; pass the output of an earlier run")
         differs = differences(self.earlier.full_signature, self.output.full_signature)
         if differs and not self.options.across_signatures:
             raise UsageError(
-                f"{self.output.path} was scored differently from {self.earlier.path} ({'; '.join(differs)}); a "
+                f"{self.output.name} was scored differently from {self.earlier.name} ({'; '.join(differs)}); a "
                 "difference may come from the data or from the scoring; score the baseline again, or pass "
                 "--across-signatures"
             )
@@ -249,8 +245,8 @@ class _Audit:
         if self.earlier is None:
             return None
         return Baseline(
-            out=_printable(self.earlier.path),
-            partial=self.earlier.extent.reason,
+            out=_printable(self.earlier.name),
+            partial=self.earlier.coverage.reason,
             finished=self.earlier.summary.finished,
             signature=self.earlier.signature,
             same_signature=not self.differs,
@@ -294,5 +290,5 @@ def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
     return sorted(groups, key=place)
 
 
-def _printable(path: Path) -> str:
+def _printable(path: Path | str) -> str:
     return str(path).encode("utf-8", "replace").decode()

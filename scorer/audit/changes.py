@@ -80,7 +80,7 @@ def _store_files(before: ScannedRun, after: ScannedRun) -> None:
     names: dict[str, int] = {}
     for side, run in (("was", before), ("now", after)):
         starts = zip(run.output.files, run.output.starts.tolist(), strict=False)
-        values = ", ".join(f"({start}, {names.setdefault(name, len(names))})" for name, start in starts)
+        values = ", ".join(f"({start}, {names.setdefault(file.relative, len(names))})" for file, start in starts)
         run.database.run(f"CREATE TEMP TABLE {side}_files (start BIGINT, file INTEGER)")
         if values:
             run.database.run(f"INSERT INTO {side}_files VALUES {values}")

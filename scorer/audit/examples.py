@@ -42,7 +42,7 @@ def worst_rows(
     """
     chosen = {row: kind for kind, rows in worst.items() for row in rows}
     order = [row for rows in worst.values() for row in rows]
-    shown = dict(run.output.take(order, shown_columns(run.output, columns)))
+    shown = run.output.rows(order, shown_columns(run.output, columns))
     with arrow_errors(run.output):
         return [shown_row(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
 
@@ -186,7 +186,7 @@ def _probabilities(output: Output, rows: list[int]) -> dict[int, tuple[str, list
     """Key and stored probabilities of rows."""
     key, said, facts = (output.columns.prefix + name for name in ("row_key", "text_entailment", "fact_entailment"))
     found = {}
-    for row, table in output.take(rows, [key, said, facts]):
+    for row, table in output.rows(rows, [key, said, facts]).items():
         found[row] = table[key][0].as_py().hex(), [table[said][0].as_py(), *(table[facts][0].as_py() or [])]
     return found
 
@@ -249,10 +249,10 @@ def _read(
     templates: Templates | None,
 ) -> list[WorseRow]:
     pairs = [pair for some in chosen.values() for pair in some]
-    tables = dict(after.output.take([pair.row for pair in pairs], shown_columns(after.output, columns)))
+    tables = after.output.rows([pair.row for pair in pairs], shown_columns(after.output, columns))
     name = before.output.columns.text
     earlier = [pair.before for pair in pairs if pair.before >= 0]
-    tables_before = dict(before.output.take(earlier, holders_of(before.output.schema, name)))
+    tables_before = before.output.rows(earlier, holders_of(before.output.schema, name))
     found = []
     for why, some in chosen.items():
         for row, place, label, label_before in some:

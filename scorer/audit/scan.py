@@ -181,12 +181,12 @@ class _Scan:
         for window in self.output.windows(self._leaves()):
             seen += len(window.table)
             if seen > len(self.run):
-                raise InputError(f"{self.output.path}: there are more rows than the {len(self.run):,} of its receipts")
+                raise InputError(f"{self.output.name}: there are more rows than the {len(self.run):,} of its receipts")
             with arrow_errors(self.output):
                 self._window(window.first, window.table)
         self.database.flush()
         if seen != len(self.run):
-            raise InputError(f"{self.output.path}: {seen:,} rows were read of {len(self.run):,}")
+            raise InputError(f"{self.output.name}: {seen:,} rows were read of {len(self.run):,}")
         return self.run
 
     def _leaves(self) -> list[str]:

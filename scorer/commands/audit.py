@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -29,18 +29,20 @@ class ErrorRows(StrEnum):
 
 def audit_command(
     out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
+        list[Any],  # each a Path or a StoreUri: typer takes no unions
         typer.Argument(
-            metavar="OUT", parser=location, help="Finished output of `scorer run`; exits 2 if it is not finished."
+            metavar="OUT",
+            parser=location,
+            help="Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing.",
         ),
     ],
     baseline: Annotated[
-        Any,
+        list[Any] | None,
         typer.Option(
             "--baseline",
             metavar="OUT0",
             parser=location,
-            help="Finished output to compare with; exits 2 if its signature differs.",
+            help="Finished output to compare with; exits 2 if its signature differs. Repeatable, for parts.",
         ),
     ] = None,
     gates: Annotated[
@@ -104,7 +106,7 @@ def audit_command(
         bool,
         typer.Option(
             "--allow-partial",
-            help="Accept a run without all shards, and compare partial with complete runs.",
+            help="Accept a run without all shards or parts, and compare partial with complete runs.",
         ),
     ] = False,
     worst: Annotated[
@@ -132,7 +134,7 @@ def audit_command(
         require_gates=require_gates,
         allow_partial=allow_partial,
     )
-    document = _audited(out, baseline, options)
+    document = _audited(out, baseline or (), options)
     for option, path, render in (
         ("--report", report, rendering.render),
         ("--junit", junit, rendering.junit),
@@ -154,19 +156,18 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _audited(out: Location, baseline: Location | None, options: AuditOptions) -> Document:
+def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: AuditOptions) -> Document:
     """The audit; what is in an object store is copied for it, and named by its URI."""
     from ..audit import audit
-    from ..storage.objects.copy import local_copy
+    from ..storage.local_copy import local_outputs
 
-    if baseline is not None and not isinstance(baseline, Path) and baseline == out:
-        raise UsageError(f"--baseline {baseline} is the output itself; pass the output of an earlier run")
-    with ExitStack() as stack:
-        folder = stack.enter_context(local_copy(out))
-        earlier = stack.enter_context(local_copy(baseline)) if baseline is not None else None
-        document = audit(folder, replace(options, baseline=earlier))
-    if not isinstance(out, Path):
-        document.out = str(out)
-    if baseline is not None and not isinstance(baseline, Path) and document.baseline is not None:
-        document.baseline.out = str(baseline)
+    remote, remote_before = ([str(out) for out in given if not isinstance(out, Path)] for given in (outs, baseline))
+    if {*remote} & {*remote_before}:
+        raise UsageError(f"--baseline {remote[0]} is the output itself; pass the output of an earlier run")
+    with local_outputs(outs) as folders, local_outputs(baseline) as earlier:
+        document = audit(folders, replace(options, baseline=earlier or None))
+    if remote:
+        document.out = ", ".join(remote)
+    if remote_before and document.baseline is not None:
+        document.baseline.out = ", ".join(remote_before)
     return document

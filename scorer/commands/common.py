@@ -51,10 +51,17 @@ InputsArgument = Annotated[
 
 
 ScoredArgument = Annotated[
-    Any,  # a Path or a StoreUri: typer takes no unions
+    list[Any],  # each a Path or a StoreUri: typer takes no unions
     typer.Argument(
-        metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store, or one scored file."
+        metavar="OUT",
+        parser=location,
+        help="Output of `scorer run`, or its parts, local or in a store, or one scored file; exits 2 if it is not "
+        "finished or a part is missing.",
     ),
+]
+PartialOption = Annotated[
+    bool,
+    typer.Option("--allow-partial", help="Accept an output that is not finished, or of which parts are missing."),
 ]
 ByOption = Annotated[
     list[str] | None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import ScoredArgument, present, say
+from .common import PartialOption, ScoredArgument, present, say
 from .files import written_parquet
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def evaluate_command(
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Print all tables; --json always has them.")] = False,
+    allow_partial: PartialOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Compare scores with gold labels and human ratings.
@@ -118,7 +120,7 @@ def evaluate_command(
     """
     from ..evaluation.report import EvaluateOptions, evaluate
     from ..evaluation.report import disagreements as find_disagreements
-    from ..storage.objects.copy import local_copy
+    from ..storage.local_copy import local_outputs
     from .console.evaluation import print_report
 
     options = EvaluateOptions(
@@ -135,22 +137,24 @@ def evaluate_command(
         prefix=prefix,
         calibration=calibration,
         resamples=resamples,
+        allow_partial=allow_partial,
     )
-    with local_copy(out) as folder:
-        report = evaluate(folder, options, lambda message: say(f"note: {message}"))
+    with local_outputs(out) as folders:
+        report = evaluate(folders, options, lambda message: say(f"note: {message}"))
         if disagreements is not None:
-            _write(find_disagreements(folder, options), disagreements, out)
+            _write(find_disagreements(folders, options), disagreements, out)
     shown = partial(print_report, by=tuple(by or ()), full=full)
-    present(report if isinstance(out, Path) else report | {"path": str(out)}, as_json, shown)
+    remote = [str(one) for one in out if not isinstance(one, Path)]
+    present(report | {"path": ", ".join(remote)} if remote else report, as_json, shown)
 
 
-def _write(table: pa.Table, path: Path, out: Location) -> None:
-    """Write the disagreements; ``out``: what was evaluated."""
+def _write(table: pa.Table, path: Path, outs: Sequence[Location]) -> None:
+    """Write the disagreements; ``outs``: what was evaluated."""
     import pyarrow.parquet as pq
 
     from ..storage.user_files import check_user_file, staged
 
-    check_user_file(path, "--disagreements", inputs=[str(out)], is_parquet=True)
+    check_user_file(path, "--disagreements", inputs=[str(out) for out in outs], is_parquet=True)
     with staged(path, "--disagreements") as place:
         pq.write_table(table, place)
     say(f"{path}: {len(table):,} rows whose label is not that of the gold")

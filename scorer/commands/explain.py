@@ -13,15 +13,18 @@ from .common import location, open_scorer, print_json, say
 
 def explain_command(
     out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
-        typer.Argument(metavar="OUT", parser=location, help="Output of `scorer run`, local or in a store."),
+        list[Any],  # a Path or a StoreUri: typer takes no unions
+        typer.Argument(
+            metavar="OUT", parser=location, help="Output of `scorer run`, or its parts, local or in a store."
+        ),
     ],
     row: Annotated[
         str | None,
         typer.Option(
             "--row",
             metavar="FILE:N",
-            help="Output file below OUT, and row number from 0; exits 2 if there is no such row.",
+            help="Output file below OUT, and row number from 0 (N alone where there is one file); exits 2 if there is "
+            "no such row.",
         ),
     ] = None,
     key: Annotated[
@@ -41,18 +44,21 @@ def explain_command(
     attention that the run recorded.
     """
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
-    from ..scoring.output_files import settings_of
-    from ..storage.objects.copy import local_copy
+    from ..scoring.outputs import Output
+    from ..scoring.plan import Plan
+    from ..storage.local_copy import local_outputs
     from .console.verdict import print_explanation
 
-    name = row.rpartition(":")[0] if row is not None else None
-    with local_copy(out, lambda relative: name is None or relative == name) as folder:
-        settings, plan = settings_of(folder)
-        file, number = find_row(folder, plan, row, key)
+    name = row.rpartition(":")[0] if row is not None else ""
+    with local_outputs(out, lambda relative: not name or relative == name) as folders:
+        output = Output.open(*folders, allow_partial=True)
+        settings, plan = output.run_settings, Plan.load(output.outs[0])
+        assert plan is not None
+        number = find_row(output, row, key)
         if precision is not None:
             settings = dataclasses.replace(settings, precision=precision)
         with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
-            found = explain(folder, with_bound_of_run(scorer, plan), file, number)
+            found = explain(output, with_bound_of_run(scorer, plan), number)
     if as_json:
         print_json(found)
         return

@@ -18,9 +18,11 @@ app = App(help="Write the gates of an audit.")
 @app.command("init")
 def init_command(
     out: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            metavar="OUT", parser=local, help="Finished output folder of `scorer run`; exits 2 if it is not finished."
+            metavar="OUT",
+            parser=local,
+            help="Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing.",
         ),
     ],
     gates: Annotated[

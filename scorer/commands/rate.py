@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import ScoredArgument, local, present, say
+from .common import PartialOption, ScoredArgument, local, present, say
 
 
 def rate_command(
@@ -21,6 +21,7 @@ def rate_command(
     by: Annotated[
         str | None, typer.Option("--by", metavar="COLUMN", help="Column to group by, for example system.")
     ] = None,
+    allow_partial: PartialOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rates as JSON.")] = False,
 ) -> None:
     """Estimate the true rates from a few human labels.
@@ -29,9 +30,10 @@ def rate_command(
     with 95% intervals, often as narrow as those of many more random labels without the metric.
     """
     from ..evaluation.rates import rate
-    from ..storage.objects.copy import local_copy
+    from ..storage.local_copy import local_outputs
     from .console.rates import print_rates
 
-    with local_copy(out) as folder:
-        report = rate(folder, str(out), labels, by, lambda text: say(f"note: {text}"))
+    with local_outputs(out) as folders:
+        name = " ".join(map(str, out))
+        report = rate(folders, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)
     present(report, as_json, print_rates)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import OutputError
-from .common import ScoredArgument, say, tell
+from .common import PartialOption, ScoredArgument, say, tell
 from .files import written
 
 
@@ -27,6 +27,7 @@ def sample_command(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the random draw.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file, and the labels in it.")] = False,
+    allow_partial: PartialOption = False,
 ) -> None:
     """Draw rows to label by hand, for `scorer rate`.
 
@@ -35,13 +36,14 @@ def sample_command(
     nor the system, which could influence people.
     """
     from ..evaluation.sampling import draw_rows, read_labels, write_items
-    from ..storage.objects.copy import local_copy
+    from ..storage.local_copy import local_outputs
     from ..storage.user_files import write_user_file
 
     if file.is_file() and not force:
         raise OutputError(f"--file {file} exists, and may hold labels; name another file, or pass --force")
-    with local_copy(out) as folder:
-        scored = read_labels(folder, str(out), (by or "system",))
+    name = " ".join(map(str, out))
+    with local_outputs(out) as folders:
+        scored = read_labels(folders, name, (by or "system",), allow_partial)
         column = by or ("system" if scored.scored.has("system") else None)
         drawn = draw_rows(scored, rows, seed, column)
         content, notes = write_items(scored, drawn)
@@ -51,4 +53,4 @@ def sample_command(
     tell(str(file))
     for code, label in scored.classes.items():
         say(f"{label}: {int((scored.fine[drawn] == code).sum()):,} of {int((scored.fine == code).sum()):,} rows")
-    say(f"fill in the column label, then: scorer rate {out} --labels {file}")
+    say(f"fill in the column label, then: scorer rate {name} --labels {file}")

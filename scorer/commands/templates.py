@@ -130,13 +130,16 @@ def check_command(
     """
     from ..metric.options import ColumnNames
     from ..metric.templates import load_templates
-    from ..scoring.output_files import run_columns
+    from ..scoring.outputs import Output
+    from ..storage.plan import PLAN
     from ..system.files import user_path
     from ..templating.check import review
     from .console.templates import print_check
 
     templates = load_templates(file, say_once)
-    plan = run_columns(user_path(data[0])) if len(data) == 1 else ColumnNames()
+    plan = ColumnNames()
+    if len(data) == 1 and (user_path(data[0]) / PLAN).exists():
+        plan = Output.open(user_path(data[0]), allow_partial=True).columns
     given = triples_column or mr_column
     names = replace(
         plan,

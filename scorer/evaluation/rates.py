@@ -54,19 +54,27 @@ class RateReport(Record, frozen=True, kw_only=True):
     rates: list[TrueRate]
 
 
-def rate(path: Path, name: str, labels: Sequence[Path], by: str | None, note: Callable[[str], None]) -> RateReport:
+def rate(
+    out: Path | Sequence[Path],
+    name: str,
+    labels: Sequence[Path],
+    by: str | None,
+    note: Callable[[str], None],
+    allow_partial: bool = False,
+) -> RateReport:
     """The true rates of an output.
 
     Args:
-        path: output of a run, or one scored file. name: of it, for people.
+        out: output of a run or its parts, or one scored file. name: of it, for people.
         labels: files of ``scorer sample`` with labels of this output.
         by: column to group by.
         note: called with each remark for the reader of the figures.
+        allow_partial: also if it is not finished, or parts are missing.
 
     Raises:
         ScorerError: the output or the labels cannot be used.
     """
-    output = read_labels(path, name, (by,) if by else ())
+    output = read_labels(out, name, (by,) if by else (), allow_partial)
     if not output.scored.finished:
         note(f"{name} is not finished: the rates cover only the shards that are done")
     found: dict[int, str] = {}

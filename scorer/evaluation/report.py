@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from ..errors import ColumnError, UsageError, install_hint
 from ..metric.options import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
-from ..scoring.output_files import run_columns
+from ..scoring.outputs import Output
+from ..storage.finished_output import paths_of
 from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, metric_table
 from .bootstrap import RESAMPLES
 from .calibration import calibration
-from .gold import Scored, load, schema_names
+from .gold import Scored, load
 from .human import Ratings
 from .inputs import find_inputs
 from .label_report import (
@@ -56,6 +57,7 @@ class EvaluateOptions:
     trained on this domain in it. ``by``: columns to group by, in addition to the number of triples and the system.
     ``inputs``: column that identifies the input, by default the facts. ``calibration``: whether the confidence is a
     probability. ``resamples``: number of bootstrap samples; 0 for no intervals.
+    ``allow_partial``: evaluate an output that is not finished, or of which parts are missing.
     """
 
     gold_fine: str | None = None
@@ -71,13 +73,16 @@ class EvaluateOptions:
     prefix: str | None = None
     calibration: bool = False
     resamples: int = RESAMPLES
+    allow_partial: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
-def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] = lambda message: None) -> LabelReport:
-    """Evaluate a scored folder or file.
+def evaluate(
+    out: Path | Sequence[Path], options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
+) -> LabelReport:
+    """Evaluate the output of a run or its parts, a scored file, or a folder of them.
 
     Args:
         note: called with each remark for the reader of the figures: a missing extra, rows with errors, an unfinished
@@ -86,29 +91,32 @@ def evaluate(path: Path, options: EvaluateOptions, note: Callable[[str], None] =
     Raises:
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
     """
-    evaluation, table = _open(path, options, note)
-    return evaluation.report(path, table)
+    output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
+    evaluation, table = _open(output, options, note)
+    return evaluation.report(output.name, table)
 
 
-def disagreements(path: Path, options: EvaluateOptions) -> pa.Table:
+def disagreements(out: Path | Sequence[Path], options: EvaluateOptions) -> pa.Table:
     """The rows whose label is not that of the gold, with all their columns; FINE labels where the gold has them.
 
     Raises:
         UsageError: there is no gold. ScorerError: as :func:`evaluate`.
     """
-    labels = _open(path, options, lambda message: None)[0].labels
+    output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
+    labels = _open(output, options, lambda message: None)[0].labels
     if labels is None:
         raise UsageError("there are no gold labels to disagree with; name a column with --gold-fine or --gold-rough")
     wrong = (labels.gold_rough >= 0) & (labels.rough != labels.gold_rough)
     if labels.gold_fine is not None and labels.fine is not None:
         wrong |= (labels.gold_fine >= 0) & (labels.fine != labels.gold_fine)
-    return _without(load(path), options).table.filter(pa.array(wrong))
+    return _without(load(output), options).table.filter(pa.array(wrong))
 
 
-def _open(path: Path, options: EvaluateOptions, note: Callable[[str], None]) -> tuple[_Evaluation, list[str] | None]:
+def _open(
+    output: Output, options: EvaluateOptions, note: Callable[[str], None]
+) -> tuple[_Evaluation, list[str] | None]:
     """The table under evaluation, and the metrics to put next to one another, if asked for."""
-    names = schema_names(path)
-    columns = run_columns(path)
+    path, names, columns = output.name, output.names, output.columns
     if options.prefix is not None:
         columns = replace(columns, prefix=options.prefix)
     ratings = human.rating_columns(names, options.human)
@@ -126,10 +134,10 @@ def _open(path: Path, options: EvaluateOptions, note: Callable[[str], None]) -> 
     gold_names = [n for n in names if n.startswith("gold_")]
     given = [options.gold_fine, options.gold_rough, options.system, options.inputs]
     given += [columns.triples, columns.facts, columns.mr, columns.document]
-    output = [columns.prefix + name for name in _OUTPUT]
+    written = [columns.prefix + name for name in _OUTPUT]
     score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
-    wanted = [*_INPUT, *output, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
-    scored = load(path, wanted)
+    wanted = [*_INPUT, *written, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
+    scored = load(output, wanted)
     if not scored.finished:
         note(f"{path} is not finished: the figures cover only the shards that are done")
     if not correlation.available():
@@ -165,14 +173,14 @@ class _Evaluation:
         self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes)
         self.labels, self.unlabelled = self._labels()
 
-    def report(self, path: Path, table: list[str] | None) -> LabelReport:
+    def report(self, path: str, table: list[str] | None) -> LabelReport:
         """The whole. ``table``: metrics to put next to one another, if asked for."""
         options, resamples = self.options, self.resamples
         counted = pc.value_counts(self.errors.drop_null()).to_pylist()
         kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
         rows = Rows(
             schema=SCHEMA,
-            path=str(path),
+            path=path,
             signature=self.scored.signature,
             finished=self.scored.finished,
             rows=self.rows,

@@ -14,7 +14,6 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +28,9 @@ from ..metric.options import ColumnNames
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import fine_codes, rough_codes
-from ..scoring.output_files import data_files, guarded, open_parquet, run_columns
-from ..scoring.output_templates import find_templates
-from ..scoring.plan import Plan
-from ..scoring.signature import Signature
-from .gold import Scored, load, schema_names
+from ..scoring.outputs import Output
+from ..storage.finished_output import paths_of
+from .gold import Scored, load
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
@@ -58,9 +55,8 @@ class LabelledOutput:
     """
 
     name: str
-    path: Path
+    output: Output
     scored: Scored
-    columns: ColumnNames
     fine: Codes
     has_sides: bool
     digest: str
@@ -100,22 +96,25 @@ class LabelledOutput:
         return row if digest == self.digest and 0 <= row < len(self) else None
 
 
-def read_labels(path: Path, name: str, more: Sequence[str] = ()) -> LabelledOutput:
-    """Read the labels of a run's output folder, or of a single scored file.
+def read_labels(
+    out: Path | Sequence[Path], name: str, more: Sequence[str] = (), allow_partial: bool = False
+) -> LabelledOutput:
+    """Read the labels of a run's output or its parts, or of a single scored file.
 
     Args:
         name: of the output, for people. more: columns to read as well, as far as they exist.
+        allow_partial: also of an output that is not finished, or of which parts are missing.
 
     Raises:
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
     """
-    columns, names = run_columns(path), schema_names(path)
-    prefix = columns.prefix
+    output = Output.open(*paths_of(out), allow_partial=allow_partial)
+    names, prefix = output.names, output.columns.prefix
     label = next((prefix + kind for kind in ("fine", "rough") if prefix + kind in names), None)
     if label is None:
         raise ColumnError(f"{name} has no column {prefix + 'fine'!r}: score it first with `scorer run`")
     key = prefix + "row_key"
-    scored = load(path, [label, key, *more])
+    scored = load(output, [label, key, *more])
     has_sides = label == prefix + "fine"
     fine = (fine_codes if has_sides else rough_codes)(scored.array(label), label)
     if not len(fine):
@@ -124,7 +123,7 @@ def read_labels(path: Path, name: str, more: Sequence[str] = ()) -> LabelledOutp
     if scored.has(key):
         for batch in scored.table.select([key]).to_batches(max_chunksize=1 << 16):
             digest.update(b"".join(batch.column(0).cast(pa.binary()).fill_null(b"").to_pylist()))
-    return LabelledOutput(name, path, scored, columns, fine, has_sides, digest.hexdigest())
+    return LabelledOutput(name, output, scored, fine, has_sides, digest.hexdigest())
 
 
 def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Ints:
@@ -162,13 +161,10 @@ def write_items(output: LabelledOutput, rows: Ints) -> tuple[bytes, list[str]]:
         ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
     """
     notes = [] if output.scored.finished else ["the output is not finished: the sample covers the shards that are done"]
-    with open_parquet(data_files(output.path)[0]) as parquet:
-        signature = Signature.of_footer(parquet.schema_arrow.metadata)
-    plan = Plan.load(output.path) if output.path.is_dir() else None
-    found = find_templates(signature, plan.settings if plan is not None else {})
+    found = output.output.find_templates()
     if found is None:
         notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
-    contents = _contents(output, np.unique(rows), found[0] if found is not None else Templates())
+    contents = _contents(output.output, rows, found[0] if found is not None else Templates())
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -183,43 +179,25 @@ def _harmless(value: str) -> str:
     return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
-def _contents(output: LabelledOutput, rows: Ints, templates: Templates) -> dict[int, tuple[list[str], str]]:
+def _contents(output: Output, rows: Ints, templates: Templates) -> dict[int, tuple[list[str], str]]:
     """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
-    found: dict[int, tuple[list[str], str]] = {}
-    start = 0
-    for path in data_files(output.path):
-        with open_parquet(path) as parquet:
-            names: list[str] | None = None
-            for group in range(parquet.num_row_groups):
-                count = parquet.metadata.row_group(group).num_rows
-                here = rows[(rows >= start) & (rows < start + count)]
-                if len(here):
-                    names = names or _input_columns(output.columns, parquet.schema_arrow, path)
-                    table = guarded(path, parquet.read_row_group, group, columns=names).take(pa.array(here - start))
-                    found |= zip(here.tolist(), _in_words(table, output.columns, templates), strict=True)
-                start += count
-    return found
-
-
-def _input_columns(columns: ColumnNames, schema: pa.Schema, path: Path) -> list[str]:
-    written = output_schema(replace(columns, sentences=True, details=True))
-    added = {columns.prefix + field.name for field in written}
-    left = pa.schema([field for field in schema if field.name not in added])
+    columns = replace(output.columns, keep=())
+    added = {columns.prefix + field.name for field in output_schema(replace(columns, sentences=True, details=True))}
+    left = pa.schema([field for field in output.schema if field.name not in added])
     try:
-        return find_columns(left, replace(columns, keep=())).needed
+        names = find_columns(left, columns).needed
     except ColumnError as e:
-        raise ColumnError(f"{path} lacks what people need to judge a row: {e}; score with all columns kept") from e
+        raise ColumnError(
+            f"{output.name} lacks what people need to judge a row: {e}; score with all columns kept"
+        ) from e
+    return {row: _in_words(table, columns, templates) for row, table in output.rows(rows.tolist(), names).items()}
 
 
-def _in_words(table: pa.Table, columns: ColumnNames, templates: Templates) -> list[tuple[list[str], str]]:
-    rows = find_columns(table.schema, replace(columns, keep=())).rows(table)
-    triples = rows.triples
-    contents = []
-    for row, (start, end) in enumerate(pairwise(triples.offsets.tolist())):
-        chosen = [i for i in range(start, end) if rows.used is None or rows.used[i]]
-        facts = [templates.fill(triples.distinct[triples.ids[i]]).text for i in chosen]
-        contents.append((facts, rows.text_of(row) or ""))
-    return contents
+def _in_words(table: pa.Table, columns: ColumnNames, templates: Templates) -> tuple[list[str], str]:
+    """Facts and text of a table of one row."""
+    rows = find_columns(table.schema, columns).rows(table)
+    chosen = [i for i in range(len(rows.triples.ids)) if rows.used is None or rows.used[i]]
+    return [templates.fill(rows.triples.distinct[rows.triples.ids[i]]).text for i in chosen], rows.text_of(0) or ""
 
 
 def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from difflib import get_close_matches
 from typing import TypedDict, cast
 
 import pyarrow as pa
@@ -17,13 +17,13 @@ from ..metric.inputs import find_columns
 from ..metric.options import ColumnNames
 from ..metric.row_key import SIZE
 from ..scoring.origin import allowed_difference, is_within
-from ..scoring.output_files import columns_of, data_files, guarded, open_parquet, read_row
-from ..scoring.places import file_of, shard_place
+from ..scoring.outputs import Output
 from ..scoring.plan import Budgets, Plan
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
+from ..storage.parts import in_words
 
 
 class StoredRow(TypedDict, total=False):
@@ -89,63 +89,81 @@ def with_bound_of_run(scorer: Scorer, plan: Plan) -> Scorer:
     return scorer
 
 
-def find_row(out: Path, plan: Plan, row: str | None, key: str | None) -> tuple[str, int]:
-    """Turn ``FILE:N`` or a key in hexadecimal into (relative path, row number); by key, only key columns are read.
-    Of a shard in pieces, the path is that of its folder, and the number counts the rows of all its pieces.
+def find_row(output: Output, row: str | None, key: str | None) -> int:
+    """Number of a row in an output, from ``FILE:N``, from ``N`` where there is one file, or from a key in hexadecimal.
 
     Raises:
         UsageError: not of that form. InputError: no such file, row or key.
     """
     if (row is None) == (key is None):
         raise UsageError("say which row: --row FILE:N or --key HEX, one of them")
-    if row is not None:
-        name, colon, number = row.rpartition(":")
-        if not colon or not (number.isascii() and number.isdecimal() and len(number) < 19):
-            raise UsageError(f"--row {row!r}: write FILE:N, a path below the output folder and a row counted from 0")
-        return name, int(number)
+    return _find_place(output, row) if row is not None else _find_key(output, str(key))
+
+
+def _find_place(output: Output, given: str) -> int:
+    name, colon, number = given.rpartition(":")
+    if not (number.isascii() and number.isdecimal() and len(number) < 19):
+        raise UsageError(f"--row {given!r}: write FILE:N, a path below the output folder and a row counted from 0")
+    files = [file.relative for file in output.files]
+    if not colon:
+        if len(files) != 1:
+            raise UsageError(f"--row {given}: {output.name} has {len(files):,} files; write FILE:{number}")
+        name = files[0]
+    found = output.find(name, int(number))
+    if found is not None:
+        return found
+    if rows := sum(file.rows for file in output.files if f"{file.relative}/".startswith(f"{name}/")):
+        raise InputError(f"{name} in {output.name} has {rows:,} rows, counted from 0; there is no row {number}")
+    if similar := _similar(name, files):
+        raise InputError(f"{output.name} has no file {name}; did you mean {similar}:{number}?")
+    raise InputError(f"{output.name} has no file {name}; it has {in_words(files)}")
+
+
+def _similar(name: str, files: list[str]) -> str | None:
+    """The output file that a wrong name most likely means: the input's name, or a path that begins above OUT."""
+    stem = name.rpartition("/")[2].partition(".")[0]
+    same = [file for file in files if name.endswith(f"/{file}")]
+    same += [file for file in files if file.rpartition("/")[2].partition(".")[0] == stem]
+    return next(iter([*same, *get_close_matches(name, files, 1)]), None)
+
+
+def _find_key(output: Output, key: str) -> int:
     try:
-        wanted = bytes.fromhex(key or "")
+        wanted = bytes.fromhex(key)
     except ValueError as e:
         raise UsageError(f"--key {key!r} is not hexadecimal") from e
-    column = columns_of(plan, str(out)).prefix + "row_key"
-    for path in data_files(out):
-        keys = _keys(path, column)
-        if keys is None:
-            continue
-        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py() if len(wanted) == SIZE else -1
+    column = output.columns.prefix + "row_key"
+    for window in output.windows([column]) if len(wanted) == SIZE else ():
+        keys = window.table[column]
+        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py()
         if position >= 0:
-            shard, first = shard_place(path.relative_to(out).as_posix(), plan.inputs)
-            return shard, first + int(position)
-    raise InputError(f"no row with key {key} in {out}; keys are the row_key column in hexadecimal, 32 digits")
+            return window.first + int(position)
+    raise InputError(f"no row with key {key} in {output.name}; keys are the row_key column in hexadecimal, 32 digits")
 
 
-def explain(out: Path, scorer: Scorer, file: str, number: int) -> Explanation:
+def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     """Score a stored row again and compare.
 
     Args:
-        file: relative path of an output, or of the folder of a shard in pieces.
-        number: of the row in it.
-
-    Raises:
-        InputError: no such file or row.
+        number: of the row in the whole output.
     """
-    part, place = file_of(out, file, number)
-    table, signature = read_row(out / part, place)
-    names = scorer.settings.columns
+    table = output.rows([number], output.schema.names)[number]
+    signature, names = output.full_signature, scorer.settings.columns
     prefix = names.prefix
     there = [name for name in STORED if prefix + name in table.schema.names]
     stored = cast(StoredRow, {name: table[prefix + name][0].as_py() for name in there})
     columns = find_columns(table.select(_input_names(table, names)).schema, names)
     recomputed, bad = scorer.score_row(columns.rows(table)), columns.invalid_rows(table)
     same = signature == scorer.full_signature
-    allowed = _allowed(RunSummary.load(out), scorer, same)
+    allowed = _allowed(output.summary if output.runs else None, scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     differences = [abs(a - b) for a, b in pairs if a is not None and b is not None]
     difference = max(differences, default=None)
+    file, row = output.locate(number)
     return Explanation(
         file,
-        number,
+        row,
         table[prefix + "row_key"][0].as_py().hex(),
         stored,
         recomputed,
@@ -176,12 +194,3 @@ def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None
 def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:
     added = {names.prefix + field.name for field in output_schema(names)}
     return [name for name in table.schema.names if name not in added]
-
-
-def _keys(path: Path, column: str) -> pa.ChunkedArray | None:
-    """The row keys of a file; ``None`` of one that cannot be read or has none."""
-    try:
-        with open_parquet(path) as file:
-            return guarded(path, file.read, columns=[column])[column]
-    except (InputError, KeyError):
-        return None

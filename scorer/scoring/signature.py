@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -31,6 +31,16 @@ from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="
 _NONE = "none"
+
+
+class SignedRecord(Protocol):
+    """A stored record of what was scored: line and parts of its signature."""
+
+    @property
+    def signature(self) -> str: ...
+
+    @property
+    def signature_parts(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,11 @@ class Signature:
     def is_of(self, fingerprint: Fingerprint) -> bool:
         """Whether an output was made under it."""
         return (fingerprint.signature, fingerprint.signature_parts) == (self.line, self.parts)
+
+    @classmethod
+    def of(cls, record: SignedRecord) -> Signature:
+        """The signature in a plan, or in the fingerprint of a receipt."""
+        return cls(record.signature, canonical(record.signature_parts))
 
     @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Signature:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ from ..errors import OutputError
 from ..system.waiting import several
 from .location import Location, StoreUri
 from .output_folder import OutputFolder
+from .parts import find_outputs
 from .plan import PLAN, RUN, SUCCESS
 from .receipts import FAILED, RECEIPTS, Receipt, failed_name, receipt_name, relatives_of
 from .store import FileInfo, Store, file_sha256, output_errors, require_space
@@ -77,3 +78,19 @@ def _check(out: StoreUri, copy: OutputFolder) -> None:
             raise OutputError(f"{out}: the output {relative} has a receipt and is not there; run `scorer run` again")
         if file_sha256(Path(copy.store.uri(relative))) != receipt.output.sha256:
             raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")
+
+
+@contextmanager
+def local_outputs(
+    outs: Sequence[Location], only: Callable[[str], bool] = lambda relative: True
+) -> Iterator[tuple[Path, ...]]:
+    """Local folders with what is at some places; see :func:`local_copy`.
+
+    Args:
+        outs: outputs, or folders of the parts of one.
+    """
+    from .objects.copy import local_copy as copy_of  # until runs write by the new output folder
+
+    with ExitStack() as stack:
+        places = [one for out in outs for one in ([out] if isinstance(out, Path) else find_outputs([out]))]
+        yield tuple(stack.enter_context(copy_of(place, only)) for place in places)

@@ -81,7 +81,7 @@ def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_pat
     same_size = Path(shutil.copytree(nights[0], tmp_path / "same_size"))
     content = (same_size / "part-1.parquet").read_bytes()
     (same_size / "part-1.parquet").write_bytes(content[:-9] + bytes(9))
-    for out, message in ((tmp_path / "nowhere", "is not a folder"), (same_size, "cannot be read as Parquet")):
+    for out, message in ((tmp_path / "nowhere", "does not exist"), (same_size, "cannot be read as Parquet")):
         said = command("audit", nights[1], "--baseline", out, code=2).stderr
         assert message in said and len(said.strip().splitlines()) == 1
 

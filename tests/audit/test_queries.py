@@ -21,7 +21,7 @@ from scorer.audit.document import Document
 from scorer.audit.scan import FactReader, rate_states, scan_output
 from scorer.errors import OutputError
 from scorer.metric.verdict import FINE
-from scorer.scoring.outputs import open_output
+from scorer.scoring.outputs import open_labels
 from tests.audit.nights import Row, night, row
 
 Line = dict[str, Any]
@@ -200,7 +200,7 @@ def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
     before, after = map(lines_of, outs)
     with Database([("system",)]) as database:
         runs = [
-            scan_output(open_output(out), database, table, FactReader("triples"))
+            scan_output(open_labels(out), database, table, FactReader("triples"))
             for out, table in zip(outs, ("was", "now"), strict=True)
         ]
         match(*runs)

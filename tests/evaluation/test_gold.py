@@ -5,14 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from scorer.errors import ColumnError, UsageError
+from scorer.errors import ColumnError, OutputError, UsageError
 from scorer.evaluation.gold import Scored, load
 from scorer.evaluation.inputs import find_inputs
 from scorer.metric.options import ColumnNames
-from scorer.storage.counts import FactCounts, RowCounts
-from scorer.storage.receipts_old import digest_of
+from scorer.scoring.outputs import Output
+from tests.audit.nights import night, row
 from tests.evaluation.scored import SIGNATURE, save, scored
-from tests.plans import made_plan, made_summary
 
 
 def _scored(**columns: object) -> Scored:
@@ -44,22 +43,26 @@ def test_inputs_without_facts() -> None:
         find_inputs(table, ColumnNames(), "y")
 
 
-def test_folder_in_order_with_its_summary(tmp_path: Path) -> None:
+def test_folder_in_order_without_a_plan(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
-    (tmp_path / "_run.json").write_bytes(made_summary(rows=RowCounts(2), facts=FactCounts(3)).content)
-    (tmp_path / "_plan.json").write_bytes(made_plan().content)
-    found = load(tmp_path)
-    assert found.table["fine"].to_pylist() == ["omission", "OK"]
-    assert found.signature == SIGNATURE
-    assert not found.finished, "a run's folder without _SUCCESS"
-    assert found.summary is not None and found.summary.counts.facts.template == 3
-    (tmp_path / "_SUCCESS").write_text(digest_of([]))
-    assert load(tmp_path, ["fine", "absent"]).finished
+    found = load(Output.open(tmp_path), ["fine", "absent"])
+    assert found.table.to_pydict() == {"fine": ["omission", "OK"]}
+    assert found.signature == SIGNATURE and found.finished and found.summary is None
+
+
+def test_a_run_that_is_not_finished(tmp_path: Path) -> None:
+    out = night(tmp_path / "out", [row()], by_predicate={"food": {"template": 3, "backoff": 0}})
+    summary = load(Output.open(out)).summary
+    assert summary is not None and summary.counts.facts.template == 3
+    (out / "_SUCCESS").unlink()
+    with pytest.raises(OutputError, match=r"not finished: it has no _SUCCESS.*--allow-partial"):
+        Output.open(out)
+    assert not load(Output.open(out, allow_partial=True)).finished
 
 
 def test_mixed_signatures_are_refused_by_name(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "a.parquet")
     save(scored(["OK"]), tmp_path / "b.parquet", SIGNATURE.replace("fp32", "int8"))
     with pytest.raises(UsageError, match=r"a.parquet and b.parquet were scored differently \(prec: fp32 → int8\)"):
-        load(tmp_path)
+        load(Output.open(tmp_path))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.errors import InputError, OutputError, UsageError
+from scorer.errors import InputError, UsageError
 from scorer.run.explain import budgets_of_run, explain, find_row
-from scorer.scoring.output_files import settings_of
-from scorer.scoring.plan import Budgets
+from scorer.scoring.outputs import Output
+from scorer.scoring.plan import Budgets, Plan
 from tests.bundles import make_bundle
 from tests.run.calls import run
 
@@ -30,7 +29,9 @@ def out(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
 
 
 def test_the_same_variant_gives_the_same_numbers(out: Path, tiny: Path) -> None:
-    found = explain(out, Scorer(tiny), "deep/a.parquet", 0)
+    output = Output.open(out)
+    found = explain(output, Scorer(tiny), 2)
+    assert (found.file, found.row) == ("deep/a.parquet", 0)
     assert found.signature == found.stored_signature
     assert (found.difference, found.within_bound, found.same_labels) == (0.0, True, True)
     assert found.allowed is not None and found.allowed < 1e-3
@@ -41,30 +42,33 @@ def test_the_same_variant_gives_the_same_numbers(out: Path, tiny: Path) -> None:
 
 def test_rows_without_probabilities(out: Path, tiny: Path) -> None:
     for row, expected in ((1, ("empty_text", None)), (2, (None, "null_text"))):
-        found = explain(out, Scorer(tiny), "deep/a.parquet", row)
+        found = explain(Output.open(out), Scorer(tiny), 2 + row)
         assert (found.recomputed.note, found.recomputed.error) == expected
         assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
 
 
 def test_another_variant_is_held_against_both_bounds(out: Path, tiny: Path) -> None:
     other = Scorer(tiny, precision="fp32")
-    found = explain(out, other, "deep/a.parquet", 0)
+    found = explain(Output.open(out), other, 2)
     assert found.signature != found.stored_signature and found.within_bound
     bound = json.loads((out / "_run.json").read_text())["bound"]
-    assert found.allowed == pytest.approx(0.5 * (bound + other.facts.bound))
+    assert found.allowed == pytest.approx(0.5 * (bound + other.report.bound))
 
 
-def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, tmp_path: Path) -> None:
-    forged = Path(shutil.copytree(out, tmp_path / "forged"))
-    table = pq.read_table(out / "b.parquet")
-    position = table.schema.get_field_index("text_entailment")
-    changed = table.set_column(position, "text_entailment", pa.array([0.123, None], pa.float32()))
-    pq.write_table(changed, forged / "b.parquet")
-    assert explain(forged, Scorer(tiny), "b.parquet", 0).within_bound is False
+def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(output: Output, numbers: list[int], columns: list[str]) -> dict[int, pa.Table]:
+        found = rows_of(output, numbers, columns)
+        position = found[0].schema.get_field_index("text_entailment")
+        return {0: found[0].set_column(position, "text_entailment", pa.array([0.123], pa.float32()))}
+
+    rows_of = Output.rows
+    monkeypatch.setattr(Output, "rows", changed)
+    assert explain(Output.open(out), Scorer(tiny), 0).within_bound is False
 
 
 def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_path: Path) -> None:
-    settings, plan = settings_of(out)
+    settings, plan = Output.open(out).run_settings, Plan.load(out)
+    assert plan is not None
     assert budgets_of_run(plan, settings) == plan.budgets
     assert budgets_of_run(plan, replace(settings, precision="int8")) == plan.budgets
     assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
@@ -72,16 +76,34 @@ def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_pa
     assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()
 
 
-def test_finding_rows(out: Path) -> None:
-    _, plan = settings_of(out)
+def test_finding_rows(out: Path, tmp_path: Path) -> None:
+    output = Output.open(out)
     key = pq.read_table(out / "deep" / "a.parquet")["row_key"][2].as_py().hex()
-    assert find_row(out, plan, None, key) == ("deep/a.parquet", 2)
-    assert find_row(out, plan, "deep/a.parquet:7", None) == ("deep/a.parquet", 7)
-    neither = [(row, None) for row in ("a", "a:b", "a:²", "a:" + "9" * 5000)]
+    assert find_row(output, None, key) == find_row(output, "deep/a.parquet:2", None) == 4
+    neither = [(row, None) for row in ("a", "a:b", "a:²", "a:" + "9" * 5000, "1")]
     for given in (*neither, (None, "xyz"), (None, None), ("a:1", "00")):
         with pytest.raises(UsageError):
-            find_row(out, plan, *given)
+            find_row(output, *given)
     with pytest.raises(InputError, match="no row with key"):
-        find_row(out, plan, None, "00" * 16)
-    with pytest.raises(OutputError, match=r"_plan\.json"):
-        settings_of(out / "deep")
+        find_row(output, None, "00" * 16)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("deep/a.parquet:3", r"deep/a\.parquet in .* has 3 rows, counted from 0; there is no row 3"),
+        ("b.jsonl:1", r"has no file b\.jsonl; did you mean b\.parquet:1\?"),
+        ("a.parquet:0", r"did you mean deep/a\.parquet:0\?"),
+        ("{out}/deep/a.parquet:0", r"did you mean deep/a\.parquet:0\?"),
+        ("depe/a.parqet:0", r"did you mean deep/a\.parquet:0\?"),
+        ("zzz:0", r"has no file zzz; it has b\.parquet, deep/a\.parquet"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_right_one(out: Path, given: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        find_row(Output.open(out), given.format(out=out), None)
+
+
+def test_a_number_is_enough_where_there_is_one_file(out: Path, tiny: Path, tmp_path: Path) -> None:
+    run(out.parent / "in" / "b.parquet", tmp_path / "one", tiny)
+    assert find_row(Output.open(tmp_path / "one"), "1", None) == 1

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError, SchemaError
-from scorer.storage import InputRecord, Receipts, RunOutput
+from scorer.storage import Receipts, RunOutput
 from scorer.storage.user_files import check_user_file, staged, write_user_file
-from scorer.system.codec import encode
 from tests.plans import made_plan
 from tests.storage.receipts import finish_output, receipt
+from tests.storage.records import Shard, make_plan
 from tests.storage.tables import rows_table, write_shard
 from tests.storage.test_plan import tree
 
@@ -132,7 +132,7 @@ def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
     rows.touch()
     out.mkdir()
-    (out / "_plan.json").write_bytes(encode({"inputs": {"rows.parquet": InputRecord(str(rows), None)}}))
+    (out / "_plan.json").write_bytes(make_plan([Shard("rows.parquet", uri=str(rows))]).content)
     with pytest.raises(OutputError, match=r"is an input \(.*rows.jsonl\)"):
         check_user_file(rows, "--summary", inputs=[out])
     (out / "_plan.json").write_text("[1]")

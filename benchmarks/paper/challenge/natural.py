@@ -20,10 +20,10 @@ from scorer.evaluation.bootstrap import RESAMPLES, Floats, Indices, drawn_interv
 from scorer.evaluation.figures import Values, ratio
 from scorer.evaluation.ranking import ranking
 from scorer.scoring.output_columns import fine_codes, numbers
-from scorer.scoring.output_files import guarded, open_parquet
 from scorer.scoring.scorer import Scorer
 from scorer.stats.design_effect import share_rate
 from scorer.stats.intervals import Rate
+from scorer.storage.finished_output import guarded, open_parquet
 
 from .sentence_pairs import SETS, SentencePair, tests
 

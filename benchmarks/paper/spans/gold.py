@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.paper.spans.agreement import Votes, collect, majority
 from scorer.errors import ColumnError, InputError
-from scorer.evaluation import gold as scored_files
-from scorer.scoring.output_files import run_columns
+from scorer.evaluation.gold import load
+from scorer.scoring.outputs import Output
 
 NO_CATEGORY = "no_category"
 _BOUNDS = (("start", "end"), ("char_start", "char_end"))
@@ -97,7 +97,8 @@ def read_flags(path: Path, *, system: str = "system", below: float = 0.5) -> Fla
     Raises:
         InputError: nothing to read. ColumnError: columns missing, a text twice.
     """
-    names = scored_files.schema_names(path)
+    output = Output.open(path)
+    names = output.names
     if "sentences" not in names:
         if _bounds_of(names) is None:
             raise ColumnError(
@@ -105,8 +106,8 @@ def read_flags(path: Path, *, system: str = "system", below: float = 0.5) -> Fla
                 f"are {', '.join(names)}"
             )
         return _given_flags(pq.read_table(path), system)
-    text = run_columns(path).text
-    scored = scored_files.load(path, ["text_id", system, text, "sentences"])
+    text = output.columns.text
+    scored = load(output, ["text_id", system, text, "sentences"])
     ids = _strings(scored.table, "text_id", path)
     if len(set(ids)) < len(ids):
         raise ColumnError(f"{path}: a text_id occurs twice; give each text its own, since spans refer to it")

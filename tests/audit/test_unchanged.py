@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from scorer.audit import AuditOptions, audit
 from scorer.audit.scan import scan_output
 from scorer.errors import InputError, OutputError
-from scorer.storage import Receipts
-from scorer.storage.receipts_old import digest_of
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.receipts import Receipt, digest_of
+from scorer.system.codec import seal
 from tests.audit.nights import night, row
 
 
@@ -38,7 +39,7 @@ def one_receipt(out: Path) -> None:
 
 def another_plan(out: Path) -> None:
     plan = json.loads((out / "_plan.json").read_text())
-    (out / "_plan.json").write_text(json.dumps({**plan, "more": 1}))
+    (out / "_plan.json").write_text(json.dumps({**plan, "limit": 1}))
 
 
 def another_file(out: Path) -> None:
@@ -67,18 +68,18 @@ def test_what_changes_is_named(
     history = tmp_path / "history.parquet"
 
     def read(output: Any, *arguments: Any) -> Any:
-        mine = output.path == folders[which]
+        mine = output.outs == (folders[which],)
         if mine and before:
-            change(output.path)
+            change(folders[which])
         found = scan_output(output, *arguments)
         if mine and not before:
-            change(output.path)
+            change(folders[which])
         return found
 
     monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "scan_output", read)
     with pytest.raises(OutputError) as caught:
         audit(folders["out"], AuditOptions(baseline=folders["baseline"], history=history))
-    assert str(caught.value).startswith(f"{folders[which]} changed while it was audited (")
+    assert str(caught.value).startswith(f"{folders[which]} changed while it was read (")
     assert CHANGES[change] in str(caught.value)
     assert caught.value.exit_code == 2
     assert not history.exists()
@@ -103,10 +104,10 @@ def test_totals_that_no_run_writes(tmp_path: Path, key: str, value: Any) -> None
 def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
     for name, count in (("more", 13), ("fewer", 11)):
         out = night(tmp_path / name, rows(0.9))
-        receipt = Receipts(out).read("part-0.parquet")
-        assert receipt is not None
+        receipt = OutputFolder(out).receipt("part-0.parquet")
+        assert isinstance(receipt, Receipt)
         changed = replace(receipt, output=replace(receipt.output, rows=count))
-        Receipts(out).write(changed)
+        (out / "_receipts" / "part-0.parquet.json").write_bytes(seal(changed))
         (out / "_SUCCESS").write_text(digest_of([changed]))
         summary = json.loads((out / "_run.json").read_text())
         (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))

@@ -1,0 +1,205 @@
+"""Finished outputs read as one: files, parts, rows by number, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer.errors import InputError, OutputError, UsageError
+from scorer.storage.finished_output import Coverage, FinishedOutput, data_files, partition_keys, refuse_unequal
+from scorer.storage.plan import Part, belongs_to_part
+from tests.audit.nights import row
+from tests.audit.nights import table as made_table
+from tests.evaluation.scored import SIGNATURE, save, scored
+from tests.run.calls import scorer
+from tests.scored_outputs import SIGNATURE as OF_RUNS
+from tests.scored_outputs import finish
+
+SHARDS = {f"{name}.parquet": i + 1 for i, name in enumerate(["a", "b", "deep/c", "deep/d", "e", "f"])}
+"""Rows by shard."""
+
+
+def shard(name: str, rows: int) -> pa.Table:
+    return made_table([row(f"{name} {i}", [("food", 0.2 if i else 0.9)], id=f"{name}:{i}") for i in range(rows)])
+
+
+def part(out: Path, number: int, count: int = 3, digest: str = "all", **more: Any) -> Path:
+    """The output of ``--part number/count`` over :data:`SHARDS`."""
+    mine = {name: shard(name, rows) for name, rows in SHARDS.items() if belongs_to_part(name, number, count)}
+    return finish(out, mine, part=Part(number=number, count=count, shards=digest), **more)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tables = {name: shard(name, rows) for name, rows in SHARDS.items()}
+    return finish(tmp_path_factory.mktemp("whole") / "out", tables)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of three parts."""
+    folder = tmp_path_factory.mktemp("parts")
+    for number in (1, 2, 3):
+        part(folder / f"part-{number}", number)
+    return folder
+
+
+def test_parts_are_read_as_the_output_that_is_not_divided(whole: Path, parts: Path) -> None:
+    one = FinishedOutput.open(whole)
+    for given in ([parts], [parts / f"part-{number}" for number in (2, 3, 1)]):
+        found = FinishedOutput.open(*given)
+        assert len(found.outs) == 3 and found.coverage.is_complete and found.coverage.reason is None
+        assert [file.relative for file in found.files] == [file.relative for file in one.files] == sorted(SHARDS)
+        assert found.table().equals(one.table())
+        assert len(found) == len(one) == sum(SHARDS.values())
+        assert [found.locate(row) for row in range(len(one))] == [one.locate(row) for row in range(len(one))]
+
+
+def test_every_reader_takes_parts(whole: Path, parts: Path, tmp_path: Path) -> None:
+    def asked(*arguments: Any) -> Mapping[str, Any]:
+        found = json.loads(scorer(*arguments, "--json").stdout)
+        return {key: value for key, value in found.items() if key not in ("path", "out", "audited")}
+
+    assert asked("audit", parts)["groups"] == asked("audit", whole)["groups"]
+    compared = asked("audit", *sorted(parts.iterdir()), "--baseline", whole)["baseline_changes"]
+    assert (compared["kept"], compared["added"], compared["removed"]) == (sum(SHARDS.values()), 0, 0)
+    drawn = []
+    for name, out in (("whole", whole), ("parts", parts)):
+        scorer("sample", out, "--rows", 10, "--file", tmp_path / f"{name}.csv")
+        drawn.append((tmp_path / f"{name}.csv").read_text())
+    assert drawn[0] == drawn[1]
+    scorer("gates", "init", parts, "--gates", tmp_path / "gates.toml", "--changes", tmp_path / "changes.toml")
+    assert "[[gates]]" in (tmp_path / "gates.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["part-1", "part-2"], r"1 of 3 parts are missing \(part 3\); name all of them, or the folder above them"),
+        (["part-3"], r"2 of 3 parts are missing \(part 1, 2\)"),
+        (["part-1", "part-2", "part-3", "again"], "part 2 of 3 is there twice: .*part-2 and .*again"),
+        (["part-1", "part-2", "int8"], r"are not parts of one run: they were scored differently \(prec: fp32 → int8\)"),
+        (["part-1", "part-2", "other"], "they were run over different inputs"),
+        (["part-1", "four"], "one is of 3 parts and the other of 4"),
+        (["part-1", "whole"], "the second was scored without --part"),
+        (["whole", "part-1"], r"are not parts of one run \(--part\)"),
+    ],
+)
+def test_parts_that_are_missing_there_twice_or_of_another_run_are_refused(
+    whole: Path, parts: Path, tmp_path: Path, given: list[str], says: str
+) -> None:
+    for number in (1, 2, 3):
+        shutil.copytree(parts / f"part-{number}", tmp_path / f"part-{number}")
+    shutil.copytree(parts / "part-2", tmp_path / "again")
+    shutil.copytree(whole, tmp_path / "whole")
+    part(tmp_path / "int8", 3, signature=OF_RUNS.replace("fp32", "int8"))
+    part(tmp_path / "other", 3, digest="others")
+    part(tmp_path / "four", 2, 4)
+    with pytest.raises(OutputError, match=says):
+        FinishedOutput.open(*(tmp_path / name for name in given))
+
+
+def test_what_is_missing_is_said_where_it_is_allowed(parts: Path, tmp_path: Path) -> None:
+    found = FinishedOutput.open(parts / "part-3", parts / "part-1", allow_partial=True)
+    assert found.coverage.missing_parts == (2,)
+    assert found.coverage.reason == "1 of 3 parts are missing: 2"
+    assert {file.relative for file in found.files} == {n for n in SHARDS if not belongs_to_part(n, 2, 3)}
+    open_part = Path(shutil.copytree(parts / "part-1", tmp_path / "open"))
+    (open_part / "_SUCCESS").unlink()
+    for arguments in (("audit", open_part), ("evaluate", parts / "part-1"), ("sample", open_part, "--file", "x.csv")):
+        assert "--allow-partial" in scorer(*arguments, code=2).stderr
+    twice = [parts / "part-1", parts / "part-2", parts / "part-1"]
+    assert len(FinishedOutput.open(*twice, allow_partial=True).outs) == 2  # the same folder is one output
+
+
+def test_rows_by_number_are_those_of_the_windows(whole: Path) -> None:
+    found = FinishedOutput.open(whole)
+    table = found.table(["id", "fine"])
+    wanted = [20, 0, 7, 7, 1]
+    rows = found.rows(wanted, ["fine", "id", "absent"])
+    assert list(rows) == sorted({*wanted})
+    for number, one in rows.items():
+        assert one.to_pylist() == table.slice(number, 1).select(one.schema.names).to_pylist()
+        name, place = found.locate(number)
+        assert one["id"].to_pylist() == [f"{name}:{place}"] and found.find(name, place) == number
+    wrong = (("a.parquet", 1), ("a.parquet", -1), ("deep", 0), ("nothing", 0))
+    assert [found.find(*place) for place in wrong] == [None] * 4
+
+
+def test_an_input_in_row_ranges_has_the_rows_of_all_of_them(tmp_path: Path) -> None:
+    names = [f"x.parquet/part-{i:05d}.parquet" for i in range(3)]
+    found = FinishedOutput.open(finish(tmp_path / "out", {name: shard("x", 2) for name in names}))
+    assert [found.find("x.parquet", row) for row in range(7)] == [0, 1, 2, 3, 4, 5, None]
+    assert found.locate(3) == (names[1], 1)
+
+
+def test_outputs_that_are_not_in_the_plan_are_not_read(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    shutil.copy(out / "a.parquet", out / "stale.parquet")
+    assert len(FinishedOutput.open(out)) == sum(SHARDS.values())
+
+
+def test_partition_keys_are_in_the_path() -> None:
+    assert partition_keys("country=DE/lang=de.parquet/part-00003.parquet") == {"country": "DE"}
+    assert partition_keys("a%20b=c%2Fd/x=__HIVE_DEFAULT_PARTITION__/e=/f.parquet") == {"a b": "c/d", "x": None, "e": ""}
+
+
+def test_hidden_names_are_no_scored_files(tmp_path: Path) -> None:
+    table = scored(["OK"])
+    for name in ("b.parquet", "a/c.parquet", "_failed/x.parquet", ".tmp/x.parquet", "a/_x.parquet", "a/.x.parquet"):
+        save(table, tmp_path / name)
+    (tmp_path / "_run.json").touch()
+    assert [file.relative_to(tmp_path).as_posix() for file in data_files(tmp_path)] == ["a/c.parquet", "b.parquet"]
+    assert FinishedOutput.open(tmp_path / "_failed" / "x.parquet").table().num_rows == 1
+    assert len(FinishedOutput.open(tmp_path)) == 2
+
+
+def test_where_there_is_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        FinishedOutput.open(tmp_path / "none")
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(InputError, match="no scored file"):
+        FinishedOutput.open(tmp_path)
+    (tmp_path / "_plan.json").write_text("null")
+    with pytest.raises(OutputError, match=r"_plan\.json is damaged"):
+        FinishedOutput.open(tmp_path)
+
+
+def test_files_must_have_one_signature(tmp_path: Path) -> None:
+    save(scored(["OK"]), tmp_path / "a.parquet")
+    save(scored(["OK"]), tmp_path / "c.parquet", None)
+    with pytest.raises(UsageError, match=r"a\.parquet and c\.parquet.*one of them carries no signature"):
+        FinishedOutput.open(tmp_path)
+    save(scored(["OK"]), tmp_path / "c.parquet", SIGNATURE.replace("fp32", "int8"))
+    with pytest.raises(UsageError, match=r"were scored differently \(prec: fp32 → int8\); .*evaluate them apart"):
+        FinishedOutput.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "reason"),
+    [
+        (Coverage(), None),
+        (Coverage(limit=10, planned=5, finished=False), "only the first 10 rows were scored (--limit); the run did not "
+         "finish"),
+        (Coverage(missing=("b", "c", "d", "e"), planned=5), "4 of 5 shards were not scored: b, c, d and 1 more"),
+    ],
+)  # fmt: skip
+def test_what_is_missing(coverage: Coverage, reason: str | None) -> None:
+    assert coverage.reason == reason
+
+
+def test_a_complete_output_compares_with_a_complete_one_alone() -> None:
+    complete, limited = Coverage(planned=5), Coverage(limit=4, planned=5)
+    lacking, part_of = Coverage(missing=("a",), planned=5, finished=False), Coverage(missing_parts=(1,), parts=2)
+    refuse_unequal(complete, complete, allowed=False)
+    refuse_unequal(limited, Coverage(limit=4, planned=9), allowed=False)
+    for out, baseline in ((complete, limited), (lacking, complete), (lacking, lacking), (part_of, complete)):
+        with pytest.raises(UsageError, match="partial"):
+            refuse_unequal(out, baseline, allowed=False)
+        refuse_unequal(out, baseline, allowed=True)
