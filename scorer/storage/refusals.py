@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from ..errors import DeviceError, OutputError
 from .location import Location, StoreUri
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan, PlannedShard
 from .receipts import RECEIPTS, Receipt, failed_name, receipt_name
-from .store import FileInfo, open_store, output_errors, refuse_links
+from .store import FileInfo, open_store, refuse_links
 
 if TYPE_CHECKING:
     from .output_folder import OutputFolder
@@ -27,10 +26,10 @@ def refuse_foreign(output: OutputFolder) -> None:
     begins with a dot is a file manager's or a version control's, and is ignored.
 
     Raises:
-        OutputError: a file, a folder with something else in it, or one that cannot be written.
+        OutputError: something else is there.
     """
     location = output.location
-    if (isinstance(location, Path) and not _is_writable_folder(location)) or output.read(PLAN) is not None:
+    if output.read(PLAN) is not None:
         return
     tops = {name.partition("/")[0] for name in output.store.list()}
     strange = sorted(name for name in tops if not name.startswith(".") and name not in OWN_NAMES)
@@ -191,29 +190,6 @@ def _has_plan(place: StoreUri) -> bool:
     with suppress(OutputError):  # a policy may allow requests below OUT alone
         return open_store(place, patient=False).read(PLAN) is not None
     return False
-
-
-def _is_writable_folder(path: Path) -> bool:
-    """Whether an output folder exists; otherwise it can be created.
-
-    Raises:
-        OutputError: a file is there, or nothing can be written.
-    """
-    with output_errors("look up", path):
-        if not path.exists():
-            if path.is_symlink():
-                raise OutputError(f"{path} is a link that leads nowhere; remove it or choose another --out")
-            above = next(one for one in path.absolute().parents if one.exists())
-            if not above.is_dir():
-                raise OutputError(f"{path} cannot be created: {above} is a file; choose another --out")
-            if not os.access(above, os.W_OK | os.X_OK):
-                raise OutputError(f"{path} cannot be created: {above} cannot be written; choose another --out")
-            return False
-        if not path.is_dir():
-            raise OutputError(f"{path} is a file, and the output is a folder; choose another --out")
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise OutputError(f"{path} cannot be written by this user; choose another --out or change its permissions")
-    return True
 
 
 def input_of(relative: str, is_range: bool) -> str:

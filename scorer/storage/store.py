@@ -40,6 +40,7 @@ _HINTS = {
     errno.EPERM: "choose a folder that this user can write",
     errno.EROFS: "choose a folder on a file system that can be written",
     errno.ENAMETOOLONG: "give the input a shorter name",
+    errno.EEXIST: "a file or a link stands there; remove it or choose another folder",
     errno.ENOTDIR: "a file stands where a folder is needed; remove it or choose another folder",
     errno.EISDIR: "a folder stands where a file is needed; remove it or choose another folder",
     errno.ELOOP: "a symbolic link stands there; remove it",
