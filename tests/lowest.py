@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "scorer" / "embedded" / "domains.parquet"
-EXTRAS = ("cpu", "stats", "sentences", "factspotter")
+EXTRAS = ("cpu", "stats", "factspotter")
 """Not among them: what needs a GPU, a store, a cluster, or gigabytes of packages."""
 BOUND = re.compile(r"([A-Za-z0-9_.-]+)[>=]=([0-9.]+)(?:,<[0-9.]+)?")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -29,8 +30,11 @@ def test_a_run_elsewhere_than_on_linux_ends_in_one_line(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("target", [".venv/installed", ".venv-dev/installed"])
 def test_an_old_python_is_refused_before_anything_is_installed(target: str, tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    found = re.search(rf"^{re.escape(target)}: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert found
+    for name in ("Makefile", *found[1].split()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / "python"
     code = "import sys; sys.version_info = (3, 10, 0); sys.version = '3.10.0 (old)'; exec(sys.argv[2])"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
