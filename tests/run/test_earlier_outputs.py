@@ -1,0 +1,168 @@
+"""Earlier outputs: which shards are used, and rows of them by number, against reading the files whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scorer.errors import OutputError, UsageError
+from scorer.run.reuse import (
+    DAMAGED_FILE,
+    DAMAGED_RECEIPT,
+    OTHER_SIGNATURE,
+    EarlierRows,
+    check_earlier,
+    open_earlier,
+)
+from scorer.scoring.signature import Signature
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.plan import Part
+from scorer.storage.writer import ShardWriter
+from scorer.system.codec import seal
+from tests.scored_outputs import SIGNATURE as OF_RUNS
+from tests.storage.records import Shard, make_plan, make_receipt
+
+LABEL = pa.dictionary(pa.int8(), pa.string())
+LABELS = pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))])
+SIGNATURE = Signature(OF_RUNS)
+
+
+def table(n: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    labels = [None if i % 7 == 3 else ("OK", "omission")[int(rng.integers(2))] for i in range(n)]
+    return pa.table(
+        {
+            "text": pa.array([f"text {i}" for i in range(n)]),
+            "fine": pa.array(labels, pa.string()).dictionary_encode().cast(LABEL),
+            "omitted": pa.array([list(range(i % 4)) for i in range(n)], pa.list_(pa.int32())),
+            "row_key": pa.array([rng.bytes(16) for _ in range(n)], pa.binary(16)),
+        }
+    )
+
+
+def put(
+    out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = OF_RUNS, footer: str = OF_RUNS
+) -> None:
+    """An output with its receipt, written as a run does, a row group a window."""
+    writer = ShardWriter.replacing(out / relative, rows.schema, metadata=Signature(footer).footer)
+    for start in range(0, len(rows), group):
+        writer.write(rows.slice(start, group))
+    shard = Shard(relative, len(rows))
+    receipt = make_receipt(shard, make_plan([shard], promise), output=writer.commit())
+    path = out / "_receipts" / f"{relative}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(seal(receipt))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "_plan.json").write_bytes(make_plan([], OF_RUNS).content)
+    put(folder, "a.parquet", table(25, 1))
+    put(folder, "b/none.parquet", table(0, 2))
+    put(folder, "c.parquet", table(40, 3), group=15)
+    return folder
+
+
+Reading = Callable[..., tuple[EarlierRows, pa.Table]]
+
+
+@pytest.fixture
+def reading(out: Path) -> Iterator[Reading]:
+    """Opens the rows of the output, and reads its files whole."""
+    with ExitStack() as opened:
+
+        def read(**more: int) -> tuple[EarlierRows, pa.Table]:
+            shards = open_earlier(out, SIGNATURE, LABELS).shards
+            whole = pa.concat_tables([pq.read_table(out / shard.relative).select(LABELS.names) for shard in shards])
+            rows = opened.enter_context(EarlierRows(shards, LABELS.names, **more))
+            return rows, whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
+
+        yield read
+
+
+def test_rows_in_any_order_are_those_of_the_files(reading: Reading) -> None:
+    rows, whole = reading()
+    rng = np.random.default_rng(4)
+    for numbers in (np.arange(65), np.array([64]), rng.permutation(65), rng.integers(0, 65, 200)):
+        assert rows.take(numbers).equals(whole.take(pa.array(numbers)))
+    assert rows.decoded == 3 + 3  # each row group once
+
+
+def test_row_groups_beyond_the_budget_are_given_up(reading: Reading) -> None:
+    rows, whole = reading(cache_bytes=1)
+    for number in (0, 1, 2, 30, 0):
+        assert rows.take(np.array([number])).equals(whole.slice(number, 1))
+    assert rows.decoded == 3  # of 0 to 2, of 30, and of 0 again
+    one, other = reading()[0], reading(cache_bytes=1)[0]
+    for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
+        assert one.take(numbers).equals(other.take(numbers))
+    assert one.decoded == other.decoded == 6
+
+
+def test_a_file_that_changed_is_not_read(out: Path, reading: Reading) -> None:
+    rows, _ = reading()
+    rows.take(np.array([0]))
+    put(out, "c.parquet", table(40, 3), group=15)  # the same bytes, another file
+    with pytest.raises(OutputError, match=r"c\.parquet was replaced while it was read"):
+        rows.take(np.array([30]))
+    (out / "a.parquet").unlink()
+    rows, _ = reading()
+    (out / "c.parquet").unlink()
+    with pytest.raises(OutputError, match=r"c\.parquet: cannot be read for --reuse"):
+        list(rows.all_keys())
+
+
+def test_why_shards_are_not_used(out: Path) -> None:
+    put(out, "signature.parquet", table(5, 4), promise=OF_RUNS + "|more:")
+    put(out, "footer.parquet", table(5, 5), footer="other")
+    put(out, "column.parquet", table(5, 6).drop_columns("omitted"))
+    wrong_type = table(5, 7)
+    put(out, "type.parquet", wrong_type.set_column(2, "omitted", wrong_type["omitted"].cast(pa.list_(pa.int64()))))
+    for name in ("cut", "flipped", "gone", "linked"):
+        put(out, f"{name}.parquet", table(5, 8))
+    content = (out / "cut.parquet").read_bytes()
+    (out / "cut.parquet").write_bytes(content[:-1])
+    (out / "flipped.parquet").write_bytes(content[:200] + bytes([content[200] ^ 1]) + content[201:])
+    (out / "gone.parquet").unlink()
+    (out / "linked.parquet").rename(out / "_elsewhere")
+    (out / "linked.parquet").symlink_to(out / "_elsewhere")
+    (out / "_receipts" / "half.parquet.json").write_text('{"schema": 1')
+    (out / "_receipts" / "_hidden.json").write_text("{}")  # belongs to no shard
+    found = open_earlier(out, SIGNATURE, LABELS)
+    assert [shard.relative for shard in found.shards] == ["a.parquet", "b/none.parquet", "c.parquet"]
+    assert found.refused == {DAMAGED_FILE: 4, DAMAGED_RECEIPT: 1, "no column omitted": 2, OTHER_SIGNATURE: 2}
+    assert found.signature == SIGNATURE
+
+
+def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(out)
+    assert check_earlier([out, link, out], tmp_path / "new") == [out]
+    for earlier, says in (
+        (link, "the output folder itself"),
+        (out / "a.parquet", "is a file"),
+        (tmp_path / "nowhere", "does not exist"),
+        (out / "b", r"no readable _plan\.json"),
+    ):
+        with pytest.raises((UsageError, OutputError), match=says):
+            check_earlier([earlier], out)
+
+
+def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        part = Part(number=number, count=3, shards="all")
+        (tmp_path / f"out/part-{number}").mkdir(parents=True)
+        (tmp_path / f"out/part-{number}/_plan.json").write_bytes(make_plan([], OF_RUNS, part=part).content)
+        assert OutputFolder(tmp_path / f"out/part-{number}").read_plan() is not None
+    parts = [tmp_path / f"out/part-{number}" for number in (1, 2, 3)]
+    assert check_earlier([tmp_path / "out"], None) == check_earlier(parts, None) == parts
+    with pytest.raises(OutputError, match=r"1 of 3 parts are missing \(part 2\); pass --reuse with the folder above"):
+        check_earlier([parts[0], parts[2]], None)
