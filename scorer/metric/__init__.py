@@ -12,5 +12,5 @@
 ``row_key``    the key by which a later run finds a row again
 """
 
-REVISION = 2
+REVISION = 3
 """Part of the signature; increased only if a label can change for the same model, templates and options."""

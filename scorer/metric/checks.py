@@ -10,6 +10,7 @@ an omission check: premise = text, hypothesis = the triple.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,8 @@ from .options import Options
 from .templates import Fact, Templates
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
+_SAID = re.compile(r"[^\W_]")
+"""A letter or a digit."""
 KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
 
 
@@ -163,8 +166,8 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
 
 
 def blank_rows(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Rows without an error whose text is not null but blank. bool, *Shape:* (rows,)."""
-    blank = np.array([text is not None and not text.strip() for text in rows.texts] + [False], bool)
+    """Rows without an error whose text is not null, but has no letter and no digit. bool, *Shape:* (rows,)."""
+    blank = np.array([text is not None and _SAID.search(text) is None for text in rows.texts] + [False], bool)
     result = blank[rows.text_codes]  # code -1, null, finds the False at the end
     result[list(rows.errors)] = False
     return result

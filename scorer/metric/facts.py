@@ -8,7 +8,7 @@ the predicate of a triple without subject and object, so that counts by predicat
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ MALFORMED = "malformed_triples"
 INVALID_UTF8 = "invalid_utf8"
 NULL_TEXT = "null_text"
 INVALID_SELECTION = "invalid_selection"
-NULL_LENGTH = 0xFFFFFFFF
-"""Of a part that is null, where lengths are hashed."""
+NULL = b"\xff\xff\xff\xff"
+"""The length of a part that is null, as row keys have it."""
 
 
 class Triple(NamedTuple):
@@ -81,7 +81,7 @@ class Rows:
     text_codes: npt.NDArray[np.int64]
     text_values: list[bytes]
     used: npt.NDArray[np.bool_] | None = None
-    selections: dict[int, list[int | None]] = field(default_factory=dict)
+    selections: dict[int, list[int] | str] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
     texts: list[str | None] = field(init=False)
 
@@ -116,30 +116,36 @@ class Rows:
         self.errors = found
 
 
-def from_arrow(triples: FactTable, text: pa.Array, selected: pa.Array | None = None) -> Rows:
-    """Put parsed triples, a string-like text column and an optional list-of-integers selection together."""
+Selection = list[int] | None | str
+"""The positions that a row selects; ``None`` for all of its facts, and a string for what holds no positions."""
+
+
+def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection] | None = None) -> Rows:
+    """Put parsed triples, a string-like text column and the selections of rows together."""
     codes, values = encode(text)
-    used, selections, errors = _selection(triples, selected) if selected is not None else (None, {}, {})
+    used, selections, errors = _used(triples, selected) if selected is not None else (None, {}, {})
     return Rows(triples, codes, values, used, selections, errors)
 
 
-def _selection(
-    triples: FactTable, selected: pa.Array
-) -> tuple[npt.NDArray[np.bool_], dict[int, list[int | None]], dict[int, str]]:
-    """A null selection means all facts; a position that the row does not have is the error ``invalid_selection``."""
-    null = pc.is_null(selected).to_numpy(zero_copy_only=False)
-    lengths = pc.fill_null(pc.list_value_length(selected), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    rows = np.repeat(np.arange(len(null)), lengths)
-    flat = pc.list_flatten(selected).cast(pa.int64())
-    positions = pc.fill_null(flat, -1).to_numpy(zero_copy_only=False)
-    facts = triples.lengths
-    outside = (positions < 0) | (positions >= facts[rows])
-    parsed = np.array([row not in triples.errors for row in rows.tolist()], bool)
-    errors = dict.fromkeys(rows[outside & parsed].tolist(), INVALID_SELECTION)
-    used = np.repeat(null, facts)
-    inside = ~outside
-    used[triples.offsets[rows[inside]] + positions[inside]] = True
-    given = {row: value for row, value in enumerate(selected.to_pylist()) if value is not None}
+def _used(
+    triples: FactTable, selected: Sequence[Selection]
+) -> tuple[npt.NDArray[np.bool_], dict[int, list[int] | str], dict[int, str]]:
+    """Which facts are selected; a position that the row does not have is the error ``invalid_selection``."""
+    lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
+    used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
+    given: dict[int, list[int] | str] = {}
+    errors: dict[int, str] = {}
+    for row, positions in enumerate(selected):
+        if positions is None:
+            continue
+        given[row] = positions
+        if isinstance(positions, str):
+            errors[row] = INVALID_SELECTION
+            continue
+        inside = [position for position in positions if 0 <= position < lengths[row]]
+        used[[starts[row] + position for position in inside]] = True
+        if len(inside) < len(positions) and row not in triples.errors:
+            errors[row] = INVALID_SELECTION
     return used, given, errors
 
 
@@ -215,34 +221,14 @@ def is_utf8(text: str) -> bool:
     return decode(to_bytes(text)) is not None
 
 
-def assemble(rows: list[tuple[list[Triple] | None, bytes]]) -> FactTable:
-    """Intern the triples of rows; a row without is malformed, and identified by the bytes given."""
-    interner: dict[Triple, int] = {}
-    ids: list[int] = []
-    offsets = [0]
-    errors: dict[int, str] = {}
-    raw: dict[int, bytes] = {}
-    for r, (triples, original) in enumerate(rows):
-        if triples is None:
-            errors[r], raw[r] = MALFORMED, original
-        else:
-            ids.extend(interner.setdefault(triple, len(interner)) for triple in triples)
-        offsets.append(len(ids))
-    return FactTable(list(interner), np.array(offsets, np.int64), np.array(ids, np.int32), errors, raw)
-
-
 def counted(n: int) -> bytes:
     """The number of parts that follow, as row keys have it."""
     return struct.pack("<I", n)
 
 
-def _length(value: bytes | None) -> bytes:
-    return struct.pack("<I", NULL_LENGTH if value is None else len(value))
-
-
 def sized(value: bytes | None) -> bytes:
     """Bytes after their length, as row keys have them."""
-    return _length(value) + (value or b"")
+    return NULL if value is None else struct.pack("<I", len(value)) + value
 
 
 def iterate(rows: FactTable) -> Iterator[list[Triple]]:

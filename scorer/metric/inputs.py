@@ -1,22 +1,25 @@
 """Which column of a table holds which input, the rows of a table, and why a row has no label.
 
-A name is that of a column, of the field of a struct that dots lead to (``output.text``), or of several columns with
-commas between them, which make one struct (``brand,weight``).
+A name is that of a column, of the field that dots lead to in structs or objects of JSON (``output.text``), or of
+several columns with commas between them, each an attribute (``brand,weight``).
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
+from ..system.input_formats import ROW_INFO
 from .columns import output_schema
-from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, from_arrow
+from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, encode, from_arrow
 from .formats import (
     NAME,
     NO_SUBJECT,
@@ -36,11 +39,16 @@ from .formats import (
     parse_mr,
     part_names,
     read_attributes,
+    read_selections,
     split_bars,
-    split_text,
+    split_triples,
+    to_python,
 )
 from .options import ColumnNames
 from .values import parse_json, shown
+
+NOT_A_TEXT = "malformed_row"
+SELECTED = "selected"
 
 FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
 """How a column holds facts: triples, attributes of a subject, sentences that need no template, E2E meaning
@@ -58,15 +66,17 @@ EXAMPLES: dict[FactForm, str] = {
 
 
 @dataclass(frozen=True)
-class FactColumns:
-    """The columns of one schema, where each row has facts.
+class InputColumns:
+    """The columns of one schema.
 
-    ``text``: the column of texts, or of candidates. ``facts``: the column of facts, ``form``: how it holds them;
-    ``selected``: the column of selections, if there is one; ``passed``: the input columns that the output keeps;
-    ``keeps_all``: whether these were not chosen by the user; ``prefix``, ``details``: of the output
-    columns, see :class:`.ColumnNames`. ``holders``: the columns that texts and facts are read from; others than
-    ``text`` and ``facts`` where these are fields of structs. ``subject``: the column or the key that names the subject
-    of attributes, if it is not the key ``name``."""
+    ``text``: the column of texts. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the column
+    of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether these
+    were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`.
+    ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
+    fields of others. ``subject``: the column or the key that names the subject of attributes, if it is not the key
+    ``name``. ``has_info``: whether the reader tells of rows that it could not read
+    (:data:`scorer.system.input_formats.ROW_INFO`).
+    """
 
     text: str
     facts: str
@@ -78,42 +88,48 @@ class FactColumns:
     details: bool
     holders: tuple[str, ...]
     subject: str | None
+    has_info: bool
 
     @classmethod
-    def find(cls, schema: pa.Schema, names: ColumnNames, text: str, added: Sequence[pa.Field]) -> Self:
-        """Find and check the columns of facts and those that are passed on.
-
-        Args:
-            text: the column of texts, or of candidates.
-            added: the output columns, without the prefix.
+    def find(cls, schema: pa.Schema, names: ColumnNames) -> Self:
+        """Find and check the columns of a schema.
 
         Raises:
-            ColumnError: a column is missing, has a type that cannot be read, or has an output column's name.
+            ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's
+                name.
         """
-        facts, form, selected = find_source(schema, names)
-        passed = find_passed(schema, names, added)
+        check_unique(schema)
+        text = required_field(schema, names.text, "text", "--text-column")
+        if not is_text(text.type):
+            raise ColumnError(
+                f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
+            )
+        facts, form = find_source(schema, names)
+        passed = find_passed(schema, names, output_schema(names))
         subject = names.subject if form == "attributes" else None
         named = find_field(schema, subject) if subject is not None else None
         if named is not None and not is_part(named.type):
             raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
-        read = [text, facts, *([subject] if subject is not None and named is not None else [])]
+        read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
         return cls(
-            text=text,
+            text=names.text,
             facts=facts,
             form=form,
-            selected=selected,
+            selected=SELECTED if SELECTED in schema.names else None,
             passed=passed,
             keeps_all=names.keep is None,
             prefix=names.prefix,
             details=names.details,
             holders=tuple(holder for name in read for holder in holders_of(schema, name)),
             subject=subject,
+            has_info=ROW_INFO in schema.names,
         )
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
-        return list(dict.fromkeys([*self.passed, *self.holders, *([self.selected] if self.selected else [])]))
+        more = [*([self.selected] if self.selected else []), *([ROW_INFO] if self.has_info else [])]
+        return list(dict.fromkeys([*self.passed, *self.holders, *more]))
 
     @property
     def shape(self) -> dict[str, object]:
@@ -129,14 +145,16 @@ class FactColumns:
             "details": self.details,
         }
 
-
-class InputColumns(FactColumns):
-    """The columns of one schema where each row has a text."""
-
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        selected = one_array(table, self.selected) if self.selected else None
-        return from_arrow(self.triples(table), one_array(table, self.text), selected)
+        selected = read_selections(one_array(table, self.selected)) if self.selected else None
+        rows = from_arrow(self.triples(table), one_array(table, self.text), selected)
+        for row, info in _row_infos(table):
+            if info["error"] is not None:
+                rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
+            elif self.text in info["nested"]:
+                rows.errors[row] = NOT_A_TEXT
+        return rows
 
     def triples(self, table: pa.Table) -> FactTable:
         """Parse the facts of a window."""
@@ -145,11 +163,7 @@ class InputColumns(FactColumns):
     def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         errors = self.rows(table).errors
-
-        def why(row: int) -> str:
-            return explain_invalid(table, row, errors[row], self.text, self.facts, self.form, self.subject or NAME)
-
-        return invalid_rows(errors, len(table), why)
+        return invalid_rows(errors, len(table), lambda row: explain_invalid(table, row, errors[row], self))
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -165,6 +179,15 @@ class InputColumns(FactColumns):
         return self
 
 
+def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
+    """What the reader tells of rows, by row, where it tells anything."""
+    if ROW_INFO not in table.column_names:
+        return []
+    infos = one_array(table, ROW_INFO)
+    told = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
+    return list(zip(told.tolist(), infos.take(pa.array(told)).to_pylist(), strict=True))
+
+
 def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
     """The facts of a table.
 
@@ -172,12 +195,31 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
         facts, form: the column that has them, and how.
         subject: of attributes: the column that names their subject, or their key where there is no such column.
     """
-    column = one_array(table, facts)
-    if form == "attributes":
-        if subject is not None and find_field(table.schema, subject) is not None:
-            return from_attributes(column, one_array(table, subject))
-        return from_attributes(column, key=subject or NAME)
-    return _PARSERS[form](column)
+    if form != "attributes":
+        return _PARSERS[form](one_array(table, facts))
+    paths = _paths(table.schema, facts)
+    own = _path(table.schema, subject) if subject is not None else None
+    if own is None:
+        return from_attributes(_attribute_values(table, paths, facts), key=subject or NAME)
+    within: tuple[str, ...] = ()  # where the subject stands in the attributes
+    for part, path in paths.items():
+        if own[: len(path)] == path:
+            within = (*own[len(path) :],) if facts in paths else (part, *own[len(path) :])
+    plain = paths[facts][-1] if facts in paths else None
+    subjects = to_python(one_array(table, str(subject)))
+    return from_attributes(_attribute_values(table, paths, facts), subjects, within=within, plain=plain)
+
+
+def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str) -> list[Any]:
+    """The attributes of each row: those of one column, or several columns as one object."""
+    if name in paths:
+        return to_python(_one(_column(table, paths[name])))
+    columns = {part: to_python(_one(_column(table, path))) for part, path in paths.items()}
+    for row, info in _row_infos(table):
+        for part in info["nested"]:
+            if part in columns and columns[part][row] is not None:
+                columns[part][row] = parse_json(columns[part][row])
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 _PARSERS: dict[FactForm, Callable[[pa.Array], FactTable]] = {
@@ -189,22 +231,12 @@ _PARSERS: dict[FactForm, Callable[[pa.Array], FactTable]] = {
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
-    """Find and check the columns of a schema.
-
-    Raises:
-        ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
-    """
-    check_unique(schema)
-    text = required_field(schema, names.text, "text", "--text-column")
-    if not is_text(text.type):
-        raise ColumnError(
-            f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
-        )
-    return InputColumns.find(schema, names, names.text, output_schema(names))
+    """See :meth:`InputColumns.find`."""
+    return InputColumns.find(schema, names)
 
 
-def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, str | None]:
-    """The column of facts and its form, as :func:`find_facts`, and the column of selections, if there is one.
+def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
+    """The column of facts and its form, as :func:`find_facts`.
 
     Raises:
         ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
@@ -224,13 +256,14 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm, s
         )
     facts, form = found
     column = required_field(schema, facts, "facts", f"--{form}-column")
-    if not _TESTS[form](column.type):
+    # A column that is named, beside one of subjects, may hold a single attribute of each.
+    single = form == "attributes" and names.subject is not None and is_part(column.type)
+    if not _TESTS[form](column.type) and not single:
         raise ColumnError(
             f"column {facts!r} is {column.type}, but {_EXPECTED[form]}, like {EXAMPLES[form]}; name another with "
             f"--{form}-column"
         )
-    selected = "selected" if "selected" in schema.names and is_list_of(schema.field("selected").type, "int") else None
-    return facts, form, selected
+    return facts, form
 
 
 def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
@@ -294,7 +327,7 @@ def _is_candidate(form: FactForm, schema: pa.Schema) -> bool:
 
 
 def _holds_sentences(kind: pa.DataType) -> bool:
-    return is_text(kind) or is_list_of(kind, "text")
+    return is_text(kind) or (is_list(kind) and is_text(kind.value_type))
 
 
 _TESTS: dict[FactForm, Callable[[pa.DataType], bool]] = {
@@ -316,7 +349,7 @@ _EXPECTED: dict[FactForm, str] = {
 
 def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     if names.keep is None:
-        return tuple(schema.names)
+        return tuple(name for name in schema.names if name != ROW_INFO)
     missing = [name for name in names.keep if name not in schema.names]
     if missing:
         raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
@@ -336,8 +369,8 @@ def required_field(schema: pa.Schema, name: str, what: str, option: str) -> pa.F
 
 
 def _listed(schema: pa.Schema) -> str:
-    shown = ", ".join(schema.names[:20]) or "none"
-    return shown + (f" and {len(schema.names) - 20} more" if len(schema.names) > 20 else "")
+    names = [name for name in schema.names if name != ROW_INFO]
+    return (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
 def check_unique(schema: pa.Schema) -> None:
@@ -351,15 +384,13 @@ def check_unique(schema: pa.Schema) -> None:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
 
 
-def is_list_of(kind: pa.DataType, what: Literal["text", "int"]) -> bool:
-    """Whether a type is a list of strings or of integers, in any layout."""
-    tests = {"text": is_text, "int": pa.types.is_integer}
-    return is_list(kind) and bool(tests[what](kind.value_type))
-
-
 def one_array(table: pa.Table, name: str) -> pa.Array:
     """A column of a table, or a field of a struct, as one array."""
-    column = column_of(table, name).combine_chunks()
+    return _one(column_of(table, name))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     return column
@@ -396,19 +427,19 @@ def invalid_rows(errors: Mapping[int, str], rows: int, why: Callable[[int], str]
     return InvalidRows(len(errors) == rows, kinds, first, why(first))
 
 
-def explain_invalid(
-    table: pa.Table, row: int, error: str, text: str, facts: str, form: FactForm, key: str = NAME
-) -> str:
-    """Why a row, which has the error, gets no label.
-
-    Args:
-        text, facts, form: the columns that the row was parsed from, and how ``facts`` holds the facts.
-        key: the attribute, or the column, that names the subject.
-    """
+def explain_invalid(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
+    """Why a row, which has the error, gets no label."""
+    text, facts, form, key = columns.text, columns.facts, columns.form, columns.subject or NAME
+    info = dict(_row_infos(table)).get(row)
+    if info is not None and info["error"] == error:
+        return f"cannot be read: {info['detail']}"
     if error == NULL_TEXT:
         return f"has no text: column {text!r} is null; name another column with --text-column"
+    if error == NOT_A_TEXT:
+        return f"has no text: column {text!r} is {_shown_value(table, text, row)}, an object or a list; write a string"
     if error == INVALID_SELECTION:
-        return "selects a fact that it does not have: column 'selected' has positions from 0"
+        value = _shown_value(table, SELECTED, row)
+        return f"selects {value} in column {SELECTED!r}; write a list of positions of its facts, from 0"
     if error == INVALID_UTF8:
         return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
     if error == NO_SUBJECT and find_field(table.schema, key) is not None:
@@ -416,7 +447,7 @@ def explain_invalid(
     value = _shown_value(table, facts, row)
     if error == NO_TRIPLES and form != "mr":
         return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
-    why = explain_malformed(column_of(table, facts)[row].as_py(), form, key)
+    why = explain_malformed(_value(table, facts, row), form, key)
     what = f" ({why})" if why else ""
     return f"has {value} in column {facts!r}{what}, where a value should be like {EXAMPLES[form]}"
 
@@ -430,7 +461,7 @@ def explain_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None
     """
     if form == "attributes":
         try:
-            read_attributes(dict(value) if isinstance(value, list) else value, None, key)
+            read_attributes(value, None, key)
         except BadAttributesError as error:
             return str(error)
         except (TypeError, ValueError):
@@ -440,7 +471,7 @@ def explain_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None
         return "it is not a list of slots with exactly one name" if parse_mr(value or "") is None else None
     if isinstance(value, str):
         try:
-            value = split_text(value) if form == "triples" else parse_json(value)
+            value = split_triples(value) if form == "triples" else parse_json(value)
         except ValueError as error:
             return f"it is not JSON: {error}"
     if not isinstance(value, list):
@@ -481,15 +512,17 @@ def _why_no_triple(triple: Any) -> str | None:
     return None
 
 
+def _value(table: pa.Table, column: str, row: int) -> Any:
+    """A value with its single values as text."""
+    return to_python(_one(column_of(table.slice(row, 1), column)))[0]
+
+
 def _shown_value(table: pa.Table, column: str, row: int) -> str:
-    try:
-        return shown(column_of(table, column)[row].as_py())
-    except UnicodeDecodeError:
-        return "bytes that are not UTF-8"
+    return shown(_value(table, column, row)).encode("utf-8", "backslashreplace").decode()
 
 
 def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
-    """What a name means: a column, the field of a struct that dots lead to, or a struct of several of them.
+    """What a name means: a column, the field that dots lead to, or a struct of several of them.
 
     ``None`` if there is none. A column whose own name has the dots or commas goes first.
     """
@@ -530,15 +563,34 @@ def _paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
 def _field(schema: pa.Schema, path: list[str]) -> pa.Field:
     field = schema.field(path[0])
     for part in path[1:]:
-        field = field.type.field(part)
+        field = pa.field(part, pa.string()) if is_text(field.type) else field.type.field(part)
     return field
 
 
 def _column(table: pa.Table, path: list[str]) -> pa.ChunkedArray:
     column = table[path[0]]
-    for part in path[1:]:
+    for depth, part in enumerate(path[1:], 1):
+        if is_text(column.type):
+            return pa.chunked_array([_in_json(_one(column), path[depth:])])
         column = pc.struct_field(column, part)
     return column
+
+
+def _in_json(column: pa.Array, path: list[str]) -> pa.Array:
+    """What stands at a path in objects of JSON, as text; null where there is no such thing."""
+    codes, values = encode(column)
+    found: list[bytes | None] = []
+    for value in values:
+        try:
+            item = parse_json(value.decode("utf-8", "surrogateescape"))
+            for key in path:
+                item = item.get(key) if isinstance(item, Mapping) else None
+        except ValueError:
+            item = None
+        text = item if item is None or isinstance(item, str) else json.dumps(item)
+        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
+    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
+    return taken.cast(pa.binary()).view(pa.string())
 
 
 def _path(schema: pa.Schema, name: str) -> list[str] | None:
@@ -556,6 +608,6 @@ def _path(schema: pa.Schema, name: str) -> list[str] | None:
 
 def _inner(kind: pa.DataType, part: str) -> pa.DataType | None:
     if not pa.types.is_struct(kind):
-        return None
+        return pa.string() if is_text(kind) and not pa.types.is_null(kind) else None  # of an object of JSON
     names = [kind.field(i).name for i in range(kind.num_fields)]
     return kind.field(part).type if names.count(part) == 1 else None

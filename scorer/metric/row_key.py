@@ -9,17 +9,15 @@ their number, each fact, the text and the selection as above; below 2**24 facts 
 
 from __future__ import annotations
 
-import struct
 from hashlib import blake2b
 
 import pyarrow as pa
 
-from .facts import NULL_LENGTH, Rows
+from .facts import NULL, Rows, counted, sized, to_bytes
 
 SIZE = 16
 _TAG = b"\xff"
 _SENTENCES = b"\xfe"
-_NULL = struct.pack("<I", NULL_LENGTH)
 
 
 def row_keys(rows: Rows) -> pa.Array:
@@ -27,23 +25,25 @@ def row_keys(rows: Rows) -> pa.Array:
     triples = rows.triples
     tag = _SENTENCES if triples.sentences else b""
     parts = [triple[1:2] if triples.sentences else triple for triple in triples.distinct]
-    blobs = [b"".join(_part(part.encode()) for part in of_fact) for of_fact in parts]
-    texts = [_part(value) for value in rows.text_values]
+    blobs = [b"".join(sized(part.encode()) for part in of_fact) for of_fact in parts]
+    texts = [sized(value) for value in rows.text_values]
     offsets, ids, codes = triples.offsets.tolist(), triples.ids.tolist(), rows.text_codes.tolist()
     keys = bytearray()
     for r, code in enumerate(codes):
         raw = triples.raw.get(r)
         if raw is None:
             start, end = offsets[r], offsets[r + 1]
-            message = tag + struct.pack("<I", end - start) + b"".join([blobs[i] for i in ids[start:end]])
+            message = tag + counted(end - start) + b"".join([blobs[i] for i in ids[start:end]])
         else:
             message = _TAG + raw
-        message += texts[code] if code >= 0 else _NULL
-        if r in rows.selections:
-            message += _part(",".join(str(position) for position in rows.selections[r]).encode())
+        message += texts[code] if code >= 0 else NULL
+        if (selection := rows.selections.get(r)) is not None:
+            message += sized(_selection(selection))
         keys += blake2b(message, digest_size=SIZE).digest()
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(SIZE), len(codes), [None, pa.py_buffer(bytes(keys))])
 
 
-def _part(value: bytes) -> bytes:
-    return struct.pack("<I", len(value)) + value
+def _selection(positions: list[int] | str) -> bytes:
+    if isinstance(positions, str):
+        return _TAG + to_bytes(positions)
+    return ",".join(str(position) for position in positions).encode()

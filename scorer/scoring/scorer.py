@@ -19,13 +19,14 @@ from ..inference.tokenizer import PairFormat
 from ..inference.verification import DeviceReport
 from ..metric import factspotter
 from ..metric.facts import Rows
-from ..metric.formats import TripleLike, from_fact_pairs, from_pairs
+from ..metric.formats import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.options import ColumnNames, MissingTemplate, Options, Protocol, Sides, of_python
 from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..system.arguments import described
 from ..system.closing import Closing
+from ..system.input_formats import ROW_INFO
 from .origin import Device, Origin
 from .pipeline import Model, Pipeline
 from .results import Verdict, verdicts_of
@@ -226,6 +227,18 @@ class Scorer(Closing):
         """
         return self.score_row(from_fact_pairs([(facts, text)]))
 
+    def score_attributes(self, attributes: Mapping[str, Any], text: str | None) -> Verdict:
+        """Score one row whose facts are the attributes of a subject, which the key ``name`` names.
+
+        Args:
+            attributes: values, lists and objects; what has no subject, and other objects, give an error, as in a table.
+            text: ``None`` gives the error ``null_text``, as in a table.
+
+        Raises:
+            TypeError: attributes that are not a dictionary, or a text that is not a string.
+        """
+        return self.score_row(from_attribute_pairs([(attributes, text)]))
+
     def score_row(self, rows: Rows) -> Verdict:
         """Score the first of parsed rows, its selection included."""
         if not len(rows):
@@ -241,7 +254,8 @@ class Scorer(Closing):
         """Add the output columns to a table; order, rows and other columns unchanged.
 
         Args:
-            table: of pyarrow, polars or pandas, a record batch, a list of dictionaries, or the path of a file.
+            table: of pyarrow, polars or pandas, a record batch, anything with ``__arrow_c_stream__``, a list of
+                dictionaries, a dictionary of lists, or the path of a file. Of dictionaries each row is read by itself.
 
         Returns:
             The same kind of table as was given; a ``pyarrow.Table`` for a path.
@@ -253,6 +267,8 @@ class Scorer(Closing):
         """
         self._check_usable()
         found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
+        if not len(found) and not [name for name in found.column_names if name != ROW_INFO]:
+            return table  # nothing in, nothing out
         columns = self._find_columns(found.schema)
         judged = self.pipeline.score(columns.rows(found))
         return back(self.pipeline.finish(Window(None, found, columns), judged).table)
@@ -287,7 +303,12 @@ class Scorer(Closing):
                 table, back = as_table(batch, f"batches[{position}]")
                 yield Window(back, table, self._find_columns(table.schema))
 
-        for scored in self.pipeline.stream(windows()):
+        stream = self.pipeline.stream(windows())
+        while True:
+            self._check_usable()  # it may be another process by now, or the scorer was closed
+            scored = next(stream, None)
+            if scored is None:
+                return
             if isinstance(scored, ScoredWindow):
                 yield scored.tag(scored.table)
 

@@ -1,23 +1,34 @@
-"""Tables as Python programs have them: pyarrow, polars, pandas, lists of dictionaries, or the path of a file."""
+"""Tables as Python programs have them: of pyarrow, polars or pandas, lists of dictionaries, or the path of a file."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric.facts import to_bytes
+from ..metric.values import json_text, spell
 from ..system.arguments import described
+from ..system.input_formats import ROW_INFO
 from .windows import WINDOW_BYTES, WINDOW_ROWS
 
 Back = Callable[[pa.Table], Any]
 """Turns a table of Arrow into the kind of table that was given."""
-FORMS = "a table or record batch of pyarrow, a DataFrame of polars or pandas, or a list of dictionaries"
+FORMS = (
+    "a table or record batch of pyarrow, a DataFrame of polars or pandas, an object with __arrow_c_stream__, a list of "
+    "dictionaries, or a dictionary of lists"
+)
+_INFO = pa.struct(
+    [("error", pa.string()), ("detail", pa.string()), ("raw", pa.binary()), ("nested", pa.list_(pa.string()))]
+)
 
 
 def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
@@ -28,7 +39,7 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
 
     Raises:
         TypeError: another kind of object.
-        ColumnError: a column of Python objects that have no common type.
+        ColumnError: a column that Arrow has no type for.
     """
     if isinstance(given, pa.Table):
         return given, lambda table: table
@@ -36,6 +47,8 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
         return pa.Table.from_batches([given]), _as_batch
     if isinstance(given, list) and all(isinstance(row, Mapping) for row in given):
         return _from_rows(given, what)
+    if isinstance(given, Mapping) and all(isinstance(column, list | tuple) for column in given.values()):
+        return _from_columns(given, what)
     library = type(given).__module__.partition(".")[0]
     if library == "polars" and hasattr(given, "to_arrow"):
         return _converted(given.to_arrow, what), _as_polars
@@ -46,6 +59,11 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
             return table.to_pandas().set_axis(index)
 
         return _converted(lambda: pa.Table.from_pandas(given, preserve_index=False), what), back
+    if library == "datasets" and hasattr(given, "with_format"):
+        found: pa.Table = _converted(lambda: given.with_format("arrow")[:], what)
+        return found, lambda table: type(given).from_dict(table.to_pydict())
+    if hasattr(given, "__arrow_c_stream__"):
+        return _converted(lambda: pa.RecordBatchReader.from_stream(given).read_all(), what), lambda table: table
     raise TypeError(f"{what} is {described(given)}; give {FORMS}")
 
 
@@ -62,24 +80,51 @@ def read_table(path: str | Path) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def _from_rows(rows: list[Mapping[str, Any]], what: str) -> tuple[pa.Table, Back]:
-    """Objects and lists whose values are of several types are read as strings of JSON, as from a JSON Lines file, and
-    come back as they were given."""
-    given = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-    as_json = {}
-    for name, values in given.items():
-        try:
-            pa.array(values)
-        except (pa.ArrowException, UnicodeError):
-            if all(value is None or isinstance(value, str | list | tuple | Mapping) for value in values):
-                with suppress(TypeError, ValueError):
-                    as_json[name] = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, Back]:
+    """Each value as text by itself, as from a line of JSON; the values come back as they were given."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} has the key {described(name)}; name columns by strings")
+    texts = {name: [_as_bytes(row.get(name)) for row in rows] for name in names}
+    columns = {name: pa.array(values, pa.binary()).view(pa.string()) for name, values in texts.items()}
+    nested = [[name for name, value in row.items() if isinstance(value, Mapping | list | tuple)] for row in rows]
+    infos = [{"nested": found} if found else None for found in nested]
 
     def back(table: pa.Table) -> list[dict[str, Any]]:
-        changed = [name for name in as_json if name in table.column_names]
-        return [{**row, **{name: given[name][i] for name in changed}} for i, row in enumerate(table.to_pylist())]
+        kept = [name for name in table.column_names if name in columns]
+        added = table.drop_columns(kept).to_pylist()
+        return [{**{name: row.get(name) for name in kept}, **more} for row, more in zip(rows, added, strict=True)]
 
-    return _converted(lambda: pa.table({**given, **as_json}), what), back
+    return pa.table({**columns, ROW_INFO: pa.array(infos, _INFO)}), back
+
+
+def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Back]:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise ColumnError(f"{what} has lists of {' and '.join(map(str, sorted(lengths)))} items; give equally many")
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    table, back = _from_rows(rows, what)
+
+    def as_columns(scored: pa.Table) -> dict[str, list[Any]]:
+        found = back(scored)
+        return {name: [row[name] for row in found] for name in scored.column_names}
+
+    return table, as_columns
+
+
+def _as_bytes(value: Any) -> bytes | None:
+    """A value as text: single values as they are spelled, lists and objects as JSON."""
+    if value is None or isinstance(value, str):
+        return None if value is None else to_bytes(value)
+    try:
+        is_single = not isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray)
+        text = spell(value) if is_single else json_text(value)
+        if text is None and isinstance(value, Real | Decimal | datetime):
+            return None  # it is not a number, or not a time
+        return to_bytes(repr(value) if text is None else text)
+    except (ValueError, TypeError, RecursionError):  # nothing that a fact or a text can be: an error of the row
+        return f"a {type(value).__name__} that cannot be written as text".encode()
 
 
 def _converted(convert: Callable[[], pa.Table], what: str) -> pa.Table:
@@ -87,8 +132,8 @@ def _converted(convert: Callable[[], pa.Table], what: str) -> pa.Table:
         return convert()
     except (pa.ArrowException, UnicodeError) as error:
         raise ColumnError(
-            f"{what} has a column whose values have no common type: {' '.join(str(error).split())}; triples with parts "
-            "of several types may be strings of JSON"
+            f"{what} has a column whose values have no common type: {' '.join(str(error).split())}; give a list of "
+            "dictionaries, whose rows are read one by one"
         ) from error
 
 

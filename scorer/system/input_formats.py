@@ -26,7 +26,7 @@ def format_of(name: str, given: Format) -> Format:
     for found, suffixes in TEXT_SUFFIXES.items():
         if name.lower().removesuffix(GZIP_SUFFIX).endswith(suffixes):
             return found  # type: ignore[return-value]  # the keys of the table are formats
-    return "parquet"
+    return "jsonl" if name.lower().removesuffix(GZIP_SUFFIX).endswith(".json") else "parquet"
 
 
 def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
@@ -54,3 +54,9 @@ def output_name(relative: str, form: Format) -> str:
 def _packed_too(suffixes: Iterable[str]) -> tuple[str, ...]:
     """The suffixes, and those of the same files compressed with gzip."""
     return tuple(packed for suffix in suffixes for packed in (suffix, suffix + GZIP_SUFFIX))
+
+
+ROW_INFO = "\0row"
+"""The column in which the readers of text files tell of a row: a struct of ``error`` (why it could not be read, as the
+column ``error`` has it), ``detail`` (the same for people), ``raw`` (its bytes) and ``nested`` (the columns that hold an
+object or a list in it); null where there is nothing to tell. It is never passed on."""

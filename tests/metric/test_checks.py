@@ -34,7 +34,7 @@ def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> Non
 
 def test_a_selection_limits_both_sides() -> None:
     triples = from_python([[A, B], [A, B], [A, B], [A, B], [A]])
-    selected = pa.array([[1], None, [], [2], [0, 0]], pa.list_(pa.int32()))
+    selected = [[1], None, [], [2], [0, 0]]
     rows = from_arrow(triples, pa.array(["t"] * 5), selected)
     assert rows.errors == {2: "no_triples", 3: INVALID_SELECTION}
     assert asked(build_checks(rows, Templates(), Options())) == [

@@ -39,7 +39,7 @@ def test_sentences_of_strings_and_of_passages_are_the_facts() -> None:
         assert [fact.sentence for fact in next(iterate(found))] == sentences
     keys = row_keys(rows(strings)).to_pylist()
     assert keys[0] == keys[1] == row_keys(from_fact_pairs([(sentences, "A.")]))[0].as_py()
-    assert len(set(keys)) == 3
+    assert len(set(keys)) == 4
     assert row_keys(take(rows(strings), np.array([4, 0]))).to_pylist() == [keys[4], keys[0]]
 
 

@@ -1,20 +1,51 @@
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames, of_python
+from scorer.metric.row_key import row_keys
 
 TEXT = ("text", pa.string())
 SENTENCES = ("facts", pa.list_(pa.string()))
 
 
-def test_a_selection_is_found_by_name_and_type() -> None:
-    schema = pa.schema([TEXT, ("mr", pa.string()), ("selected", pa.list_(pa.int16()))])
-    assert find_columns(schema, ColumnNames()).selected == "selected"
-    assert find_columns(schema.set(2, pa.field("selected", pa.bool_())), ColumnNames()).selected is None
+TWO = [["A", "is", "x"], ["A", "has", "y"]]
+HUGE = 99999999999999999999
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([[0, 1], [1], None, [5]], pa.list_(pa.int16())), [[0, 1], [1], [0, 1], None]),
+        (pa.array([[0.0], [0.5], [float("nan")]]), [[0], None, None]),
+        (pa.array([[2**63], [0]], pa.list_(pa.uint64())), [None, [0]]),
+        (pa.array(["[0, 1]", "", "all", "[0.0]", f"[{HUGE}]", "[]", "0", "[true]", '{"a": 1}', None]),
+         [[0, 1], [0, 1], None, [0], None, [], None, None, None, [0, 1]]),
+        (pa.array([True, None]), [None, [0, 1]]),
+        (pa.array([[[0]], [None]]), [None, None]),
+    ],
+)  # fmt: skip
+def test_a_selection_is_never_ignored(column: pa.Array, expected: list[list[int] | None]) -> None:
+    """Positions in any form, and for anything else the error of the row alone."""
+    table = pa.table({"text": ["t"] * len(column), "triples": [json.dumps(TWO)] * len(column), "selected": column})
+    found = find_columns(table.schema, ColumnNames())
+    rows = found.rows(table)
+    assert rows.used is not None
+    used = rows.used.reshape(-1, 2)
+    for row, positions in enumerate(expected):
+        if positions is None:
+            assert rows.errors[row] == "invalid_selection"
+            assert "write a list of positions" in (found.invalid_rows(table.slice(row, 1)) or pytest.fail()).why
+        else:
+            assert np.flatnonzero(used[row]).tolist() == positions
+            assert rows.errors.get(row) == (None if positions else "no_triples")
+    assert len(set(row_keys(rows).to_pylist())) == len({str(one) for one in column.to_pylist() if one != ""})
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_sentences_decide_where_the_whole_text_does_not_fit(
 
 
 def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
-    rows = from_pairs([([ANN], "…")])
+    rows = from_pairs([([ANN], "x")])
     checks = build_checks(rows, TEMPLATES, Options())
     found = add_sentences(checks, rows, SentenceSide(lambda text: [], Room(40, count, count)))
     assert found.sentences is not None

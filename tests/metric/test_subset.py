@@ -22,7 +22,7 @@ ROWS = [
 def test_taken_rows_are_the_same_rows_and_hold_nothing_else(chosen: list[int]) -> None:
     triples, texts, selected = zip(*ROWS, strict=True)
     text = pa.array(texts, pa.binary()).view(pa.string())
-    rows = from_arrow(from_lists(pa.array(triples)), text, pa.array(selected, pa.list_(pa.int32())))
+    rows = from_arrow(from_lists(pa.array(triples)), text, selected)
     part = take(rows, np.array(chosen, np.int64))
     before, after = list(iterate(rows.triples)), list(iterate(part.triples))
     assert after == [before[row] for row in chosen]
