@@ -190,14 +190,20 @@ def parse_triples(text: str) -> list[Triple] | None:
     JSON is an array of objects (keys as in :func:`part_names`), of arrays of three values, or of strings with bars; or
     one such object. A blank string and ``[]`` have no triples. ``None`` if one is malformed.
     """
+    found = _parse_triples(text)
+    return None if isinstance(found, str) else found
+
+
+def _parse_triples(text: str) -> Parsed:
     try:
         parts = [_parts_of(element) for element in split_triples(text)]
     except ValueError:
-        return None
+        return MALFORMED
     triples = [Triple(*(part.strip() for part in found)) for found in parts if found is not None]
-    good = len(triples) == len(parts) and all(all(triple) for triple in triples)
+    if len(triples) < len(parts) or not all(all(triple) for triple in triples):
+        return MALFORMED
     # JSON can name half a character, which no UTF-8 has.
-    return triples if good and all(is_utf8(part) for triple in triples for part in triple) else None
+    return triples if all(is_utf8(part) for triple in triples for part in triple) else INVALID_UTF8
 
 
 def _parts_of(element: Any) -> list[str] | None:
@@ -255,17 +261,16 @@ def _assignments(text: str) -> list[tuple[str, str]] | None:
     return [(slot.strip(), value.strip().strip("'\"").strip()) for slot, _, value in parts]
 
 
-def parse_sentences(text: str) -> list[Triple] | None:
-    """Read all facts of a row from a string of a JSON list; ``None`` if it is not a list, or an item is not a
-    sentence."""
+def _parse_sentences(text: str) -> Parsed:
+    """Read all facts of a row from a string of a JSON list of sentences."""
     try:
         found = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError):
-        return None
+        return MALFORMED
     if not isinstance(found, list) or not all(isinstance(fact, str) and fact.strip() for fact in found):
-        return None
+        return MALFORMED
     facts = [Triple("", fact.strip(), "") for fact in found]
-    return facts if all(is_utf8(fact.predicate) for fact in facts) else None
+    return facts if all(is_utf8(fact.predicate) for fact in facts) else INVALID_UTF8
 
 
 def _build(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequence[bytes]) -> FactTable:
@@ -295,19 +300,21 @@ def _build(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequenc
     return FactTable(list(interner), offsets, ids.astype(np.int32), errors, raw)
 
 
-def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple] | None], error: str = MALFORMED) -> FactTable:
+def _from_texts(column: pa.Array, parse: Callable[[str], Parsed]) -> FactTable:
     codes, values = encode(column)
-    parsed: list[Parsed] = []
-    for value in values:
-        text = decode(value)
-        found = parse(text) if text is not None else None
-        parsed.append((error if text is not None else INVALID_UTF8) if found is None else found)
+    texts = [decode(value) for value in values]
+    parsed = [INVALID_UTF8 if text is None else parse(text) for text in texts]
     return _build(codes, parsed, [sized(value) for value in values])
 
 
 def from_mr(column: pa.Array) -> FactTable:
     """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
-    return _from_texts(column, parse_mr)
+
+    def parse(text: str) -> Parsed:
+        found = parse_mr(text)
+        return MALFORMED if found is None else found
+
+    return _from_texts(column, parse)
 
 
 def from_lists(column: pa.Array) -> FactTable:
@@ -316,7 +323,7 @@ def from_lists(column: pa.Array) -> FactTable:
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
     if is_text(column.type) and not types.is_null(column.type):
-        return _from_texts(column, parse_triples)
+        return _from_texts(column, _parse_triples)
     return _from_elements(column, parse_triple)
 
 
@@ -326,7 +333,7 @@ def from_sentences(column: pa.Array) -> FactTable:
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank fact ``malformed_triples``.
     """
     if is_text(column.type) and not types.is_null(column.type):
-        return replace(_from_texts(column, parse_sentences), sentences=True)
+        return replace(_from_texts(column, _parse_sentences), sentences=True)
 
     def parse(text: str) -> Triple | None:
         return Triple("", text.strip(), "") if text.strip() else None

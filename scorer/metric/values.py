@@ -1,7 +1,7 @@
 """One spelling of a value in all forms: numbers, Booleans, dates and times as text, and JSON that keeps them.
 
 A whole number has no point (``5.0`` is ``5``), a float is the shortest decimal that reads back, an exponent is written
-out up to :data:`MOST_DIGITS` digits, dates and times are ISO 8601 with a blank between the two, durations ISO 8601,
+out (:mod:`scorer.system.numbers`), dates and times are ISO 8601 with a blank between the two, durations ISO 8601,
 Booleans ``true`` and ``false``. Digits that a file has stay as they are: ``8.50``, twenty digits.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -23,10 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..system.numbers import spell_number
+
 MOST_CHARACTERS = 120
-MOST_DIGITS = 21
-"""Numbers with more digits keep their exponent."""
-_NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,4}))?")
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -62,29 +60,6 @@ def spell(value: Any) -> str | None:
 def _digits(value: Any) -> str:
     """The shortest decimal that reads back as the float, at its own precision."""
     return str(value) if isinstance(value, np.float16 | np.float32) else repr(float(value))
-
-
-def spell_number(text: str) -> str:
-    """A number in decimal digits: without the point of a whole one, with its exponent written out.
-
-    Any other text stays as it is, and so do all other digits.
-    """
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        return text
-    sign, whole, fraction, exponent = match[1], match[2], match[3] or "", int(match[4] or 0)
-    if exponent:
-        digits, point = whole + fraction, len(whole) + exponent
-        if len(digits) > MOST_DIGITS or not -MOST_DIGITS < point <= MOST_DIGITS:
-            return text
-        digits, point = "0" * (1 - point) + digits, max(point, 1)
-        digits = digits.ljust(point, "0")
-        whole, fraction = digits[:point].lstrip("0") or "0", digits[point:]
-        if len(whole) + len(fraction) > MOST_DIGITS:
-            return text
-    if not fraction.strip("0"):
-        return "0" if not whole.strip("0") else sign + whole
-    return f"{sign}{whole}.{fraction}"
 
 
 def is_scalar(kind: pa.DataType) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from ..errors import ColumnError
 from ..metric.facts import to_bytes
 from ..metric.values import json_text, spell
+from ..storage.text_files import INFO
 from ..system.arguments import described
 from ..system.input_formats import ROW_INFO
 from .windows import WINDOW_BYTES, WINDOW_ROWS
@@ -25,9 +26,6 @@ Back = Callable[[pa.Table], Any]
 FORMS = (
     "a table or record batch of pyarrow, a DataFrame of polars or pandas, an object with __arrow_c_stream__, a list of "
     "dictionaries, or a dictionary of lists"
-)
-_INFO = pa.struct(
-    [("error", pa.string()), ("detail", pa.string()), ("raw", pa.binary()), ("nested", pa.list_(pa.string()))]
 )
 
 
@@ -96,7 +94,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, 
         added = table.drop_columns(kept).to_pylist()
         return [{**{name: row.get(name) for name in kept}, **more} for row, more in zip(rows, added, strict=True)]
 
-    return pa.table({**columns, ROW_INFO: pa.array(infos, _INFO)}), back
+    return pa.table({**columns, ROW_INFO: pa.array(infos, INFO)}), back
 
 
 def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Back]:

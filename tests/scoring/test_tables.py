@@ -64,7 +64,7 @@ def test_values_of_python_have_one_spelling_in_all_forms(scorer: Scorer, value: 
 
 
 @pytest.mark.parametrize(
-    "value", [b"\xff", 10**5000, object(), {"a": {1: 2}}, {"a": b"x"}], ids="bytes int object key nested".split()
+    "value", [b"\xff", 10**5000, object(), {"a": {1: 2}}, {"a": b"x"}], ids=["bytes", "int", "object", "key", "nested"]
 )
 def test_what_cannot_be_written_costs_its_row_alone(scorer: Scorer, value: Any) -> None:
     rows: list[dict[str, Any]] = [{**ROW, "triples": value}, {**ROW, "id": value}]

@@ -1,7 +1,7 @@
 """Open one CSV, TSV or JSON Lines file inside the reader's child process, as :mod:`.source` opens Parquet.
 
-The file is read once from start to end to count its rows, find the types of its columns and hash it; then again for its
-rows. Both passes keep one batch in memory.
+The file is read once from start to end to count its rows, find its columns and hash it; then again for its rows. Both
+passes keep one batch in memory.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from ...system.closing import Closing
 from ..pieces import Piece
-from .delimited import DelimitedTypes, delimited_arrays, parse_records
-from .json_lines import JsonTypes, json_arrays, parse_lines
+from ..text_files import BrokenTextError, Record, schema_of, text_format, to_batch
 from .opened import OpenedFile, RefusedError, positions_of
 from .text_lines import TextLines
 
@@ -37,7 +36,7 @@ class TextSource(Closing):
 
     Args:
         form: ``csv``, ``tsv`` or ``jsonl``.
-        delimiter: of CSV and TSV; by default see :func:`.delimited.delimiter_of`.
+        delimiter: of CSV and TSV; by default see :func:`scorer.storage.text_files.delimiter_of`.
         tick: called while the file is scanned.
         known: scans of this process by file, size and time, so that a file is scanned once.
 
@@ -93,43 +92,38 @@ class TextSource(Closing):
         positions, _ = self.select(columns)
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self._opened, tick, joins_blank=self._form == "jsonl")
-        records: Iterator[Any] = islice(self._records(lines), skip, end)
+        records = islice(self._records(lines), skip, end)
         for rows in _batched(records, lines, min(BATCH_ROWS, max_rows), max_bytes):
-            if self._form == "jsonl":
-                arrays = json_arrays(rows, list(schema))
-            else:
-                arrays = delimited_arrays(rows, positions, list(schema))
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield to_batch(rows, schema)
         if lines.file_bytes == self._opened.size and lines.digest != self.identity["footer_sha256"]:
             raise RefusedError("was modified after it was scanned; run again")
 
     def _scan(self, tick: Callable[[], None]) -> Scan:
         lines = TextLines(self._opened, tick, joins_blank=self._form == "jsonl")
-        types: JsonTypes | DelimitedTypes
-        if self._form == "jsonl":
-            records: Iterator[Any] = parse_lines(lines)
-            types = JsonTypes()
-        else:
-            records = parse_records(lines, self._form, self._delimiter)
-            _, header = next(records)
-            types = DelimitedTypes(header)
-        count = 0
-        for rows in _batched(records, lines, BATCH_ROWS, 8 << 20):
-            types.add(rows)
-            count += len(rows)
-        schema = types.schema()
-        if not len(schema):
-            raise RefusedError("is empty; write one JSON object per line")
-        return Scan(schema, count, lines.digest)
+        counted = 0
 
-    def _records(self, lines: TextLines) -> Iterator[Any]:
-        if self._form == "jsonl":
-            return parse_lines(lines)
-        return islice(parse_records(lines, self._form, self._delimiter), 1, None)
+        def count(records: Iterator[Record]) -> Iterator[Record]:
+            nonlocal counted
+            for record in records:
+                counted += 1
+                yield record
+
+        form = text_format(self._form, self._delimiter)
+        try:
+            schema = schema_of(form.names(count(form.records(lines))))
+        except BrokenTextError as error:
+            raise RefusedError(str(error)) from error
+        return Scan(schema, counted, lines.digest)
+
+    def _records(self, lines: TextLines) -> Iterator[Record]:
+        try:
+            yield from text_format(self._form, self._delimiter).records(lines)
+        except BrokenTextError as error:
+            raise RefusedError(str(error)) from error
 
 
-def _batched(records: Iterable[Any], lines: TextLines, most_rows: int, most_bytes: int) -> Iterator[list[Any]]:
-    held: list[Any] = []
+def _batched(records: Iterable[Record], lines: TextLines, most_rows: int, most_bytes: int) -> Iterator[list[Record]]:
+    held: list[Record] = []
     start = lines.bytes
     for record in records:
         held.append(record)
