@@ -2,7 +2,7 @@
 
 The files are those of `../shared/data/field` (its README names source and licence of each). Of every set three
 quarters, by a hash of the text, are trained on; the rest is for choosing between runs. What stands under *test* there
-(PAWS and GAP have such a split) is in neither part. The sets of `scorer challenge --natural` are recast there.
+(PAWS and GAP have such a split) is in neither part. The sets of `benchmarks.paper.challenge natural` are recast there.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +18,13 @@ from benchmarks.paper.challenge.domains import RESTAURANT
 from benchmarks.paper.challenge.natural import Figure, NaturalResult, judge_natural
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
 from scorer.commands.console.challenge import print_challenge
+from scorer.commands.ending import App, run_app
 from scorer.evaluation.challenge import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
 from scorer.scoring.scorer import Scorer
 from scorer.stats.intervals import Rate
 
-app = typer.Typer(add_completion=False, help=__doc__)
+app = App(add_completion=False, help=__doc__)
 
 
 @app.command("build")
@@ -30,16 +33,23 @@ def build_command(folder: Path) -> None:
     write(folder)
 
 
+class Rival(StrEnum):
+    """The rivals that label rows without references."""
+
+    keywords = "keywords"
+    e2e_slots = "e2e-slots"
+
+
 @app.command("rival")
-def rival_command(name: Annotated[str, typer.Argument(help="keywords or e2e-slots")]) -> None:
+def rival_command(name: Rival) -> None:
     """Judge the set with a rival; e2e-slots knows the pairs about one restaurant alone."""
     table = read_challenge()
-    if name == "e2e-slots":
+    if name is Rival.e2e_slots:
         slots = {attribute.predicate for attribute in RESTAURANT.attributes}
         table = table.filter(pa.array([_fits(facts, slots) for facts in table["triples"].to_pylist()]))
     facts = [[Triple(**fact) for fact in row] for row in table["triples"].to_pylist()]
     texts = table["text"].to_pylist()
-    found = label_rows(facts, texts, by_slots if name == "e2e-slots" else by_keywords)
+    found = label_rows(facts, texts, by_slots if name is Rival.e2e_slots else by_keywords)
     columns = as_columns(name, found, facts, scored=False)
     rows = len({(tuple(triples), text) for triples, text in zip(facts, texts, strict=True)})
     print_challenge(measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows))
@@ -84,4 +94,4 @@ def _figure(one: Figure) -> str:
 
 
 if __name__ == "__main__":
-    app()
+    sys.exit(run_app(app, "python -m benchmarks.paper.challenge"))

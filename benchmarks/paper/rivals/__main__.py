@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ import pyarrow.parquet as pq
 import typer
 
 from benchmarks.paper.rivals import labels
+from scorer.commands.ending import App, run_app
+from scorer.errors import ColumnError, InputError, UsageError
 from scorer.metric.facts import Triple
 from scorer.metric.verdict import EMPTY_TEXT
 
@@ -50,9 +53,12 @@ def rivals_command(
 ) -> None:
     """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need a column
     `triples` of structs; if IN is no output of a run, they also write labels."""
-    table = ds.dataset([str(f) for f in sorted(data.rglob("*.parquet"))] if data.is_dir() else data).to_table()
+    try:
+        table = ds.dataset([str(f) for f in sorted(data.rglob("*.parquet"))] if data.is_dir() else data).to_table()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{data} cannot be read as Parquet: {error}") from error
     if rival is Rival.bertscore and model is None:
-        raise typer.BadParameter("bertscore needs --model FOLDER, a checkpoint of transformers")
+        raise UsageError("bertscore needs --model FOLDER, a checkpoint of transformers")
     texts = _column(table, "text").to_pylist()
     if rival.value in _JUDGES:
         judge = partial(labels.by_slots, as_gold=True) if as_gold else _JUDGES[rival.value]
@@ -81,14 +87,14 @@ def rivals_command(
         columns["note"] = pa.array(notes, pa.string())
     for name, array in columns.items():
         if name in table.schema.names:
-            raise typer.BadParameter(f"{data} has a column {name!r} already; leave it out")
+            raise ColumnError(f"{data} has a column {name!r} already; leave it out")
         table = table.append_column(name, array)
     pq.write_table(table, out)
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
     if name not in table.schema.names:
-        raise typer.BadParameter(f"no column {name!r}; columns: {', '.join(table.schema.names)}")
+        raise ColumnError(f"no column {name!r}; columns: {', '.join(table.schema.names)}")
     return table[name]
 
 
@@ -96,10 +102,12 @@ def _facts(table: pa.Table) -> list[list[Triple] | None]:
     column = _column(table, "triples")
     kind = column.type
     if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
-        raise typer.BadParameter(f"column 'triples' is {kind}, but a list of structs is needed: see `scorer convert`")
+        raise ColumnError(f"column 'triples' is {kind}, but a list of structs is needed: see `scorer convert`")
     rows = column.to_pylist()
     return [None if row is None else [Triple(*map(str, fact.values())) for fact in row] for row in rows]
 
 
 if __name__ == "__main__":
-    typer.run(rivals_command)
+    app = App(add_completion=False)
+    app.command()(rivals_command)
+    sys.exit(run_app(app, "python -m benchmarks.paper.rivals"))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from benchmarks.paper.rivals import e2e_slots, entities, keywords
+from scorer.errors import ColumnError
 from scorer.metric.facts import Triple
 from scorer.metric.verdict import FINE
 
@@ -46,11 +47,11 @@ def by_slots(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> 
         as_gold: see :func:`benchmarks.paper.rivals.e2e_slots.judge`.
 
     Raises:
-        ValueError: no predicate is an E2E slot.
+        ColumnError: no predicate is an E2E slot.
     """
     slots = _named(triples)
     if not any(triple.predicate in E2E_SLOTS for triple in slots):
-        raise ValueError(f"no E2E slot but {triples[0].predicate!r}; e2e-slots knows {', '.join(sorted(E2E_SLOTS))}")
+        raise ColumnError(f"no E2E slot but {triples[0].predicate!r}; e2e-slots knows {', '.join(sorted(E2E_SLOTS))}")
     found = e2e_slots.judge(slots, text, as_gold=as_gold)
     omitted = sorted(found.missing + found.wrong)
     return Label(omitted, found.omission, found.hallucination, max(0.0, 1 - found.rate), found.rate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +15,9 @@ from rich.console import Console
 from benchmarks.paper.spans import corpora
 from benchmarks.paper.spans.report import SpanOptions, evaluate_spans
 from scorer.commands.console.figures import INTERVAL, interval, number, table
+from scorer.commands.ending import App, run_app
 
-app = typer.Typer(add_completion=False, help=__doc__)
+app = App(add_completion=False, help=__doc__)
 
 
 class Corpus(StrEnum):
@@ -102,4 +104,4 @@ def _print(report: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    app()
+    sys.exit(run_app(app, "python -m benchmarks.paper.spans"))

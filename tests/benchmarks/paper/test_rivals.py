@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.labels import by_entities, by_keywords, by_slots
+from scorer.errors import ColumnError, ScorerError
 from scorer.evaluation.report import EvaluateOptions, evaluate
 from scorer.metric.facts import Triple
 
@@ -63,7 +63,7 @@ def test_labels_of_any_data() -> None:
     facts = [Triple("Alan_Bean", "birthPlace", "Wheeler,_Texas"), Triple("Alan_Bean", "occupation", '"Test pilot"')]
     assert by_keywords(facts, "Alan Bean, born in Wheeler, Texas, was a test pilot.").omitted == []
     assert by_keywords(facts, "Alan Bean was born in Texas.").omitted == [0, 1]
-    with pytest.raises(ValueError, match="no E2E slot but 'birthPlace'"):
+    with pytest.raises(ColumnError, match="no E2E slot but 'birthPlace'"):
         by_slots(facts, "x")
 
 
@@ -92,5 +92,5 @@ def test_a_fact_needs_both_and_the_share_is_of_distinct_entities() -> None:
 )
 def test_other_inputs_are_refused(tmp_path: Path, table: pa.Table, rival: Rival, told: str) -> None:
     pq.write_table(table, tmp_path / "in.parquet")
-    with pytest.raises(typer.BadParameter, match=told):
+    with pytest.raises(ScorerError, match=told):
         rivals_command(rival, tmp_path / "in.parquet", tmp_path / "out.parquet")
