@@ -138,7 +138,7 @@ def _schema_of(kind: Any) -> int | None:
     """The default of the field ``schema`` of a struct."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return None
-    found = {field.name: field.default for field in msgspec.structs.fields(kind)}.get("schema")
+    found = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False)).get("schema")
     return found if isinstance(found, int) else None
 
 
