@@ -27,6 +27,7 @@ from . import (
     rate,
     run,
     sample,
+    show,
     status,
     templates,
 )
@@ -90,6 +91,7 @@ app.add_typer(templates.app, name="templates")
 app.command("check")(check.check_command)
 app.command("explain")(explain.explain_command)
 app.command("export")(export.export_command)
+app.command("show")(show.show_command)
 app.command("evaluate")(evaluate.evaluate_command)
 app.command("sample")(sample.sample_command)
 app.command("rate")(rate.rate_command)

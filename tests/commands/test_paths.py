@@ -29,7 +29,7 @@ PATHS = {
     if "Path" in str(found.annotation) or parser_of(found)
 }
 STORES = {
-    *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain")),
+    *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain", "show")),
     *("sample out", "rate out", "audit baseline", "run reuse", "plan reuse"),
 }
 """What may be in an object store."""
