@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import ScoredArgument, say, tell
+from .common import PartialOption, ScoredArgument, say, tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +41,7 @@ def show_command(
             "--columns", metavar="NAMES", help="Comma-separated columns. Default: label and text, or all for a format."
         ),
     ] = None,
+    allow_partial: PartialOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines.")] = False,
 ) -> None:
@@ -49,7 +50,8 @@ def show_command(
     The column `row` names each as `scorer explain --row` takes it.
     """
     from ..evaluation.listing import RowQuery, list_rows
-    from ..storage.objects.copy import local_copy
+    from ..scoring.outputs import Output
+    from ..storage.local_copy import local_outputs
 
     if as_csv and as_jsonl:
         raise UsageError("--csv and --jsonl are both given; use one of them")
@@ -62,8 +64,8 @@ def show_command(
         limit=limit if limit is not None or formatted else ROWS,
         columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
     )
-    with local_copy(out) as folder:
-        batches = list_rows(folder, query, every_column=formatted)
+    with local_outputs(out) as folders:
+        batches = list_rows(Output.open(*folders, allow_partial=allow_partial), query, every_column=formatted)
         if as_csv:
             _print_csv(batches)
         elif as_jsonl:

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
 from ..metric.verdict import FINE
-from ..scoring.output_files import data_files, guarded, open_parquet, run_columns, schema_of
-from ..scoring.partitions import partition_keys, with_partition_keys
-from ..scoring.places import shard_place
-from ..scoring.plan import Plan
+from ..scoring.outputs import Output
 
 PLACE = "row"
 """The column that names a row as ``scorer explain --row`` takes it: ``part-0.parquet:17``."""
 _BATCH = 1 << 14
-_SHOWN = ("id", "system", "text")
+_SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
 
 
@@ -40,24 +36,27 @@ class RowQuery:
     columns: tuple[str, ...] = ()
 
 
-def list_rows(path: Path, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
-    """The rows of an output folder or a scored file that a query asks for; the first batch may be empty.
+def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
+    """The rows of an output that a query asks for; the first batch may be empty.
 
     Args:
         every_column: show all columns unless the query names some; otherwise the place, label and text of a row.
 
     Raises:
-        InputError: nothing to read. ColumnError: a column is not there. UsageError: a label or a condition that is not
-            one; says what DuckDB says.
+        InputError: a file cannot be read. ColumnError: no such column. UsageError: a label or a condition that is
+            not one; says what DuckDB says.
     """
     import duckdb
 
-    files, prefix = data_files(path), run_columns(path).prefix
-    schema = _schema(path, files)
+    fields = {field.name: field for field in output.schema}
+    names = [name for name in output.names if name != PLACE]
+    schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
     for name in (*query.columns, *((query.sort.removeprefix("-"),) if query.sort else ())):
         if name not in schema.names:
             raise ColumnError(f"no column {name!r}; the columns are {', '.join(schema.names)}")
-    shown = query.columns or tuple(schema.names if every_column else _default(schema.names, path, prefix))
+    prefix = output.columns.prefix
+    usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), output.columns.text)
+    shown = query.columns or (schema.names if every_column else [name for name in usual if name in schema.names])
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": False,
         "python_enable_replacements": False,
@@ -66,7 +65,7 @@ def list_rows(path: Path, query: RowQuery, *, every_column: bool = False) -> Ite
     with duckdb.connect(config=settings) as connection:
         connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
         try:
-            rows = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, _batches(path, files, schema)))
+            rows = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, _batches(output, schema)))
             for condition in _conditions(query, prefix, schema.names):
                 rows = rows.filter(condition)
             if query.sort:
@@ -79,6 +78,20 @@ def list_rows(path: Path, query: RowQuery, *, every_column: bool = False) -> Ite
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
             raise UsageError(f"--where {query.where!r}: {reason}{advice}") from e
+
+
+def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """All rows with the columns of the schema, those that a file lacks as null."""
+    for window in output.windows(schema.names[1:]):
+        file, row = output.locate(window.first)
+        file = file or output.outs[0].name
+        places = pa.array([f"{file}:{row + i}" for i in range(len(window.table))], pa.string())
+        table = window.table.drop_columns([PLACE]) if PLACE in window.table.schema.names else window.table
+        table = table.append_column(PLACE, places)
+        for name in schema.names:
+            if name not in table.schema.names:
+                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+        yield from table.select(schema.names).cast(schema).to_batches()
 
 
 def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:
@@ -98,38 +111,3 @@ def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _default(names: Sequence[str], path: Path, prefix: str) -> list[str]:
-    text = run_columns(path).text
-    wanted = [PLACE, *(name for name in _SHOWN[:2]), *(prefix + name for name in _LABELS), text]
-    return [name for name in dict.fromkeys(wanted) if name in names]
-
-
-def _schema(path: Path, files: Sequence[Path]) -> pa.Schema:
-    """The columns of the first file, the partition keys of its path, and the place of a row unless a column has that
-    name."""
-    first = schema_of(files[0]).remove_metadata()
-    keys = partition_keys(files[0].relative_to(path).as_posix()) if path.is_dir() else {}
-    added = [pa.field(name, pa.string()) for name in (PLACE, *keys) if name not in first.names]
-    return pa.schema([*added, *first])
-
-
-def _batches(path: Path, files: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    plan = Plan.load(path) if path.is_dir() else None
-    for file in files:
-        relative = file.relative_to(path).as_posix() if path.is_dir() else file.name
-        shard, row = shard_place(relative, plan.inputs if plan is not None else {})
-        with open_parquet(file) as parquet:
-            wanted = [name for name in schema.names if name in parquet.schema_arrow.names]
-            batches = parquet.iter_batches(batch_size=_BATCH, columns=wanted)
-            while (batch := guarded(file, next, batches, None)) is not None:
-                table = with_partition_keys(pa.Table.from_batches([batch]), relative, schema.names)
-                if PLACE not in table.schema.names:
-                    places = pa.array([f"{shard}:{row + i}" for i in range(len(batch))], pa.string())
-                    table = table.append_column(PLACE, places)
-                missing = [name for name in schema.names if name not in table.schema.names]
-                for name in missing:
-                    table = table.append_column(name, pa.nulls(len(batch), schema.field(name).type))
-                yield from table.select(schema.names).cast(schema).to_batches()
-                row += len(batch)
