@@ -1,14 +1,13 @@
 """Checkpoint → verified bundle. The only code that knows torch, transformers and optimum.
 
 ``source``         hub id or folder → local files that are safe to read
-``architectures``  families of checkpoints, one file each
+``families``       what optimum does not know of the families of checkpoints
 ``checkpoint``     those files → sizes, labels, tokenizer, PyTorch model, or the reason for refusing
 ``graph``          PyTorch → ONNX → the fused fp32 graph, counted against the config
 ``variants``       fp16 and int8 from the fused graph
 ``shared_weights`` weights stored once, in half precision, for all variants
 ``probes``         the pairs on which every variant is compared
 ``parity``         each variant against PyTorch
-``random_init``    a full-size model without a checkpoint
 ``bundle_writer``  all of it in order
 
 ``out_folder``     the folder that an export writes

@@ -25,7 +25,6 @@ from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
 from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
 from .probes import Probe, built_in_probes, measured, merge
-from .random_init import random_checkpoint
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
 from .variants import export_variant
@@ -48,8 +47,6 @@ def export_bundle(
     revision: str | None = None,
     answers: Answers = NO_ANSWERS,
     half_weights: bool = False,
-    random_init: bool = False,
-    seed: int = 0,
     templates: Path | None = None,
     name: str | None = None,
     force: bool = False,
@@ -57,11 +54,8 @@ def export_bundle(
 ) -> Path:
     """Export a checkpoint as a bundle, and return the bundle's folder.
 
-    ``checkpoint``: a hub id or a local folder; with ``random_init``, the name of an architecture, whose random
-    weights come from ``seed``. ``out``: must not exist, or be empty. ``answers``: what the checkpoint does not say of
-    its logits. ``half_weights``: round the weights to half precision and store them once, for all variants
-    (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``force``: include a variant that
-    keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its labels.
+    ``checkpoint``: a hub id or a local folder. ``answers``: what the checkpoint does not say of its logits. For the
+    others see :func:`write_bundle`.
 
     Raises:
         UsageError: an option that cannot be honoured.
@@ -71,15 +65,48 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    wanted = _check_options(precisions, templates, name, revision, random_init, answers, log)
+    _check_options(precisions, templates, name, log)
+    check_out(Path(out))
+    toolchain.require()
+    with toolchain.quiet():
+        opened = open_checkpoint(checkpoint, revision, answers, log)
+    return write_bundle(
+        opened,
+        out,
+        precisions=precisions,
+        half_weights=half_weights,
+        templates=templates,
+        name=name,
+        force=force,
+        log=log,
+    )
+
+
+def write_bundle(
+    opened: Checkpoint,
+    out: Path,
+    *,
+    precisions: Sequence[str] = PRECISIONS,
+    half_weights: bool = False,
+    templates: Path | None = None,
+    name: str | None = None,
+    force: bool = False,
+    log: Callable[[str], None] = _to_stderr,
+) -> Path:
+    """Write the bundle of an open checkpoint, and return its folder.
+
+    ``out``: must not exist, or be empty. ``half_weights``: round the weights to half precision and store them once,
+    for all variants (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``force``: include a
+    variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its labels.
+
+    Raises:
+        As :func:`export_bundle`.
+    """
+    wanted = _check_options(precisions, templates, name, log)
     out = Path(out)
     check_out(out)
     toolchain.require()
     with toolchain.quiet():
-        if random_init:
-            opened = random_checkpoint(checkpoint, seed)
-        else:
-            opened = open_checkpoint(checkpoint, revision, answers, log)
         log(
             f"{opened.source.checkpoint}: {opened.architecture['layers']} layers, "
             f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
@@ -250,19 +277,11 @@ def _say(precision: str, parity: dict[str, Any] | None) -> str:
 
 
 def _check_options(
-    precisions: Sequence[str],
-    templates: Path | None,
-    name: str | None,
-    revision: str | None,
-    random_init: bool,
-    answers: Answers,
-    log: Callable[[str], None],
+    precisions: Sequence[str], templates: Path | None, name: str | None, log: Callable[[str], None]
 ) -> list[str]:
     unknown = [precision for precision in precisions if precision not in PRECISIONS]
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
-    if random_init and (revision is not None or answers != NO_ANSWERS):
-        raise UsageError("--random-init takes none of --revision, --labels, --scheme and --task; remove them")
     check_name(name)
     if templates is not None:
         from scorer.metric.templates import load_templates

@@ -11,7 +11,7 @@ from scorer.errors import CheckpointError
 from scorer.inference.bundle import CheckpointSource
 from scorer.inference.scheme import Scheme
 
-from .architectures import Family, find_family
+from .families import Family, find_family
 from .labels import Answers, choose_scheme
 from .source import Source, find_source
 from .tokenization import PairTokenizer, read_tokenizer

@@ -16,7 +16,7 @@ from typing import IO, Any
 from scorer.errors import CheckpointError
 from scorer.inference.session import first_line
 
-from .architectures.family import ENCODER, Family
+from .families import ENCODER, Family
 
 LARGEST = 2**31 - 2**24
 """Bytes of weights in one ONNX file: protobuf ends at 2 GiB, and the graph itself needs some."""

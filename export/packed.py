@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
 
-from .architectures.family import ENCODER, Family
+from .families import ENCODER, Family
 from .graph import expect, save
 from .rewrite import head_of, require_first_token
 from .variants import to_half

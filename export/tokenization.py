@@ -10,7 +10,7 @@ from scorer.errors import CheckpointError
 from scorer.inference.bundle import PairLayout
 from scorer.inference.session import first_line
 
-from .architectures.family import BPE, WORDPIECE, Family
+from .families import BPE, WORDPIECE, Family
 from .source import Source, read_json
 
 _EXAMPLES = (

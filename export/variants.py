@@ -16,7 +16,7 @@ from typing import Any
 from scorer.errors import CheckpointError
 from scorer.inference.session import first_line
 
-from .architectures.family import WHOLE, Family
+from .families import WHOLE, Family
 from .graph import expect, operator_counts, save
 from .quantise import quantise
 from .rewrite import head_of, keep_first_token, split_residuals

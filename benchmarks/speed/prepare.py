@@ -2,9 +2,9 @@
 
     python -m benchmarks.speed.prepare --preset roberta-large --folder .bench [--parts checkpoint bundle onnx openvino]
 
-The checkpoint has random weights (``export.random_init``) and is written as a folder that every library opens, so that
-all settings run the same weights. Each part is made in its own process, because a full-size model needs the memory, and
-in a folder that is renamed when it is complete.
+The checkpoint has random weights (:mod:`benchmarks.speed.random_init`) and is written as a folder that every library
+opens, so that all settings run the same weights. Each part is made in its own process, because a full-size model needs
+the memory, and in a folder that is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKENIZER_CONFIG = {
 
 def make_checkpoint(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:
     """Random weights and their tokenizer as a checkpoint folder."""
-    from export.random_init import random_checkpoint
+    from benchmarks.speed.random_init import random_checkpoint
 
     checkpoint = random_checkpoint(preset, seed=0)
     model = checkpoint.load()

@@ -85,14 +85,6 @@ def export_command(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the model in signatures. Default: the checkpoint's.")
     ] = None,
-    random_init: Annotated[
-        bool,
-        typer.Option(
-            "--random-init",
-            help="Export random weights in the shape named by CHECKPOINT (roberta-large), for benchmarks.",
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of --random-init.")] = 0,
     force: Annotated[
         bool,
         typer.Option(
@@ -124,8 +116,6 @@ def export_command(
         revision=revision,
         answers=answers,
         half_weights=half_weights,
-        random_init=random_init,
-        seed=seed,
         templates=templates,
         name=name,
         force=force,

@@ -14,18 +14,19 @@ import transformers
 from tokenizers import Tokenizer
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
+from benchmarks.speed.random_init import PRESETS, special_tokens, train_tokenizer
 from export import export_bundle
-from export.architectures import FAMILIES, Family
 from export.checkpoint import Checkpoint, open_checkpoint
+from export.families import FAMILIES, Family
 from export.graph import export_fused
 from export.labels import NO_ANSWERS
-from export.random_init import train_tokenizer
 from export.toolchain import quiet
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU
 from scorer.inference.engine import Engine
 
 LAYERS, VOCABULARY = 2, 700
+SPECIAL_NAMES = ("cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 PAIRS = [
     ("Blue Spice is a pub near the river.", "Blue Spice is a pub."),
     ("", "A"),
@@ -48,6 +49,11 @@ def family_of(model_type: str) -> Family:
     return next(family for family in FAMILIES if family.model_type == model_type)
 
 
+def usual_config(model_type: str) -> dict[str, Any]:
+    """The config of a usual size of a family."""
+    return dict([config for found, config in PRESETS.values() if found == model_type][-1])
+
+
 def make_checkpoint(
     folder: Path, model_type: str, *, id2label: Mapping[int, str] = ID2LABEL, half: bool = False, **config: Any
 ) -> Path:
@@ -56,13 +62,15 @@ def make_checkpoint(
     family = family_of(model_type)
     sizes = family.sizes
     small = {
-        **family.presets[-1].config,
+        **usual_config(model_type),
         sizes.vocab: VOCABULARY, sizes.hidden: 32, sizes.layers: LAYERS, sizes.heads: 4, sizes.intermediate: 48,
         sizes.positions: 130, **SMALLER.get(model_type, {}),
     }  # fmt: skip
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
-        **dict(zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), family.special, strict=True)),
+        **dict(
+            zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), special_tokens(family), strict=True)
+        ),
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
     )
     made = getattr(transformers, family.config_class)(

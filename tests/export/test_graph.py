@@ -14,7 +14,7 @@ import pytest
 import torch
 from onnx import helper
 
-from export.architectures.encoder import fused_counts
+from export.families import ROBERTA
 from export.graph import check_fused, operator_counts
 from export.rewrite import keep_first_token, split_residuals
 from scorer.errors import CheckpointError
@@ -71,7 +71,7 @@ def test_another_mask_is_refused(fused: Path) -> None:
     model = onnx.load(str(fused))
     next(node for node in model.graph.node if node.op_type == "Attention").input[3] = "attention_mask_int32"
     with pytest.raises(CheckpointError, match="expected one 1-D mask"):
-        check_fused(model, fused_counts(LAYERS))
+        check_fused(model, ROBERTA.fused(LAYERS))
 
 
 @pytest.fixture

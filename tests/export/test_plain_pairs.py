@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.speed.random_init import train_tokenizer
 from export.checkpoint import Checkpoint
 from export.plain_pairs import contradicts_labels, mean_probabilities
 from export.probes import COUNT, built_in_probes
-from export.random_init import train_tokenizer
 from export.sentences import FRAMES, fill_frame
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet

@@ -10,8 +10,8 @@ import transformers
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizerFast
 
-from export.architectures.roberta import ROBERTA
-from export.random_init import train_tokenizer
+from benchmarks.speed.random_init import train_tokenizer
+from export.families import ROBERTA
 from export.source import find_source
 from export.tokenization import PairTokenizer, read_tokenizer
 from scorer.errors import CheckpointError

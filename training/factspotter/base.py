@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from export.architectures.bert import BERT
+from export.families import BERT
 from scorer.errors import CheckpointError
 from scorer.inference.session import first_line
 from training.network import Network, from_transformers, size_of, with_new_head

@@ -113,7 +113,10 @@ def make(out: Path, preset: str = "roberta-large") -> None:
     import torch
 
     from benchmarks.speed.prepare import TOKENIZER_CONFIG
-    from export import export_bundle, packed, random_init
+    from benchmarks.speed.random_init import random_checkpoint
+    from export import packed
+    from export.bundle_writer import write_bundle
+    from scorer.inference.scheme import LABELS
 
     shapes: dict[str, list[int]] = {}
     vectors: list[npt.NDArray[np.float64]] = []
@@ -121,8 +124,8 @@ def make(out: Path, preset: str = "roberta-large") -> None:
     quantiles, fold = _quantiles(), packed.fold_bias
 
     def seeded_model(family: Any, known: Any, seed: int) -> Any:
-        model = family.build(known, len(random_init.LABELS))
-        labels = dict(enumerate(random_init.LABELS))
+        model = family.build(known, len(LABELS))
+        labels = dict(enumerate(LABELS))
         config.update(model.config.to_diff_dict(), architectures=[type(model).__name__], id2label=labels)
         config.update(label2id={label: number for number, label in labels.items()})
         with torch.no_grad():
@@ -137,12 +140,9 @@ def make(out: Path, preset: str = "roberta-large") -> None:
 
     work = out.with_name(f"{out.name}-whole")
     shutil.rmtree(work, ignore_errors=True)
-    with (
-        mock.patch.multiple(packed, fold_bias=recorded_fold),
-        mock.patch.multiple(random_init, _random_model=seeded_model),
-    ):
-        options = {"precisions": ("fp16",), "random_init": True, "seed": SEED, "force": True}
-        export_bundle(preset, work, name=f"{preset}-seeded", **options)
+    with mock.patch.multiple(packed, fold_bias=recorded_fold):
+        checkpoint = random_checkpoint(preset, SEED, seeded_model)
+        write_bundle(checkpoint, work, precisions=("fp16",), name=f"{preset}-seeded", force=True)
     recipe, small = _recipe(work, shapes, vectors)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(work, out / "bundle", ignore=shutil.ignore_patterns(recipe["file"]))

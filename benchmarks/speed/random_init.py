@@ -1,5 +1,7 @@
 """Full-size models with random weights and tokenizers of the same kind, for benchmarks without access to a model hub.
 
+    python -m benchmarks.speed.random_init roberta-large BUNDLE [--precision fp32,fp16,int8] [--half-weights] [--seed 0]
+
 Their labels mean nothing, and are nearly always the same. What they share with the real checkpoints is what speed
 depends on: the architecture, the size of the vocabulary, and about as many tokens for a text. A vocabulary cannot be
 had offline, so a tokenizer of the family's kind is trained on the exporter's own sentences and a list of common words
@@ -9,41 +11,132 @@ a text has somewhat more tokens than with the real one.
 
 from __future__ import annotations
 
+import argparse
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from benchmarks.speed.random_words import NAMES, WORDS
+from export.bundle_writer import write_bundle
+from export.checkpoint import Checkpoint, longest_pair
+from export.families import BPE, FAMILIES, UNIGRAM, Family
+from export.sentences import SHORT, frame_pairs
+from export.tokenization import PairTokenizer
+from export.toolchain import quiet
 from scorer.errors import UsageError
 from scorer.inference.bundle import CheckpointSource
+from scorer.inference.choices import PRECISIONS
 from scorer.inference.scheme import LABELS, NLI, Scheme
 
-from .architectures import FAMILIES, Family
-from .architectures.family import BPE, UNIGRAM, Preset
-from .checkpoint import Checkpoint, longest_pair
-from .sentences import SHORT, frame_pairs
-from .tokenization import PairTokenizer
-from .vocabulary import NAMES, WORDS
-
-PRESETS: dict[str, tuple[Family, Preset]] = {
-    preset.name: (family, preset) for family in FAMILIES for preset in family.presets
-}
-"""Sizes by name; those called tiny are for tests."""
 _ENDINGS = ("", "", "", "s", "ed", "ing", "er", "ly", "'s")
+_AS_ROBERTA = ("<s>", "</s>", "<pad>", "<unk>", "<mask>")
+_AS_BERT = ("[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]")
+SPECIAL: Mapping[str, tuple[str, str, str, str, str]] = {
+    "bert": _AS_BERT, "electra": _AS_BERT, "deberta-v2": _AS_BERT, "modernbert": _AS_BERT,
+    "mpnet": ("<s>", "</s>", "<pad>", "[UNK]", "<mask>"),
+}  # fmt: skip
+"""Tokens by model type, where they are not RoBERTa's: first, separator, padding, unknown, mask."""
+_TWO_SEPARATORS = ("roberta", "xlm-roberta", "camembert", "mpnet", "bart")
+"""Model types with two separators between the texts."""
+
+Build = Callable[[Family, Mapping[str, Any], int], Any]
+"""A model in PyTorch of a family, a config and a seed."""
 
 
-def random_checkpoint(name: str, seed: int) -> Checkpoint:
+def _base(vocab: int, positions: int = 512, types: int = 2) -> dict[str, Any]:
+    return {
+        "vocab_size": vocab, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "intermediate_size": 3072, "max_position_embeddings": positions, "type_vocab_size": types,
+    }  # fmt: skip
+
+
+def _large(vocab: int, positions: int = 512, types: int = 2) -> dict[str, Any]:
+    return _base(vocab, positions, types) | {
+        "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096,
+    }  # fmt: skip
+
+
+_TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+_ROBERTA = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
+_DEBERTA = {
+    "relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+    "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0, "layer_norm_eps": 1e-7,
+    "pad_token_id": 1,
+}  # fmt: skip
+_MODERNBERT = {
+    "vocab_size": 50368, "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
+    "intermediate_size": 1152, "max_position_embeddings": 8192, "pad_token_id": 1,
+}  # fmt: skip
+_BART = {
+    "vocab_size": 50265, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_attention_heads": 16,
+    "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096, "max_position_embeddings": 1024,
+}  # fmt: skip
+_MPNET = {key: value for key, value in _base(30527, 514).items() if key != "type_vocab_size"}
+PRESETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "roberta-large": ("roberta", _large(50265, 514, 1) | _ROBERTA),
+    "roberta-base": ("roberta", _base(50265, 514, 1) | _ROBERTA),
+    "roberta-tiny": ("roberta", _base(50265, 514, 1) | _ROBERTA | _TINY),
+    "xlm-roberta-large": ("xlm-roberta", _large(250002, 514, 1) | _ROBERTA),
+    "xlm-roberta-base": ("xlm-roberta", _base(250002, 514, 1) | _ROBERTA),
+    "camembert-base": ("camembert", _base(32005, 514, 1) | _ROBERTA),
+    "bert-large": ("bert", _large(30522)),
+    "bert-base": ("bert", _base(30522)),
+    "minilm-l6": ("bert", _base(30522) | {"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1536}),
+    "electra-large": ("electra", _large(30522) | {"embedding_size": 1024}),
+    "electra-base": ("electra", _base(30522) | {"embedding_size": 768}),
+    "deberta-v3-large": ("deberta-v2", _large(128100) | _DEBERTA),
+    "deberta-v3-base": ("deberta-v2", _base(128100) | _DEBERTA),
+    "modernbert-large": (
+        "modernbert",
+        {**_MODERNBERT, "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
+         "intermediate_size": 2624},
+    ),
+    "modernbert-base": ("modernbert", _MODERNBERT),
+    "mpnet-base": ("mpnet", _MPNET | {"layer_norm_eps": 1e-5}),
+    "bart-large": ("bart", _BART),
+}  # fmt: skip
+"""Model type and config of usual sizes, by name; what is called tiny is for tests."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write a bundle of a model with random weights."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.random_init", description=main.__doc__)
+    parser.add_argument("preset", choices=PRESETS)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--precision", default=",".join(PRECISIONS))
+    parser.add_argument("--half-weights", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    with quiet():
+        checkpoint = random_checkpoint(asked.preset, asked.seed)
+    write_bundle(
+        checkpoint, asked.out, precisions=asked.precision.split(","), half_weights=asked.half_weights, force=True
+    )
+
+
+def family_of(model_type: str) -> Family:
+    """The family of a model type."""
+    return next(family for family in FAMILIES if family.model_type == model_type)
+
+
+def random_checkpoint(name: str, seed: int, build: Build | None = None) -> Checkpoint:
     """A checkpoint with random weights; the same for the same preset, seed and library versions.
+
+    Args:
+        build: makes the model instead.
 
     Raises:
         UsageError: there is no such preset.
     """
     if name not in PRESETS:
-        raise UsageError(f"--random-init {name!r} is not known; choose one of {', '.join(PRESETS)}")
-    family, preset = PRESETS[name]
-    known = family.read(preset.config, name)
+        raise UsageError(f"the preset {name!r} is not known; choose one of {', '.join(PRESETS)}")
+    model_type, config = PRESETS[name]
+    family = family_of(model_type)
+    known = family.read(config, name)
     text = train_tokenizer(known[family.sizes.vocab], family)
-    where = f"the tokenizer of {name}"
-    tokenizer = PairTokenizer(text, family.special[2], where, family.tokenizers, family.segments(known))
+    padding = special_tokens(family)[2]
+    tokenizer = PairTokenizer(text, padding, f"the tokenizer of {name}", family.tokenizers, family.segments(known))
     tokenizer.check_ids(known[family.sizes.vocab], known.get("pad_token_id"))
     scheme = Scheme(NLI, LABELS)
     return Checkpoint(
@@ -55,7 +148,7 @@ def random_checkpoint(name: str, seed: int) -> Checkpoint:
         scheme=scheme,
         tokenizer=tokenizer,
         max_length=longest_pair(family.positions(known), 512),
-        load=lambda: _random_model(family, known, seed),
+        load=lambda: (build or _random_model)(family, known, seed),
     )
 
 
@@ -85,10 +178,15 @@ def train_tokenizer(vocab_size: int, family: Family = FAMILIES[0]) -> str:
     return _unigram(vocab_size, family) if kind == UNIGRAM else _wordpiece(vocab_size, family)
 
 
+def special_tokens(family: Family) -> tuple[str, str, str, str, str]:
+    """Tokens of a family: first, separator, padding, unknown, mask."""
+    return SPECIAL.get(family.model_type, _AS_ROBERTA)
+
+
 def _bpe(vocab_size: int, family: Family) -> str:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-    first, separator, pad, unknown, mask = family.special
+    first, separator, pad, unknown, mask = special_tokens(family)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -100,7 +198,7 @@ def _bpe(vocab_size: int, family: Family) -> str:
     )
     tokenizer.train_from_iterator(_corpus(), trainer)
     tokenizer.add_special_tokens([mask])
-    if family.doubled_separator:
+    if family.model_type in _TWO_SEPARATORS:
         tokenizer.post_processor = processors.RobertaProcessing(
             (separator, 2), (first, 0), trim_offsets=True, add_prefix_space=False
         )
@@ -112,13 +210,13 @@ def _bpe(vocab_size: int, family: Family) -> str:
 def _wordpiece(vocab_size: int, family: Family) -> str:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-    first, separator, pad, unknown, mask = family.special
+    first, separator, pad, unknown, mask = special_tokens(family)
     tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     as_bert, as_roberta = [pad, unknown, first, separator, mask], [first, pad, separator, unknown, mask]
-    special = as_roberta if family.doubled_separator else as_bert
+    special = as_roberta if family.model_type in _TWO_SEPARATORS else as_bert
     trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(_corpus(), trainer)
     tokenizer.post_processor = _template(tokenizer, family)
@@ -128,7 +226,7 @@ def _wordpiece(vocab_size: int, family: Family) -> str:
 def _unigram(vocab_size: int, family: Family) -> str:
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-    first, separator, pad, unknown, mask = family.special
+    first, separator, pad, unknown, mask = special_tokens(family)
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -150,9 +248,9 @@ def _template(tokenizer: Any, family: Family) -> Any:
     them."""
     from tokenizers.processors import TemplateProcessing
 
-    first, separator = family.special[:2]
-    between = f"{separator}:0 {separator}:0" if family.doubled_separator else f"{separator}:0"
-    second = "0" if family.doubled_separator else "1"
+    first, separator = special_tokens(family)[:2]
+    between = f"{separator}:0 {separator}:0" if family.model_type in _TWO_SEPARATORS else f"{separator}:0"
+    second = "0" if family.model_type in _TWO_SEPARATORS else "1"
     return TemplateProcessing(
         single=f"{first}:0 $A:0 {separator}:0",
         pair=f"{first}:0 $A:0 {between} $B:{second} {separator}:{second}",
@@ -180,3 +278,7 @@ def _corpus() -> Iterator[str]:
         yield " ".join(word.capitalize() if rng.random() < 0.15 else word for word in line) + "."
     # Years and dates stand in most texts about people and places.
     yield from (f"In {year}, on {year}-0{year % 9 + 1}-{year % 19 + 10}." for year in range(1850, 2031))
+
+
+if __name__ == "__main__":
+    main()

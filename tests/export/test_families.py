@@ -9,14 +9,21 @@ import onnxruntime as ort
 import pytest
 import transformers
 
-from export.architectures import FAMILIES
-from export.architectures.family import ENCODER
+from export.families import ENCODER, FAMILIES
 from export.variants import cpu_counts
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.tokenizer import TextTokenizer
-from tests.export.checkpoints import PAIRS, engine_logits, expected_logits, exported, family_of, make_checkpoint
+from tests.export.checkpoints import (
+    PAIRS,
+    engine_logits,
+    expected_logits,
+    exported,
+    family_of,
+    make_checkpoint,
+    usual_config,
+)
 
 # transformers decorates functions of DeBERTa and ModernBERT with torch.jit.script when their modules are imported.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -101,14 +108,15 @@ def test_fp16_computes_the_same_model(made: tuple[Path, Bundle]) -> None:
 def test_what_a_family_does_not_have_is_refused(model_type: str, key: str, value: object) -> None:
     family = family_of(model_type)
     with pytest.raises(CheckpointError, match=f"{key} is {value!r}"):
-        family.read({**family.presets[0].config, key: value}, "config.json")
+        family.read({**usual_config(model_type), key: value}, "config.json")
 
 
 def test_a_deberta_config_that_lacks_a_key_has_transformers_default() -> None:
     """Its classes take absolute positions where a config says nothing, which is refused and not read as v3's."""
     family = family_of("deberta-v2")
-    family.read({**family.presets[0].config, "pos_att_type": "c2p|p2c"}, "config.json")
-    config = {key: value for key, value in family.presets[0].config.items() if key != "position_biased_input"}
+    usual = usual_config("deberta-v2")
+    family.read({**usual, "pos_att_type": "c2p|p2c"}, "config.json")
+    config = {key: value for key, value in usual.items() if key != "position_biased_input"}
     assert transformers.DebertaV2Config().position_biased_input
     with pytest.raises(CheckpointError, match="position_biased_input is True"):
         family.read(config, "config.json")
