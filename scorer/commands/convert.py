@@ -140,5 +140,6 @@ def _finish(rows: Rows, problems: Problems, out: Path) -> None:
         f"{out}: {len(rows):,} rows, {rows.inputs:,} inputs, {systems:,} {'system' if systems == 1 else 'systems'}, "
         f"{problems.count:,} malformed lines"
         + (f", {rows.unreferenced:,} inputs without references" if rows.unreferenced else "")
+        + (f", {problems.left_out:,} lexicalisations without a text left out" if problems.left_out else "")
     )
     tell(str(out))

@@ -6,6 +6,7 @@ System outputs (TSV, header ``MR output``), the data set and its cleaned version
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..errors import UsageError
@@ -17,6 +18,8 @@ from .problems import Problems
 from .rows import Input, Rows
 from .sheets import Form, Sheet
 from .sources import Source, parse_source, parse_systems
+
+_POUND = re.compile(r"Ł(?=[0-9])")
 
 
 def convert_e2e(
@@ -43,7 +46,7 @@ def convert_e2e(
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty))
+    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty), repair_pounds)
     rows = Rows()
     known = _read_references(parse_source(references), form, problems) if references else None
     if texts:
@@ -78,6 +81,11 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     if other or (extra and omitted):
         return "omission+hallucination"
     return "hallucination" if extra else "omission" if omitted else "OK"
+
+
+def repair_pounds(value: str) -> str:
+    """A value with the pound signs that some outputs have as ``Ł``, as the released reader has them too."""
+    return _POUND.sub("£", value)
 
 
 def read_mr(mr: str) -> list[Triple] | str:

@@ -15,10 +15,13 @@ class Problems:
 
     With ``strict``, the first one ends the conversion; otherwise the first ``SHOWN`` are passed to ``say``, and all are
     counted.
+
+    ``left_out``: lexicalisations without a text.
     """
 
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
         self.count = 0
+        self.left_out = 0
         self._strict = strict
         self._say = say
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,6 +101,13 @@ class Rows:
         for name, column in self._extra.items():
             column.append(values.get(name))
 
+    @property
+    def readable(self) -> bool:
+        """Whether any row has triples and a text."""
+        return any(
+            triples is not None and text is not None for triples, text in zip(self._facts, self.text, strict=True)
+        )
+
     def derive(self, name: str, sources: Sequence[str], rule: Callable[..., str | None]) -> None:
         """Add a column computed from others of the input; nothing where one is missing, or the input has it itself."""
         if name not in self._extra and all(source in self._extra for source in sources):
@@ -136,6 +143,10 @@ class _Lists:
 
     def __bool__(self) -> bool:
         return bool(self._known)
+
+    def __iter__(self) -> Iterator[tuple[Triple, ...] | None]:
+        known = list(self._known)
+        return (None if number is None else known[number] for number in self._rows)
 
     def append(self, triples: Sequence[Triple] | None) -> None:
         self._rows.append(None if triples is None else self._known.setdefault(tuple(triples), len(self._known)))

@@ -27,6 +27,7 @@ class Form:
 
     ``parse``: from a meaning representation to triples, or to a description of its error. ``headless``: recognises a
     file without a header by its first line. ``unwrap``: remove quotes that some systems wrote around both values.
+    ``repair``: what is done to a value first.
     """
 
     parse: Parser
@@ -35,6 +36,7 @@ class Form:
     mr_column: str | None = None
     text_column: str | None = None
     empty: tuple[str, ...] = ()
+    repair: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class Sheet:
         cells = [_readable(field.strip()) for field in fields]
         cells += [None] * (width - len(cells))
         mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
+        mr, text = (None if value is None else form.repair(value) for value in (mr, text))
         if form.unwrap:
             mr, text = _unwrap(mr, text)
         if text is not None and text in form.empty:

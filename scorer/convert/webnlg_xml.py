@@ -126,7 +126,9 @@ class _Reader:
         elif name == "lex":
             self._gathered = self._whole
             text = self._take()
-            if self._lang is None or self._lex.get("lang", self._lang) == self._lang:
+            if not text:
+                self._problems.left_out += 1  # a lexicalisation that was never written is no empty text
+            elif self._lang is None or self._lex.get("lang", self._lang) == self._lang:
                 extra = {key: self._lex[key] for key in LEX_ATTRIBUTES if key in self._lex}
                 entry.texts.append(Text(self._begin, text, None, extra))
 

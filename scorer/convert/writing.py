@@ -35,11 +35,16 @@ def write_rows(rows: Rows, out: Path) -> None:
     """Write the table of all rows.
 
     Raises:
-        InputError: there are no rows.
+        InputError: there are no rows, or none has facts and a text that can be read.
         OutputError: it cannot be written; an earlier file of that name is unchanged.
     """
     if not len(rows):
         raise InputError(f"the inputs have no rows, so {out} was not written; check the input files")
+    if not rows.readable:
+        raise InputError(
+            f"not one of {len(rows):,} lines has facts and a text that can be read, so {out} was not written; check "
+            "that the command suits the files"
+        )
     write_table(rows.table(), out)
 
 

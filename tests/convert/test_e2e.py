@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -131,3 +132,27 @@ def test_counts_of_the_slot_script_are_gold_labels(write: Write, convert: Conver
 def test_gold_of_the_file_itself_is_kept(write: Write, convert: Convert) -> None:
     path = write("e2e.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tgold_fine\n{LAMB}\t{TEXTS[0]}\t1\t0\t0\tOK\n")
     assert convert("e2e", path).rows[0]["gold_fine"] == "OK"
+
+
+@pytest.mark.parametrize(
+    ("column", "mr", "expected"),
+    [
+        ("mr", "inform(name[Elm Run 2], release_year[2013], genres[racing, puzzle])",
+         [("Elm Run 2", "release_year", "2013"), ("Elm Run 2", "genres", "racing, puzzle")]),
+        ("mr", "give_opinion(name[Owl Bay], esrb[E (for Everyone)])", [("Owl Bay", "esrb", "E (for Everyone)")]),
+        ("da", "inform(name=Elm Inn,phone=5551234)", [("Elm Inn", "phone", "5551234")]),
+        ("da", "inform(name='Elm Inn';food=thai)", [("Elm Inn", "food", "thai")]),
+        ("mr", "name[Elm Inn], priceRange[less than Ł20]", [("Elm Inn", "priceRange", "less than £20")]),
+    ],
+)  # fmt: skip
+def test_dialogue_acts_are_read(write: Write, convert: Convert, column: str, mr: str, expected: list[Any]) -> None:
+    content = f'{column},ref\n"{mr}",It costs Ł20.\n"?request(food)",What?\n'
+    result = convert("e2e", write("acts.csv", content), "--mr-column", column)
+    assert [triples(row) for row in result.rows] == [expected, None]
+    assert result.rows[0]["text"] == "It costs £20."
+
+
+def test_nothing_but_malformed_lines_is_exit_2(write: Write, convert: Convert) -> None:
+    result = convert("e2e", write("no.csv", "mr,ref\nno slots,A text.\n?request(food),What?\n"))
+    assert (result.code, result.rows) == (2, [])
+    assert "not one of 2 lines has facts and a text that can be read" in result.err

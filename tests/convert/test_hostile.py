@@ -57,8 +57,8 @@ def test_an_unclosed_quote_costs_one_row(write: Write, convert: Convert) -> None
 
 def test_many_unclosed_quotes_do_not_take_quadratic_time(write: Write, convert: Convert) -> None:
     lines = 20_000
-    result = convert("e2e", write("s.csv", "mr,ref\n" + '"open\nplain\n' * (lines // 2)))
-    assert result.code == 0 and len(result.rows) == lines
+    result = convert("e2e", write("s.csv", "mr,ref\nname[A],b\n" + '"open\nplain\n' * (lines // 2)))
+    assert result.code == 0 and len(result.rows) == lines + 1
     assert f"{lines:,} malformed" in result.err
 
 
