@@ -496,8 +496,8 @@ def _message(rule: Rule, group: Group, status: str, value: float | None, found: 
     if status == "silent":
         return f"{text} is silent: it {reason}"
     if reason is not None:
-        after = 'which missing = "pass" lets pass' if status == "pass" else 'which fails unless missing = "pass"'
-        return f"{text} has no figure: {reason}, {after}"
+        accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
+        return f"{text} is unavailable ({reason}); {accepted}"
     text += f" {shown(rule.metric, found.now)}"
     if rule.signed:
         since = "against" if rule.metric in ADDED_RATES else "since"

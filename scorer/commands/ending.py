@@ -129,7 +129,7 @@ def _run(app: typer.Typer, name: str) -> int:
             return 2
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
-        for line in shown.getvalue().splitlines():
+        for line in shown.getvalue().replace("Value error, ", "").splitlines():
             say_always(line)
         return 2
     except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
