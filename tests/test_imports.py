@@ -18,8 +18,17 @@ SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset",
     ("program", "absent", "most"),
     [
         ("import scorer", OPTIONAL | COMMANDS | {"importlib.metadata", "typer"}, 30),
-        ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 200),
-        ("from scorer.commands import app; import typer.main; typer.main.get_command(app)", OPTIONAL | COMMANDS, 230),
+        ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 170),
+        (
+            "from scorer.commands import app; import typer.main; typer.main.get_command(app).get_command(None, 'run')",
+            OPTIONAL | COMMANDS | {f"scorer.commands.{name}" for name in ("audit", "evaluate", "check", "gates")},
+            220,
+        ),
+        (
+            "from scorer.commands import app; import typer.main; typer.main.get_command(app).commands",
+            OPTIONAL | COMMANDS,
+            240,
+        ),
         ("from scorer import Scorer", OPTIONAL | SCORER | {"importlib.metadata"}, 350),
     ],
 )

@@ -8,34 +8,76 @@ if sys.platform == "win32":  # before what does not exist there is imported
     print("scorer: Windows is not supported: use Linux, or Linux in WSL", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 
-from typing import Annotated, NoReturn
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from ..system.signals import leave
-from . import (
-    audit,
-    challenge,
-    check,
-    convert,
-    doctor,
-    evaluate,
-    explain,
-    export,
-    gates,
-    plan,
-    rate,
-    run,
-    sample,
-    show,
-    status,
-    templates,
-)
 from .console.output import set_quiet, tell
 from .ending import App, run_app, set_verbose
 
+COMMANDS = {
+    "run": "run_command",
+    "status": "status_command",
+    "plan": "plan_command",
+    "convert": "app",
+    "templates": "app",
+    "check": "check_command",
+    "explain": "explain_command",
+    "export": "export_command",
+    "show": "show_command",
+    "evaluate": "evaluate_command",
+    "sample": "sample_command",
+    "rate": "rate_command",
+    "challenge": "challenge_command",
+    "audit": "audit_command",
+    "gates": "app",
+    "doctor": "doctor_command",
+}
+"""By the name of a command, which is that of its module: the function there, or the group of commands."""
+
+
+def command_of(name: str) -> Any:
+    """A command or a group of commands; its module is imported now."""
+    module = import_module(f".{name}", __name__)
+    found = getattr(module, COMMANDS[name])
+    if isinstance(found, typer.Typer):
+        found.info.name = name
+        return typer.main.get_group(found)
+    alone = App()
+    alone.command(name, cls=getattr(module, f"{name.capitalize()}Command", None))(found)
+    return typer.main.get_command(alone)
+
+
+class LazyGroup(TyperGroup):
+    """The commands of ``scorer``, each imported when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self._known:
+            self._known[cmd_name] = command_of(cmd_name)
+        return self._known[cmd_name]
+
+    @property
+    def commands(self) -> MutableMapping[str, Any]:
+        """All commands by name: imports all of them."""
+        return {name: self.get_command(None, name) for name in COMMANDS}
+
+    @commands.setter
+    def commands(self, _: Any) -> None:
+        self._known: dict[str, Any] = {}
+
+
 app = App(
     name="scorer",
+    cls=LazyGroup,
     help="Find out which generated texts say all and only the facts: NLI scoring of data-to-text output.",
 )
 
@@ -43,6 +85,7 @@ app = App(
 def _version(asked: bool) -> None:
     if asked:
         from .. import __version__
+        from . import doctor
 
         tell(f"d2t-scorer {__version__}")
         for line in doctor.runtime_lines():
@@ -81,24 +124,6 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("run", cls=run.RunCommand)(run.run_command)
-app.command("status")(status.status_command)
-app.command("plan")(plan.plan_command)
-app.add_typer(convert.app, name="convert")
-app.add_typer(templates.app, name="templates")
-app.command("check")(check.check_command)
-app.command("explain")(explain.explain_command)
-app.command("export")(export.export_command)
-app.command("show")(show.show_command)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("sample")(sample.sample_command)
-app.command("rate")(rate.rate_command)
-app.command("challenge")(challenge.challenge_command)
-app.command("audit")(audit.audit_command)
-app.add_typer(gates.app, name="gates")
-app.command("doctor")(doctor.doctor_command)
 
 
 def main() -> NoReturn:

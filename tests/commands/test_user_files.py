@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 from collections.abc import Iterator
@@ -13,20 +14,23 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import scorer.commands
 from scorer.commands import app
 from scorer.commands.files import declared, is_read, option_of, written, written_parquet
 
 Words = tuple[str, ...]
 
 
-def commands(group: typer.Typer = app, above: Words = ()) -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
+def commands() -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
     """The words that call each command, and its parameters."""
-    for one in group.registered_commands:
-        assert one.name is not None and one.callback is not None
-        yield (*above, one.name), dict(inspect.signature(one.callback, eval_str=True).parameters)
-    for inner in group.registered_groups:
-        assert inner.name is not None and inner.typer_instance is not None
-        yield from commands(inner.typer_instance, (*above, inner.name))
+    for name, function in scorer.commands.COMMANDS.items():
+        found = getattr(importlib.import_module(f"scorer.commands.{name}"), function)
+        if isinstance(found, typer.Typer):
+            for one in found.registered_commands:
+                assert one.name is not None and one.callback is not None
+                yield (name, one.name), dict(inspect.signature(one.callback, eval_str=True).parameters)
+        else:
+            yield (name,), dict(inspect.signature(found, eval_str=True).parameters)
 
 
 COMMANDS = dict(commands())
