@@ -1,0 +1,159 @@
+"""Small files whose rows once depended on other rows, or ended a run: each with the right facts, errors and keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer.metric.checks import blank_rows
+from scorer.metric.formats import from_fact_pairs, from_pairs, parse_mr
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
+from tests.metric.test_any_form import found, read
+
+PUB = {"text": "Blue Spice is a pub.", "triples": [["Blue Spice", "eatType", "pub"]]}
+OK = 1704067200
+
+
+def lines(*rows: Any) -> bytes:
+    return b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def test_the_order_of_keys_is_that_of_the_row() -> None:
+    keys = {"familyFriendly": "yes", "near": "Clare Hall", "eatType": "restaurant"}
+    row = {"text": "t", "attributes": {"name": "Blue Spice", **keys}}
+    other = {"text": "u", "attributes": {"name": "Fox", "eatType": "restaurant", "near": "x", "familyFriendly": "no"}}
+    (alone,) = found(read("jsonl", lines(row)))
+    assert [triple.predicate for triple in alone[0]] == list(keys)
+    assert found(read("jsonl", lines(other, row)))[1] == found(read("jsonl", lines(row, other)))[0] == alone
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (b'{"text":"x","triples":[["Caf\xe9","eatType","pub"]]}\n', "invalid_utf8"),
+        (b'{"text":"x","triples":[["Caf\\ud83d","eatType","pub"]]}\n', "invalid_utf8"),
+        (b'{"text":"Caf\xe9","triples":[["Cafe","eatType","pub"]]}\n', "invalid_utf8"),
+        (b'{"text":"x","triples":[["Cafe","eatType","pub"]],"meta":{"who":"Ren\xe9"}}\n', None),
+        (b'{"text":"x","triples":[["C","t","pub"]],"meta":' + b"[" * 900 + b"]" * 900 + b"}\n", None),
+        (b'{"text":["x"],"triples":[["Cafe","eatType","pub"]]}\n', "malformed_row"),
+        (b'{"text":{"error":"rate limited"},"triples":[["Cafe","eatType","pub"]]}\n', "malformed_row"),
+    ],
+)
+def test_one_bad_byte_or_value_costs_its_row_alone(line: bytes, error: str | None) -> None:
+    expected = found(read("jsonl", lines(PUB, PUB)))
+    rows = found(read("jsonl", lines(PUB, line, PUB)))
+    assert [rows[0], rows[2]] == expected and rows[1][2] == error
+
+
+def test_values_of_an_unused_column_are_text() -> None:
+    ids = [9007199254740993, 9007199254740992, 1.5, "7b", None, True]
+    table = read("jsonl", lines(*({**PUB, "id": value} for value in ids)))
+    assert table["id"].to_pylist() == ["9007199254740993", "9007199254740992", "1.5", "7b", None, "true"]
+    assert len(set(map(str, found(table)))) == 1
+
+
+def test_a_cell_of_csv_is_what_is_written() -> None:
+    names = {"attributes": "rating,colour", "subject": "product"}
+    head = b"product,rating,colour,text\nMira chair,3,,t\n"
+    (yesterday, _), (tonight, _) = (found(read("csv", head + b"Nova,%b,,t\n" % one), **names) for one in (b"4", b"4.5"))
+    assert yesterday == tonight and yesterday[1] == ["The rating of Mira chair is 3."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad", "spelled"),
+    [
+        (pa.timestamp("ns"), OK * 10**9, None, "2024-01-01 00:00:00"),
+        (pa.timestamp("ns"), OK * 10**9 + 1, None, "2024-01-01 00:00:00.000000001"),
+        (pa.timestamp("s"), OK, 570000000000, "2024-01-01 00:00:00"),
+        (pa.timestamp("s", "Nowhere/Bad"), None, 1, None),
+        (pa.date32(), 1, 10**8, "1970-01-02"),
+        (pa.time64("ns"), 1000, 10**14, "00:00:00.000001"),
+        (pa.duration("ns"), 3600 * 10**9, None, "PT1H"),
+        (pa.float64(), 5.0, None, "5"),
+        (pa.float32(), 0.1, None, "0.1"),
+        (pa.float64(), 1e-5, None, "0.00001"),
+        (pa.timestamp("us"), dt.datetime(2024, 1, 2, 3, 4, 5), None, "2024-01-02 03:04:05"),
+    ],
+)
+def test_values_of_arrow_are_spelled_alike_or_cost_their_row(kind: Any, good: Any, bad: Any, spelled: Any) -> None:
+    values = [value for value in (good, bad) if value is not None]
+    attributes = pa.array(
+        [{"name": "X", "n": value} for value in values], pa.struct([("name", pa.string()), ("n", kind)])
+    )
+    part = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", kind)])
+    triples = pa.array([[{"subject": "X", "predicate": "n", "object": value}] for value in values], pa.list_(part))
+    text = ["x"] * len(values)
+    for column, error in (("attributes", "malformed_attributes"), ("triples", "malformed_triples")):
+        rows = found(pa.table({"text": text, column: attributes if column == "attributes" else triples}))
+        if good is not None:
+            assert rows[0][1] == [f"The n of X is {spelled}."] and rows[0][2] is None
+        if bad is not None:
+            assert rows[-1][2] == error
+
+
+def test_fields_of_one_name_and_subjects_that_cannot_be_written_are_errors_of_the_row() -> None:
+    twice = pa.StructArray.from_arrays([pa.array(["X"]), pa.array(["a"]), pa.array(["b"])], ["name", "k", "k"])
+    assert found(pa.table({"text": ["x"], "attributes": twice}))[0][2] == "malformed_attributes"
+    when = pa.array([570000000000], pa.timestamp("s"))
+    table = pa.table({"text": ["x"], "attributes": [{"k": "v"}], "when": when})
+    assert found(table, attributes="attributes", subject="when")[0][2] == "malformed_attributes"
+
+
+def test_names_of_parts_and_nulls_are_those_of_the_row() -> None:
+    short = {"text": "t", "triples": [{"s": "A", "p": "is", "o": "x"}]}
+    whole = {"text": "t", "triples": [{"subject": "A", "predicate": "is", "object": "x"}]}
+    rows = found(read("jsonl", lines(short, whole)))
+    assert rows[0] == rows[1] and rows[0][2] is None
+    table = read(
+        "jsonl",
+        lines({"text": "t", "attributes": {"name": "X", "a": 1}}, {"text": "t", "attributes": {"name": "Y", "b": 2}}),
+    )
+    assert find_columns(table.schema, ColumnNames()).rows(table).triples.skipped == 0
+
+
+def test_a_nested_object_with_a_name_is_linked_to_its_parent() -> None:
+    row = {"text": "t", "attributes": {"name": "The Salt Road", "author": {"name": "Miriam Kestler"}}}
+    assert found(read("jsonl", lines(row)))[0][1] == ["The author of The Salt Road is Miriam Kestler."]
+
+
+def test_the_path_of_the_subject_is_no_fact() -> None:
+    row = {"text": "t", "forecast": {"city": "Oslo", "low": {"value": -12, "unit": "°C"}}}
+    for table in (read("jsonl", lines(row)), pa.Table.from_pylist([row])):
+        assert found(table, attributes="forecast", subject="forecast.city")[0][1] == ["The low of Oslo is -12 °C."]
+    flat = pa.table({"text": ["t"], "city": ["Oslo"], "low": ["-12 °C"]})
+    assert found(flat, attributes="city,low", subject="city")[0][1] == ["The low of Oslo is -12 °C."]
+
+
+def test_one_plain_column_is_an_attribute() -> None:
+    for column in (["black"], pa.array([7])):
+        table = pa.table({"text": ["t"], "product": ["Lamp"], "Colour": column})
+        value = table["Colour"][0].as_py()
+        assert found(table, attributes="Colour", subject="product")[0][1] == [f"The Colour of Lamp is {value}."]
+
+
+@pytest.mark.parametrize(
+    ("mr", "expected"),
+    [
+        ("inform(name[A], food[Thai, French])", [("A", "food", "Thai, French")]),
+        ("give_opinion(name[Owl Bay], esrb[E (for Everyone)])", [("Owl Bay", "esrb", "E (for Everyone)")]),
+        ("inform(name=A,phone=5551234)", [("A", "phone", "5551234")]),
+        ("inform(name='A';food=thai)", [("A", "food", "thai")]),
+        ("request(specifier[dull])", None),
+        ("?request(food)", None),
+        ("name=A, food=Thai", None),
+    ],
+)
+def test_dialogue_acts(mr: str, expected: Any) -> None:
+    assert parse_mr(mr) == expected
+
+
+@pytest.mark.parametrize("text", ["", " ", "...", "?", "–", "_", "☆ ☆"])
+def test_a_text_without_a_letter_or_a_digit_is_empty(text: str) -> None:
+    for rows in (from_pairs([([("A", "is", "x")], text)]), from_fact_pairs([(["A is x."], text)])):
+        assert blank_rows(rows).tolist() == [True]
+    assert blank_rows(from_pairs([([("A", "is", "x")], "é")])).tolist() == [False]
