@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..metric.inputs import holders_of, one_array
+from ..metric.inputs import one_array
+from ..metric.paths import holders_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary

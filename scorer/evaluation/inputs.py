@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..metric.facts import FactTable
-from ..metric.inputs import find_columns, find_field
+from ..metric.inputs import find_columns
 from ..metric.options import ColumnNames
+from ..metric.paths import find_field
 from ..scoring.output_columns import group_codes, numbers
 from .gold import Scored
 

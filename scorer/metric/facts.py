@@ -22,6 +22,8 @@ MALFORMED = "malformed_triples"
 INVALID_UTF8 = "invalid_utf8"
 NULL_TEXT = "null_text"
 INVALID_SELECTION = "invalid_selection"
+NAME = "name"
+"""The slot, or the attribute, that names the subject of the others."""
 NULL = b"\xff\xff\xff\xff"
 """The length of a part that is null, as row keys have it."""
 
@@ -147,6 +149,37 @@ def _used(
         if len(inside) < len(positions) and row not in triples.errors:
             errors[row] = INVALID_SELECTION
     return used, given, errors
+
+
+Parsed = list[Triple] | str
+"""The facts of a value, or the error of its row."""
+
+
+def build_facts(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequence[bytes]) -> FactTable:
+    """The facts of rows from those of distinct values, each interned once.
+
+    Args:
+        codes: int64, *Shape:* (rows,), the value of each row, -1 for null.
+        parsed: the facts of each value.
+        raws: the bytes that identify a row whose value has no facts.
+    """
+    interner: dict[Triple, int] = {}
+    parts = []
+    for found in parsed:
+        numbers = [] if isinstance(found, str) else [interner.setdefault(fact, len(interner)) for fact in found]
+        parts.append(np.array(numbers, np.int64))
+    sizes = np.array([*map(len, parts), 0], np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64)
+    lengths = sizes[codes]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.arange(offsets[-1]) + np.repeat(starts[codes] - offsets[:-1], lengths)
+    errors, raw = {}, {}
+    failed = np.array([*(isinstance(found, str) for found in parsed), True], bool)
+    for row in np.flatnonzero(failed[codes]).tolist():
+        code = int(codes[row])
+        errors[row], raw[row] = (str(parsed[code]), raws[code]) if code >= 0 else (NO_TRIPLES, NULL)
+    ids = np.concatenate([np.empty(0, np.int64), *parts])[places]
+    return FactTable(list(interner), offsets, ids.astype(np.int32), errors, raw)
 
 
 def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:

@@ -1,17 +1,16 @@
-"""Every form in which tables and programs hold facts, parsed into a :class:`.FactTable`.
+"""The forms in which tables hold triples, sentences and documents, parsed into a :class:`.FactTable`.
 
-Triples: ``list<struct<subject, predicate, object>>``, lists of three values, maps, strings with bars, JSON. Attributes
-of a subject: structs, maps, strings of JSON objects. E2E meaning representations: ``name[...], food[...]``. Sentences,
-and documents whose sentences are the facts. Single values are spelled by :mod:`.values` in all of them. Nothing is
-guessed: what is in none of the forms gives its row an error.
+Triples: ``list<struct<subject, predicate, object>>``, lists of three values, maps, strings with bars, JSON. E2E meaning
+representations: ``name[...], food[...]``. Sentences, and documents whose sentences are the facts. Single values are
+spelled by :mod:`.values` in all of them. Nothing is guessed: what is in none of the forms gives its row an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,45 +19,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ..system.arguments import described, strings
 from .facts import (
     INVALID_UTF8,
     MALFORMED,
+    NAME,
     NO_TRIPLES,
     NULL,
     FactTable,
-    Rows,
+    Parsed,
     Selection,
     Triple,
+    build_facts,
     counted,
     decode,
     encode,
-    from_arrow,
     is_utf8,
     sized,
     to_bytes,
 )
 from .sentences import split_document
-from .values import is_scalar, parse_json, shown, spell, spell_column
+from .values import (
+    as_text,
+    is_list,
+    is_part,
+    is_text,
+    list_values,
+    parse_json,
+    spell_or_none,
+    to_python,
+    to_texts,
+)
 
 PARTS = ("subject", "predicate", "object")
 _OTHER_NAMES = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
-NO_SUBJECT = "no_subject"
-MALFORMED_ATTRIBUTES = "malformed_attributes"
-NAME = "name"
-MOST_DEPTH = 64
-_UNITS = (("value", "unit"), ("amount", "currency"))
-"""Keys of an object that is one value."""
-
-Part = str | int | float
-"""A part of a triple; a number or Boolean is spelled as text. Dates, times and decimals will do."""
-TripleLike = tuple[Part, Part, Part] | Sequence[Part] | Mapping[str, Part] | str
-"""A :class:`scorer.Triple` is a tuple of three strings."""
-
-_FORMS = (
-    "a Triple, three strings, a dictionary with the keys subject, predicate and object, "
-    "or a string 'subject | predicate | object'"
-)
 # Blanks are stripped in code: a pattern that also matched them would backtrack over every split of a long run of
 # blanks.
 _SLOT = re.compile(r"([^\[\],]+)\[([^\[\]]*)\](?:\s*,|\s*$)")
@@ -68,36 +61,10 @@ _JSON = re.compile(r"\s*(\[\s*[\]\[{\"']|\{\s*[\"'}])")
 """The start of a JSON value, or of a list that Python printed (which is refused, not read as a subject)."""
 _BETWEEN = re.compile(r"\s\+\+(?=\s)")
 _POSITION = re.compile(r"[0-9]{1,9}")
-
-Parsed = list[Triple] | str
-"""The facts of a value, or the error of its row."""
 # Valid elements of lists are interned to ids >= 0; these two mark the others.
 _BAD, _BAD_UTF8 = -1, -2
 # Distinct triples, int64 ids of the elements in order, and where one is bad the bytes of every element.
 _Interned = tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]
-
-
-# --- Types ---
-
-
-def is_text(kind: pa.DataType | None) -> bool:
-    """Whether a type holds strings, in any layout; so does the type of nothing but nulls."""
-    if kind is None:
-        return False
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view, types.is_null))
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether a type holds lists, in any layout."""
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(test(kind) for test in tests)
-
-
-def is_part(kind: pa.DataType) -> bool:
-    """Whether a part of a triple may have a type: text, or a number, Boolean, date or time, which is spelled."""
-    return is_text(kind) or is_scalar(kind.value_type if types.is_dictionary(kind) else kind)
 
 
 def holds_triples(kind: pa.DataType) -> bool:
@@ -116,17 +83,9 @@ def holds_triples(kind: pa.DataType) -> bool:
     return is_text(value) or (is_list(value) and is_part(value.value_type))
 
 
-def holds_attributes(kind: pa.DataType) -> bool:
-    """Whether a column of a type may hold attributes."""
-    return is_text(kind) or types.is_struct(kind) or (types.is_map(kind) and is_text(kind.key_type))
-
-
 def holds_documents(kind: pa.DataType) -> bool:
     """Whether a column of a type may hold documents."""
     return is_text(kind) or (is_list(kind) and is_text(kind.value_type))
-
-
-# --- Single values, triples and rows of text ---
 
 
 def part_name(part: str, names: Iterable[object]) -> str | None:
@@ -215,15 +174,8 @@ def _parts_of(element: Any) -> list[str] | None:
         values = [element[name] for name in names] if names is not None else []
     else:
         values = element if isinstance(element, list) else []
-    written = [_spelled(value) for value in values]
+    written = [spell_or_none(value) for value in values]
     return [value for value in written if value is not None] if None not in written and len(written) == 3 else None
-
-
-def _spelled(value: Any) -> str | None:
-    try:
-        return spell(value)
-    except ValueError:  # an integer of thousands of digits
-        return None
 
 
 def parse_mr(text: str) -> list[Triple] | None:
@@ -273,38 +225,11 @@ def _parse_sentences(text: str) -> Parsed:
     return facts if all(is_utf8(fact.predicate) for fact in facts) else INVALID_UTF8
 
 
-def _build(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequence[bytes]) -> FactTable:
-    """The facts of rows from those of distinct values, each interned once.
-
-    Args:
-        codes: int64, *Shape:* (rows,), the value of each row, -1 for null.
-        parsed: the facts of each value.
-        raws: the bytes that identify a row whose value has no facts.
-    """
-    interner: dict[Triple, int] = {}
-    parts = []
-    for found in parsed:
-        numbers = [] if isinstance(found, str) else [interner.setdefault(fact, len(interner)) for fact in found]
-        parts.append(np.array(numbers, np.int64))
-    sizes = np.array([*map(len, parts), 0], np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64)
-    lengths = sizes[codes]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.arange(offsets[-1]) + np.repeat(starts[codes] - offsets[:-1], lengths)
-    errors, raw = {}, {}
-    failed = np.array([*(isinstance(found, str) for found in parsed), True], bool)
-    for row in np.flatnonzero(failed[codes]).tolist():
-        code = int(codes[row])
-        errors[row], raw[row] = (str(parsed[code]), raws[code]) if code >= 0 else (NO_TRIPLES, NULL)
-    ids = np.concatenate([np.empty(0, np.int64), *parts])[places]
-    return FactTable(list(interner), offsets, ids.astype(np.int32), errors, raw)
-
-
 def _from_texts(column: pa.Array, parse: Callable[[str], Parsed]) -> FactTable:
     codes, values = encode(column)
     texts = [decode(value) for value in values]
     parsed = [INVALID_UTF8 if text is None else parse(text) for text in texts]
-    return _build(codes, parsed, [sized(value) for value in values])
+    return build_facts(codes, parsed, [sized(value) for value in values])
 
 
 def from_mr(column: pa.Array) -> FactTable:
@@ -341,9 +266,6 @@ def from_sentences(column: pa.Array) -> FactTable:
     return replace(_from_elements(column, parse), sentences=True)
 
 
-# --- Lists of triples, element by element ---
-
-
 def _from_elements(column: pa.Array, parse: Callable[[str], Triple | None]) -> FactTable:
     if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
         column = column.cast(pa.list_(pa.string()))
@@ -368,8 +290,8 @@ def as_elements(flat: pa.Array) -> pa.Array:
         return flat
     found: list[tuple[bytes | None, bytes | None, bytes | None]] = []
     is_map = types.is_map(flat.type)
-    starts, ends, values = _children(flat)
-    children = [_bytes_of(child) for child in values]
+    starts, ends, values = list_values(flat)
+    children = [to_texts(child) for child in values]
     for start, end in zip(starts, ends, strict=True):
         held = [child[start:end] for child in children]
         parts = _map_parts(*held) if is_map else held[0]
@@ -385,25 +307,6 @@ def _map_parts(keys: list[bytes | None], items: list[bytes | None]) -> list[byte
     return [held[name] for name in names] if names is not None else None
 
 
-def _children(column: pa.Array) -> tuple[list[int], list[int], list[pa.Array]]:
-    """Where the values of each list or map of a column begin and end, null ones empty, and the values: of a map keys
-    and items."""
-    kind, valid = column.type, column.is_valid().to_numpy(zero_copy_only=False)
-    if types.is_fixed_size_list(kind):
-        starts = (np.arange(len(column)) + column.offset) * kind.list_size
-        ends = starts + kind.list_size
-    else:
-        offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-        views = types.is_list_view(kind) or types.is_large_list_view(kind)
-        starts = offsets if views else offsets[:-1]
-        ends = starts + column.sizes.to_numpy(zero_copy_only=False) if views else offsets[1:]
-    ends = np.where(valid, ends, starts)
-    low, high = int(starts.min(initial=1 << 62)), int(ends.max(initial=0))
-    low = min(low, high)
-    children = (column.keys, column.items) if types.is_map(kind) else (column.values,)
-    return (starts - low).tolist(), (ends - low).tolist(), [child.slice(low, high - low) for child in children]
-
-
 def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
     """The columns of those parts of triples that an array of structs has, as text; a null struct has null parts.
 
@@ -414,21 +317,6 @@ def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
     found = part_names(names)
     pairs = zip(PARTS, found, strict=True) if found else ((part, part) for part in PARTS if part in names)
     return {part: as_text(children[names.index(name)]) for part, name in pairs}
-
-
-def as_text(column: pa.Array) -> pa.Array:
-    """A column of strings or bytes as it is, and of any other scalars as :mod:`.values` spells them."""
-    if is_text(column.type) or types.is_large_binary(column.type):
-        return column
-    return pa.array(spell_column(column)[0], pa.string())
-
-
-def _bytes_of(column: pa.Array) -> list[bytes | None]:
-    found = as_text(column)
-    if types.is_dictionary(found.type):
-        found = found.dictionary_decode()
-    values: list[bytes | None] = found.cast(pa.large_binary()).to_pylist()
-    return values
 
 
 def _intern_structs(flat: pa.Array) -> _Interned:
@@ -510,9 +398,6 @@ def _drop_bad_rows(
     return FactTable(distinct, kept, ids[keep].astype(np.int32), errors, raw)
 
 
-# --- Documents ---
-
-
 def from_documents(column: pa.Array) -> FactTable:
     """Parse a column of strings, or of lists of strings in any layout: the sentences are the facts.
 
@@ -523,8 +408,8 @@ def from_documents(column: pa.Array) -> FactTable:
         codes, values = encode(column)
         documents = [[value] if (found := _passages(value)) is None else found for value in values]
     else:
-        starts, ends, (values,) = _children(column)
-        passages = _bytes_of(values)
+        starts, ends, (values,) = list_values(column)
+        passages = to_texts(values)
         documents = [passages[start:end] for start, end in zip(starts, ends, strict=True)]
         codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
     sentences: dict[bytes, list[Triple]] = {}
@@ -540,7 +425,7 @@ def from_documents(column: pa.Array) -> FactTable:
         facts = [fact for passage in document if passage is not None for fact in sentences[passage]]
         parsed.append(facts or NO_TRIPLES)
     raws = [counted(len(held)) + b"".join(map(sized, held)) for held in documents]
-    return replace(_build(codes, parsed, raws), sentences=True)
+    return replace(build_facts(codes, parsed, raws), sentences=True)
 
 
 def _passages(value: bytes) -> list[bytes | None] | None:
@@ -553,225 +438,6 @@ def _passages(value: bytes) -> list[bytes | None] | None:
     if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
         return None
     return [None if one is None else to_bytes(one) for one in found]
-
-
-# --- Attributes ---
-
-
-@dataclass
-class Attributes:
-    """What one object gives. ``skipped``: how many of its attributes are null."""
-
-    triples: list[Triple] = field(default_factory=list)
-    skipped: int = 0
-
-
-class BadAttributesError(ValueError):
-    """Why an object gives no triples: ``kind`` is the error of the row, the message says where and what to change."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-class _Unreadable:
-    """A value that cannot be written as text."""
-
-    def __repr__(self) -> str:
-        return "a value that cannot be written"
-
-
-def read_attributes(value: Any, subject: str | None, key: str = NAME, within: Sequence[str] = ()) -> Attributes:
-    """The triples of one object, depth first.
-
-    A single value is one triple, (subject, key, value); a list gives one triple an element. A nested object is a
-    subject of its own: its ``name``, which also gives the triple that links it to its parent, otherwise ``<key> of
-    <parent>``. An object of ``value`` and ``unit`` alone (or ``amount`` and ``currency``) is one value. What is null,
-    blank or not a number is left out and counted.
-
-    Args:
-        value: an object, or a string of a JSON object; ``None`` has no triples.
-        subject: what the attributes are about, where it stands in a column of its own.
-        key: the attribute that names the subject otherwise.
-        within: the keys that lead to ``subject`` where it stands in ``value`` itself; it gives no triple there.
-
-    Raises:
-        BadAttributesError: it is not an object, has no subject, or a key is blank.
-    """
-    if value is None:
-        return Attributes()
-    if isinstance(value, str):
-        value = _from_json(value)
-    if not isinstance(value, Mapping):
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")
-    named = subject.strip() if subject is not None else _written(value.get(key))
-    if not named:
-        raise BadAttributesError(
-            NO_SUBJECT, f"no {key!r} names its subject; name its key or a column with --subject-column"
-        )
-    found = Attributes()
-    rest = {one: item for one, item in value.items() if one != key or (subject is not None and _written(item) != named)}
-    _walk(_without(rest, within), named, found, 0)
-    return found
-
-
-def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """An object without what stands at a path of keys in it."""
-    if not path or path[0] not in value:
-        return value
-    rest = {key: item for key, item in value.items() if key != path[0]}
-    inner = value[path[0]]
-    if len(path) > 1 and isinstance(inner, Mapping):
-        return {key: _without(inner, path[1:]) if key == path[0] else item for key, item in value.items()}
-    return rest
-
-
-def _from_json(text: str) -> Any:
-    if not text.strip():
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, "is blank; write a JSON object")
-    try:
-        return parse_json(text, constant=lambda name: None)  # "NaN" is not a JSON value
-    except ValueError as error:
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"is not a JSON object ({error}): {shown(text)}") from error
-
-
-def _walk(attributes: Mapping[str, Any], subject: str, found: Attributes, depth: int) -> None:
-    if depth > MOST_DEPTH:
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"has objects nested deeper than {MOST_DEPTH}")
-    for key, value in attributes.items():
-        predicate = key.strip() if isinstance(key, str) else ""
-        if not predicate:
-            raise BadAttributesError(MALFORMED_ATTRIBUTES, f"an attribute of {subject!r} has a blank key")
-        for element in _elements(value):
-            if isinstance(element, Mapping) and not _is_quantity(element):
-                name = _written(element.get(NAME))
-                if name:
-                    found.triples.append(Triple(subject, predicate, name))
-                rest = {one: item for one, item in element.items() if one != NAME or not (name or item is None)}
-                _walk(rest, name or f"{predicate} of {subject}", found, depth + 1)
-            elif text := _written(element):
-                found.triples.append(Triple(subject, predicate, text))
-            else:
-                found.skipped += 1
-
-
-def _elements(value: Any) -> Iterator[Any]:
-    """The elements of a list, and of the lists in it; any other value itself."""
-    if not isinstance(value, list | tuple | np.ndarray):
-        yield value
-        return
-    stack = [iter(value)]
-    while stack:
-        for element in stack[-1]:
-            if isinstance(element, list | tuple | np.ndarray):
-                stack.append(iter(element))
-                break
-            yield element
-        else:
-            stack.pop()
-
-
-def _is_quantity(value: Mapping[Any, Any]) -> bool:
-    """Whether an object is a number with its unit."""
-    return set(value) in map(set, _UNITS) and not any(isinstance(one, Mapping | list | tuple) for one in value.values())
-
-
-def _written(value: Any) -> str:
-    """A single value as text, without outer blanks; blank for null, for what is not a number, and for objects."""
-    if isinstance(value, Mapping) and _is_quantity(value):
-        number, unit = (_written(value[key]) for keys in _UNITS if set(value) == set(keys) for key in keys)
-        return f"{number} {unit}".strip() if number else ""
-    if isinstance(value, bytes | _Unreadable):
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"has {shown(value)}; write text")
-    try:
-        return (spell(value) or "").strip()
-    except ValueError as error:
-        raise BadAttributesError(MALFORMED_ATTRIBUTES, f"has a number that is too long ({error})") from error
-
-
-def from_attributes(
-    values: Sequence[Any],
-    subjects: Sequence[Any] | None = None,
-    key: str = NAME,
-    *,
-    within: Sequence[str] = (),
-    plain: str | None = None,
-) -> FactTable:
-    """Parse attributes.
-
-    Args:
-        values: objects or strings of JSON objects, as :func:`to_python` gives them; ``None`` gives ``no_triples``.
-        subjects: the subject of each row; a null or blank one gives ``no_subject``.
-        key: the attribute that names the subject, without ``subjects``.
-        within: see :func:`read_attributes`.
-        plain: the name of the one attribute that ``values`` hold where they are not objects.
-
-    Returns rows with the errors ``no_triples``, ``no_subject``, ``malformed_attributes`` or ``invalid_utf8``.
-    """
-    names = subjects if subjects is not None else [None] * len(values)
-    parsed: list[Parsed] = []
-    raws: list[bytes] = []
-    skipped = 0
-    for value, name in zip(values, names, strict=True):
-        if plain is not None and value is not None and not _looks_like_object(value):
-            value = {plain: value}
-        try:
-            subject = _written(name) if subjects is not None else None
-            if value is not None and subject == "":
-                raise BadAttributesError(NO_SUBJECT, "the column of subjects is null")
-            found = read_attributes(value, subject, key, within)
-            if not all(part.isascii() or is_utf8(part) for triple in found.triples for part in triple):
-                raise BadAttributesError(INVALID_UTF8, "is not UTF-8")
-            skipped += found.skipped
-            parsed.append(found.triples or NO_TRIPLES)
-        except BadAttributesError as error:
-            parsed.append(error.kind)
-        raw = value if isinstance(value, str) or value is None else repr(value)
-        raws.append(sized(None if raw is None else to_bytes(raw)) + (sized(to_bytes(str(name))) if name else b""))
-    return replace(_build(np.arange(len(values)), parsed, raws), skipped=skipped)
-
-
-def _looks_like_object(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip()[:1] == "{")
-
-
-def to_python(column: pa.Array) -> list[Any]:
-    """The values of a column as Python objects whose single values are text.
-
-    Bytes that are not UTF-8 become halves of surrogate pairs. What cannot be written, and a struct or a map with a key
-    twice, is an object that :func:`read_attributes` refuses.
-    """
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if is_text(kind):
-        raw = column.cast(pa.large_binary()).to_pylist() if not types.is_null(kind) else [None] * len(column)
-        return [None if value is None else value.decode("utf-8", "surrogateescape") for value in raw]
-    valid = column.is_valid().to_pylist()
-    if types.is_struct(kind):
-        names = [kind.field(i).name for i in range(kind.num_fields)]
-        children = [to_python(child) for child in column.flatten()]
-        if len(set(names)) < len(names):
-            return [_Unreadable() if there else None for there in valid]
-        rows = zip(*children, strict=True) if children else ([()] * len(column))
-        return [dict(zip(names, row, strict=True)) if there else None for row, there in zip(rows, valid, strict=True)]
-    if types.is_map(kind) or is_list(kind):
-        starts, ends, values = _children(column)
-        children = [to_python(child) for child in values]
-        found: list[Any] = []
-        for start, end, there in zip(starts, ends, valid, strict=True):
-            held: Any = children[0][start:end]
-            if types.is_map(kind):
-                unique = len(set(held)) == len(held)
-                held = dict(zip(held, children[1][start:end], strict=True)) if unique else _Unreadable()
-            found.append(held if there else None)
-        return found
-    if is_scalar(kind):
-        return [_Unreadable() if bad else text for text, bad in zip(*spell_column(column), strict=True)]
-    return [_Unreadable() if there else None for there in valid]
-
-
-# --- Selections ---
 
 
 def read_selections(column: pa.Array) -> list[Selection]:
@@ -793,121 +459,3 @@ def _selection(value: Any) -> Selection:
     if not isinstance(found, list) or not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in found):
         return str(value)
     return [int(one) for one in found]
-
-
-# --- Objects of Python ---
-
-
-def parts_of_row(triples: Iterable[TripleLike]) -> list[Sequence[str]]:
-    """The three parts of each triple of a row, blank ones included.
-
-    Any other iterable is refused: a dictionary of three other keys, or a string of three characters, has three parts
-    too, and the label of such a fact would be meaningless.
-
-    Raises:
-        TypeError: not an ordered iterable, or an element that is not a triple; names the element and its position.
-    """
-    if isinstance(triples, str | bytes | Mapping | Set) or not isinstance(triples, Iterable):
-        raise TypeError(f"triples is {described(triples)}; give a list of triples")
-    if isinstance(triples, tuple) and hasattr(triples, "_fields"):
-        raise TypeError(f"triples is a single triple, {described(triples)}; put it into a list")
-    return [_parts(position, triple) for position, triple in enumerate(triples)]
-
-
-def _parts(position: int, triple: Any) -> Sequence[str]:
-    parts: Sequence[Any]
-    if isinstance(triple, str):
-        parts = split_bars(triple)
-    elif isinstance(triple, Mapping):
-        names = part_names(triple) if len(triple) == 3 else None
-        parts = [triple[name] for name in names] if names is not None else ()
-    else:
-        parts = triple if isinstance(triple, list | tuple) else ()
-    if len(parts) != 3:
-        raise TypeError(f"triples[{position}] is {described(triple)}; give {_FORMS}")
-    written = [_spelled(part) for part in parts]
-    for name, part, text in zip(PARTS, parts, written, strict=True):
-        if text is None:
-            raise TypeError(f"triples[{position}]: the {name} is {described(part)}; give a string or a number")
-    return [text for text in written if text is not None]
-
-
-def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
-    """Intern triples given as Python objects; blank parts make a row malformed, half a character ``invalid_utf8``.
-
-    Raises:
-        TypeError: an element that is not a triple in any of the forms of :data:`TripleLike`.
-    """
-    parsed: list[Parsed] = []
-    raws: list[bytes] = []
-    for row in rows:
-        triples = [Triple(*(part.strip() for part in parts)) for parts in parts_of_row(row)]
-        readable = all(is_utf8(part) for triple in triples for part in triple)
-        parsed.append(INVALID_UTF8 if not readable else triples if all(map(all, triples)) else MALFORMED)
-        raws.append(counted(len(triples)) + b"".join(sized(to_bytes(part)) for triple in triples for part in triple))
-    return _build(np.arange(len(parsed)), parsed, raws)
-
-
-def from_python_sentences(rows: Iterable[Iterable[str]]) -> FactTable:
-    """Intern facts given as Python strings; see :func:`from_sentences`.
-
-    Raises:
-        TypeError: facts that are not a list of strings; names the position.
-    """
-    given = [[to_bytes(fact) for fact in strings("facts", row)] for row in rows]
-    return from_sentences(pa.array(given, pa.list_(pa.large_binary())))
-
-
-def from_python_attributes(rows: Iterable[Mapping[str, Any]]) -> FactTable:
-    """The triples of objects of Python; see :func:`read_attributes`.
-
-    Raises:
-        TypeError: not a mapping.
-    """
-    parsed: list[Parsed] = []
-    raws: list[bytes] = []
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise TypeError(f"attributes is {described(row)}; give a dictionary of attributes")
-        try:
-            found = read_attributes(row, None).triples
-            parsed.append(found if all(is_utf8(part) for t in found for part in t) and found else NO_TRIPLES)
-        except BadAttributesError as error:
-            parsed.append(error.kind)
-        raws.append(sized(to_bytes(repr(row))))
-    return _build(np.arange(len(parsed)), parsed, raws)
-
-
-def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows:
-    """Put (triples, text) pairs of Python objects together.
-
-    Raises:
-        TypeError: a text or a triple of another type.
-    """
-    return from_arrow(from_python([triples for triples, _ in pairs]), _texts([text for _, text in pairs]))
-
-
-def from_fact_pairs(pairs: Sequence[tuple[Iterable[str], str | None]]) -> Rows:
-    """Put (facts, text) pairs of Python objects together; each fact is a sentence.
-
-    Raises:
-        TypeError: a text or a fact of another type.
-    """
-    return from_arrow(from_python_sentences([facts for facts, _ in pairs]), _texts([text for _, text in pairs]))
-
-
-def from_attribute_pairs(pairs: Sequence[tuple[Mapping[str, Any], str | None]]) -> Rows:
-    """Put (attributes, text) pairs of Python objects together.
-
-    Raises:
-        TypeError: a text or attributes of another type.
-    """
-    text = _texts([text for _, text in pairs])
-    return from_arrow(from_python_attributes([attributes for attributes, _ in pairs]), text)
-
-
-def _texts(given: Sequence[str | None]) -> pa.Array:
-    for text in given:
-        if not (text is None or isinstance(text, str)):
-            raise TypeError(f"text is {described(text)}; give a string, or None for a text that is missing")
-    return pa.array([None if text is None else to_bytes(text) for text in given], pa.binary())

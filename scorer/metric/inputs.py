@@ -1,12 +1,7 @@
-"""Which column of a table holds which input, the rows of a table, and why a row has no label.
-
-A name is that of a column, of the field that dots lead to in structs or objects of JSON (``output.text``), or of
-several columns with commas between them, each an attribute (``brand,weight``).
-"""
+"""Which column of a table holds which input, the rows of a table, and why a row has no label."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,38 +9,29 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..system.input_formats import ROW_INFO
+from .attributes import NAME, NO_SUBJECT, BadAttributesError, from_attributes, holds_attributes, read_attributes
 from .columns import output_schema
-from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, encode, from_arrow
+from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, from_arrow
 from .formats import (
-    NAME,
-    NO_SUBJECT,
     PARTS,
-    BadAttributesError,
-    from_attributes,
     from_documents,
     from_lists,
     from_mr,
     from_sentences,
-    holds_attributes,
     holds_documents,
     holds_triples,
-    is_list,
-    is_part,
-    is_text,
     parse_mr,
     part_names,
-    read_attributes,
     read_selections,
     split_bars,
     split_triples,
-    to_python,
 )
 from .options import ColumnNames
-from .values import parse_json, shown
+from .paths import column_of, find_field, holders_of, named_path, named_paths, one_chunk, read_path
+from .values import is_list, is_part, is_text, parse_json, shown, to_python
 
 NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
@@ -197,8 +183,8 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     """
     if form != "attributes":
         return _PARSERS[form](one_array(table, facts))
-    paths = _paths(table.schema, facts)
-    own = _path(table.schema, subject) if subject is not None else None
+    paths = named_paths(table.schema, facts)
+    own = named_path(table.schema, subject) if subject is not None else None
     if own is None:
         return from_attributes(_attribute_values(table, paths, facts), key=subject or NAME)
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
@@ -213,8 +199,8 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
 def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str) -> list[Any]:
     """The attributes of each row: those of one column, or several columns as one object."""
     if name in paths:
-        return to_python(_one(_column(table, paths[name])))
-    columns = {part: to_python(_one(_column(table, path))) for part, path in paths.items()}
+        return to_python(one_chunk(read_path(table, paths[name])))
+    columns = {part: to_python(one_chunk(read_path(table, path))) for part, path in paths.items()}
     for row, info in _row_infos(table):
         for part in info["nested"]:
             if part in columns and columns[part][row] is not None:
@@ -386,14 +372,7 @@ def check_unique(schema: pa.Schema) -> None:
 
 def one_array(table: pa.Table, name: str) -> pa.Array:
     """A column of a table, or a field of a struct, as one array."""
-    return _one(column_of(table, name))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    return column
+    return one_chunk(column_of(table, name))
 
 
 @dataclass(frozen=True)
@@ -514,100 +493,8 @@ def _why_no_triple(triple: Any) -> str | None:
 
 def _value(table: pa.Table, column: str, row: int) -> Any:
     """A value with its single values as text."""
-    return to_python(_one(column_of(table.slice(row, 1), column)))[0]
+    return to_python(one_chunk(column_of(table.slice(row, 1), column)))[0]
 
 
 def _shown_value(table: pa.Table, column: str, row: int) -> str:
     return shown(_value(table, column, row)).encode("utf-8", "backslashreplace").decode()
-
-
-def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
-    """What a name means: a column, the field that dots lead to, or a struct of several of them.
-
-    ``None`` if there is none. A column whose own name has the dots or commas goes first.
-    """
-    found = {part: _field(schema, path).with_name(part) for part, path in _paths(schema, name).items()}
-    return found.get(name, pa.field(name, pa.struct(list(found.values())))) if found else None
-
-
-def holders_of(schema: pa.Schema, name: str) -> list[str]:
-    """The columns to read for what a name means, each once; empty if there is no such thing."""
-    return list(dict.fromkeys(path[0] for path in _paths(schema, name).values()))
-
-
-def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """The values of what a name means. A null struct has null fields.
-
-    Raises:
-        KeyError: there is no such thing.
-    """
-    paths = _paths(table.schema, name)
-    if not paths:
-        raise KeyError(name)
-    columns = {part: _column(table, path) for part, path in paths.items()}
-    if name in columns:
-        return columns[name]
-    whole = [pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)]) for column in columns.values()]
-    return pa.chunked_array([pa.StructArray.from_arrays(whole, names=list(columns))])
-
-
-def _paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
-    """By each name in a name, the column and the fields that it leads through; empty if one of them leads nowhere."""
-    if (one := _path(schema, name)) is not None:
-        return {name: one}
-    found = {part: _path(schema, part) for part in map(str.strip, name.split(","))}
-    there = {part: path for part, path in found.items() if path is not None}
-    return there if len(there) == len(found) > 1 else {}
-
-
-def _field(schema: pa.Schema, path: list[str]) -> pa.Field:
-    field = schema.field(path[0])
-    for part in path[1:]:
-        field = pa.field(part, pa.string()) if is_text(field.type) else field.type.field(part)
-    return field
-
-
-def _column(table: pa.Table, path: list[str]) -> pa.ChunkedArray:
-    column = table[path[0]]
-    for depth, part in enumerate(path[1:], 1):
-        if is_text(column.type):
-            return pa.chunked_array([_in_json(_one(column), path[depth:])])
-        column = pc.struct_field(column, part)
-    return column
-
-
-def _in_json(column: pa.Array, path: list[str]) -> pa.Array:
-    """What stands at a path in objects of JSON, as text; null where there is no such thing."""
-    codes, values = encode(column)
-    found: list[bytes | None] = []
-    for value in values:
-        try:
-            item = parse_json(value.decode("utf-8", "surrogateescape"))
-            for key in path:
-                item = item.get(key) if isinstance(item, Mapping) else None
-        except ValueError:
-            item = None
-        text = item if item is None or isinstance(item, str) else json.dumps(item)
-        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
-    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
-    return taken.cast(pa.binary()).view(pa.string())
-
-
-def _path(schema: pa.Schema, name: str) -> list[str] | None:
-    if name in schema.names:
-        return [name]
-    parts = name.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        column = ".".join(parts[:length])
-        if column in schema.names:
-            kind = schema.field(column).type
-            if all((kind := _inner(kind, part)) is not None for part in parts[length:]):
-                return [column, *parts[length:]]
-    return None
-
-
-def _inner(kind: pa.DataType, part: str) -> pa.DataType | None:
-    if not pa.types.is_struct(kind):
-        return pa.string() if is_text(kind) and not pa.types.is_null(kind) else None  # of an object of JSON
-    names = [kind.field(i).name for i in range(kind.num_fields)]
-    return kind.field(part).type if names.count(part) == 1 else None

@@ -231,3 +231,107 @@ def shown(value: Any) -> str:
     """A value on one line of bounded length."""
     text = repr(dict(value) if isinstance(value, Mapping) else value)
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+
+
+def spell_or_none(value: Any) -> str | None:
+    try:
+        return spell(value)
+    except ValueError:  # an integer of thousands of digits
+        return None
+
+
+def is_text(kind: pa.DataType | None) -> bool:
+    """Whether a type holds strings, in any layout; so does the type of nothing but nulls."""
+    if kind is None:
+        return False
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view, types.is_null))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a type holds lists, in any layout."""
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(kind) for test in tests)
+
+
+def is_part(kind: pa.DataType) -> bool:
+    """Whether a part of a triple may have a type: text, or a number, Boolean, date or time, which is spelled."""
+    return is_text(kind) or is_scalar(kind.value_type if types.is_dictionary(kind) else kind)
+
+
+def list_values(column: pa.Array) -> tuple[list[int], list[int], list[pa.Array]]:
+    """Where the values of each list or map of a column begin and end, null ones empty, and the values: of a map keys
+    and items."""
+    kind, valid = column.type, column.is_valid().to_numpy(zero_copy_only=False)
+    if types.is_fixed_size_list(kind):
+        starts = (np.arange(len(column)) + column.offset) * kind.list_size
+        ends = starts + kind.list_size
+    else:
+        offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        views = types.is_list_view(kind) or types.is_large_list_view(kind)
+        starts = offsets if views else offsets[:-1]
+        ends = starts + column.sizes.to_numpy(zero_copy_only=False) if views else offsets[1:]
+    ends = np.where(valid, ends, starts)
+    low, high = int(starts.min(initial=1 << 62)), int(ends.max(initial=0))
+    low = min(low, high)
+    children = (column.keys, column.items) if types.is_map(kind) else (column.values,)
+    return (starts - low).tolist(), (ends - low).tolist(), [child.slice(low, high - low) for child in children]
+
+
+def as_text(column: pa.Array) -> pa.Array:
+    """A column of strings or bytes as it is, and of any other scalars as :mod:`.values` spells them."""
+    if is_text(column.type) or types.is_large_binary(column.type):
+        return column
+    return pa.array(spell_column(column)[0], pa.string())
+
+
+def to_texts(column: pa.Array) -> list[bytes | None]:
+    found = as_text(column)
+    if types.is_dictionary(found.type):
+        found = found.dictionary_decode()
+    values: list[bytes | None] = found.cast(pa.large_binary()).to_pylist()
+    return values
+
+
+class Unreadable:
+    """A value that cannot be written as text."""
+
+    def __repr__(self) -> str:
+        return "a value that cannot be written"
+
+
+def to_python(column: pa.Array) -> list[Any]:
+    """The values of a column as Python objects whose single values are text.
+
+    Bytes that are not UTF-8 become halves of surrogate pairs. What cannot be written, and a struct or a map with a key
+    twice, is an object that :func:`read_attributes` refuses.
+    """
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if is_text(kind):
+        raw = column.cast(pa.large_binary()).to_pylist() if not types.is_null(kind) else [None] * len(column)
+        return [None if value is None else value.decode("utf-8", "surrogateescape") for value in raw]
+    valid = column.is_valid().to_pylist()
+    if types.is_struct(kind):
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        children = [to_python(child) for child in column.flatten()]
+        if len(set(names)) < len(names):
+            return [Unreadable() if there else None for there in valid]
+        rows = zip(*children, strict=True) if children else ([()] * len(column))
+        return [dict(zip(names, row, strict=True)) if there else None for row, there in zip(rows, valid, strict=True)]
+    if types.is_map(kind) or is_list(kind):
+        starts, ends, values = list_values(column)
+        children = [to_python(child) for child in values]
+        found: list[Any] = []
+        for start, end, there in zip(starts, ends, valid, strict=True):
+            held: Any = children[0][start:end]
+            if types.is_map(kind):
+                unique = len(set(held)) == len(held)
+                held = dict(zip(held, children[1][start:end], strict=True)) if unique else Unreadable()
+            found.append(held if there else None)
+        return found
+    if is_scalar(kind):
+        return [Unreadable() if bad else text for text, bad in zip(*spell_column(column), strict=True)]
+    return [Unreadable() if there else None for there in valid]

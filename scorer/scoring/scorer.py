@@ -19,9 +19,9 @@ from ..inference.tokenizer import PairFormat
 from ..inference.verification import DeviceReport
 from ..metric import factspotter
 from ..metric.facts import Rows
-from ..metric.formats import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.options import ColumnNames, MissingTemplate, Options, Protocol, Sides, of_python
+from ..metric.python_forms import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..system.arguments import described

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
+from scorer.metric.attributes import from_attributes
 from scorer.metric.facts import Triple, from_arrow, iterate
-from scorer.metric.formats import from_attributes, to_python
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
+from scorer.metric.values import to_python
 
 GAME = {
     "name": "Hawks at Celtics",

@@ -8,8 +8,8 @@ from scorer.errors import ColumnError
 from scorer.metric import factspotter
 from scorer.metric.checks import build_checks
 from scorer.metric.facts import Triple
-from scorer.metric.formats import from_fact_pairs, from_pairs
 from scorer.metric.options import Options
+from scorer.metric.python_forms import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from tests.metric.reference import verdicts
 

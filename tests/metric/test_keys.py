@@ -6,7 +6,8 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from scorer.metric.facts import from_arrow
-from scorer.metric.formats import from_lists, from_python, from_sentences
+from scorer.metric.formats import from_lists, from_sentences
+from scorer.metric.python_forms import from_python
 from scorer.metric.row_key import row_keys
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from scorer.metric.checks import blank_rows
-from scorer.metric.formats import from_fact_pairs, from_pairs, parse_mr
+from scorer.metric.formats import parse_mr
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
+from scorer.metric.python_forms import from_fact_pairs, from_pairs
 from tests.metric.test_any_form import found, read
 
 PUB = {"text": "Blue Spice is a pub.", "triples": [["Blue Spice", "eatType", "pub"]]}

@@ -13,8 +13,8 @@ import pytest
 from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.facts import Rows
-from scorer.metric.formats import from_pairs
 from scorer.metric.options import Options
+from scorer.metric.python_forms import from_pairs
 from scorer.metric.sentences import Room, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
