@@ -439,3 +439,16 @@ def _copy(ids: Int32, at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> None
     within = np.arange(int(used.sum()))
     there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))
     ids[there] = tokens.ids[here]
+
+
+def fixed_shapes(chosen: Ints, padded: Ints, size: int) -> list[Batch]:
+    """Calls of exactly ``size`` pairs of one padded length that cover the ``chosen`` ones, the last pair repeated where
+    a call would be short. ``padded``: int64, *Shape:* (pairs,), padded length of every pair."""
+    calls = []
+    lengths = padded[chosen]
+    for length in np.unique(lengths)[::-1].tolist():
+        group = chosen[lengths == length]
+        for start in range(0, len(group), size):
+            part = group[start : start + size]
+            calls.append(Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
+    return calls

@@ -4,12 +4,6 @@ It has two halves, so that they can overlap: :meth:`Engine.encode` is host work 
 run in any one thread; :meth:`Engine.predict` belongs to the one thread that owns the device.
 
 How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.batching`.
-
-With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
-fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
-largest movement of a logit (for schemes with a threshold: where the logit lies that near to the threshold's,
-:meth:`.scheme.Scheme.margins`). That movement is measured on pairs of the very data, in the way they are run, and taken
-half as large again, since the largest of a sample is not the largest of all.
 """
 
 from __future__ import annotations
@@ -31,26 +25,21 @@ import numpy.typing as npt
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
 from ..system.closing import Closing
-from ..system.codec import Count, Magnitude, OpenRecord
 from ..system.waiting import outcome, prompt_switching
 from . import verification
-from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded, cut_to_fit, distinct_pairs
+from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded, cut_to_fit, distinct_pairs, fixed_shapes
 from .bundle import Bundle
 from .device import PACKED, Device
-from .scheme import THRESHOLD, Scheme
+from .scheme import EXACT_PAIRS, THRESHOLD, ExactBound, is_doubtful, join_bounds
 from .session import DeviceThread, ModelSession, available_threads, resolve_device, runtime
 from .tokenizer import PairFormat, TextTokenizer, format_of
 from .variants import VariantChoice, VariantOnDevice
 from .verification import DeviceReport, DisagreementError
 
-__all__ = ["EncodedPairs", "Engine", "ExactBound", "Predictions"]
+__all__ = ["EXACT_PAIRS", "EncodedPairs", "Engine", "ExactBound", "Predictions"]
 
 WAITING_CALLS = 2
 """Calls that wait in the thread of the device behind the one that it makes."""
-EXACT_FACTOR = 1.5
-EXACT_PAIRS = 4096
-"""Pairs that the bound of ``exact`` is measured on, at least, where the data has so many."""
-
 Logits = npt.NDArray[np.float32]
 Result = TypeVar("Result")
 
@@ -70,18 +59,6 @@ class Predictions:
     truncated: npt.NDArray[np.bool_]
     threshold: float = THRESHOLD
     unknown: npt.NDArray[np.bool_] | None = None
-
-
-class ExactBound(OpenRecord, frozen=True):
-    """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
-
-    pairs: Count
-    largest: Magnitude
-
-    @property
-    def margin(self) -> float:
-        """Pairs whose two highest logits are nearer than this run again."""
-        return 2 * EXACT_FACTOR * self.largest
 
 
 class Engine(Closing):
@@ -482,34 +459,3 @@ class Engine(Closing):
             self._compute_fp32(encoded, broken, logits, None)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
-
-
-def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
-    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
-
-    Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
-    bundle's probes, which holds as long as fewer than :data:`EXACT_PAIRS` pairs were seen.
-    """
-    difference = np.abs(fast - fp32).max(axis=1, initial=0.0)
-    difference = difference[np.isfinite(difference)]
-    pairs = len(difference) + (before.pairs if before else 0)
-    largest = max(float(difference.max(initial=0.0)), before.largest if before else 0.0)
-    return ExactBound(pairs, largest if pairs >= EXACT_PAIRS else max(largest, at_least))
-
-
-def is_doubtful(logits: Logits, margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
-    """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, labels) → bool, *Shape:* (pairs,)."""
-    return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)
-
-
-def fixed_shapes(chosen: npt.NDArray[np.int64], padded: npt.NDArray[np.int64], size: int) -> list[Batch]:
-    """Calls of exactly ``size`` pairs of one padded length that cover the ``chosen`` ones, the last pair repeated where
-    a call would be short. ``padded``: int64, *Shape:* (pairs,), padded length of every pair."""
-    calls = []
-    lengths = padded[chosen]
-    for length in np.unique(lengths)[::-1].tolist():
-        group = chosen[lengths == length]
-        for start in range(0, len(group), size):
-            part = group[start : start + size]
-            calls.append(Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
-    return calls

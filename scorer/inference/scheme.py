@@ -8,6 +8,12 @@ binary    two classes, one of which is supported   softmax of that class        
 score     one logit                                sigmoid                         P >= the threshold
 ========  =======================================  ==============================  =======================
 
+With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
+fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
+largest movement of a logit (for schemes with a threshold: where the logit lies that near to the threshold's,
+:meth:`Scheme.margins`). That movement is measured on pairs of the very data, in the way they are run, and taken half as
+large again, since the largest of a sample is not the largest of all.
+
 Nothing is inferred from names at score time: a bundle says which scheme it has, which column is which, and the
 threshold.
 """
@@ -19,7 +25,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..system.codec import Record
+from ..system.codec import Count, Magnitude, OpenRecord, Record
 
 LABELS = ("contradiction", "neutral", "entailment")
 """The labels of the scheme ``nli``, in the order of all probabilities of this program."""
@@ -28,6 +34,9 @@ SCHEMES = (NLI, BINARY, SCORE)
 WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
 """Logits of a pair."""
 THRESHOLD = 0.5
+EXACT_FACTOR = 1.5
+EXACT_PAIRS = 4096
+"""Pairs that the bound of ``exact`` is measured on, at least, where the data has so many."""
 
 
 class Scheme(Record, frozen=True):
@@ -127,3 +136,35 @@ class Scheme(Record, frozen=True):
             return wide[:, 0]
         supported = self.labels.index(str(self.supported))
         return np.asarray(wide[:, supported] - wide[:, 1 - supported], np.float64)
+
+
+class ExactBound(OpenRecord, frozen=True):
+    """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
+
+    pairs: Count
+    largest: Magnitude
+
+    @property
+    def margin(self) -> float:
+        """Pairs whose two highest logits are nearer than this run again."""
+        return 2 * EXACT_FACTOR * self.largest
+
+
+def join_bounds(
+    fast: npt.NDArray[np.float32], fp32: npt.NDArray[np.float32], at_least: float, before: ExactBound | None = None
+) -> ExactBound:
+    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
+
+    Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
+    bundle's probes, which holds as long as fewer than :data:`EXACT_PAIRS` pairs were seen.
+    """
+    difference = np.abs(fast - fp32).max(axis=1, initial=0.0)
+    difference = difference[np.isfinite(difference)]
+    pairs = len(difference) + (before.pairs if before else 0)
+    largest = max(float(difference.max(initial=0.0)), before.largest if before else 0.0)
+    return ExactBound(pairs, largest if pairs >= EXACT_PAIRS else max(largest, at_least))
+
+
+def is_doubtful(logits: npt.NDArray[np.float32], margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
+    """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, labels) → bool, *Shape:* (pairs,)."""
+    return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)

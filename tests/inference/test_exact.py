@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, ExactBound, join_bounds
+from scorer.inference.engine import Engine
+from scorer.inference.scheme import EXACT_FACTOR, EXACT_PAIRS, ExactBound, join_bounds
 from scorer.status import SCORED
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
