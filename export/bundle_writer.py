@@ -16,15 +16,14 @@ from scorer.inference.choices import PRECISIONS
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
-from .fact_pairs import fact_pairs
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
 from .out_folder import NOT_IN_NAMES, check_name, check_out, rename, staging
 from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_forms, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, measure_variant
-from .plain_pairs import PLAIN_PAIRS, contradicts_labels, mean_probabilities
-from .probes import Probe, built_in_probes, measured, merge
+from .plain_pairs import contradicts_labels, mean_probabilities
+from .probes import Probe, built_in_probes, measured, merge, pairs_of
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
 from .variants import export_variant
@@ -115,7 +114,7 @@ def write_bundle(
         )
         chosen = built_in_probes(opened.tokenizer, opened.max_length)
         if opened.tokenizer.layout.one_text:
-            chosen = merge(chosen, measured(fact_pairs(), opened.tokenizer))
+            chosen = merge(chosen, measured(pairs_of("fact"), opened.tokenizer))
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in chosen)
         with staging(out) as folder:
             _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)
@@ -143,7 +142,7 @@ def _fill(
     fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
     forced: list[str] = []
     if not opened.source.random_init:
-        plain = fact_pairs() if opened.tokenizer.layout.one_text else PLAIN_PAIRS
+        plain = pairs_of("fact" if opened.tokenizer.layout.one_text else "plain")
         log(f"asking {len(plain)} plain pairs")
         refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme, plain), opened.scheme)
         forced += _refuse(refusal, force, log)

@@ -17,20 +17,15 @@ import numpy.typing as npt
 from scorer.inference.scheme import LABELS, NLI, Scheme
 
 from .parity import checkpoint_logits
-from .probes import Probe
-from .sentences import CONTRADICTORY, ENTAILED, FRAMES, NEUTRAL, Pair, fill_frame
+from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, Pair, Probe
 from .tokenization import PairTokenizer
 
 KINDS = (CONTRADICTORY, NEUTRAL, ENTAILED)
 """In the order of the labels."""
 
 
-PLAIN_PAIRS = tuple(pair for frame in FRAMES for pair in fill_frame(frame, frame.names[0], 0))
-"""One entailed, one neutral and one contradictory pair from each frame, filled with its first name and value."""
-
-
 def mean_probabilities(
-    model: Any, tokenizer: PairTokenizer, scheme: Scheme, pairs: Sequence[Pair] = PLAIN_PAIRS
+    model: Any, tokenizer: PairTokenizer, scheme: Scheme, pairs: Sequence[Pair]
 ) -> npt.NDArray[np.float64]:
     """Mean probability of each label on the pairs of each kind, by the checkpoint in PyTorch.
 

@@ -2,21 +2,45 @@
 
 They span the lengths from the shortest pair to the longest, most of them short, because a large model on a CPU reads
 about a hundred tokens a second: 512 pairs, some 10,000 tokens.
+
+``probes.parquet`` has the sentences, written for this project, by kind: ``pool``, of which probes are chosen by their
+length, entailed, neutral and contradictory pairs equally often; ``long``, premises that are joined to a pair of an
+exact length; ``plain`` and ``fact``, pairs with obvious answers, of texts and of a text with a triple.
 """
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from .sentences import Pair, frame_pairs, short_pairs
 from .tokenization import PairTokenizer
+
+FILE = Path(__file__).parent / "probes.parquet"
+ENTAILED, NEUTRAL, CONTRADICTORY = "entailment", "neutral", "contradiction"
 
 COUNT = 512
 _LONG = 8
 """Probes longer than 40 tokens, in addition to the longest."""
+
+
+class Pair(NamedTuple):
+    """A premise, a hypothesis, and how they were meant."""
+
+    premise: str
+    hypothesis: str
+    meant: str
+
+
+@cache
+def pairs_of(kind: str) -> tuple[Pair, ...]:
+    """The pairs of a kind in ``probes.parquet``, in their order."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(FILE, filters=[("kind", "=", kind)]).to_pylist()
+    return tuple(Pair(row["premise"], row["hypothesis"], row["meant"]) for row in rows)
 
 
 class Probe(NamedTuple):
@@ -30,12 +54,11 @@ class Probe(NamedTuple):
 def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
     """512 pairs of lengths from 5 tokens (where the layout has 4 of its own) to ``max_length``, sorted by length.
 
-    The same for the same tokenizer and length. Entailed, neutral and contradictory ones are equally frequent.
+    The same for the same tokenizer and length.
     """
-    rng = random.Random(7)
-    pool = _by_length(tokenizer, _candidates(rng), max_length)
+    pool = _by_length(tokenizer, pairs_of("pool"), max_length)
     shortest = tokenizer.length("", "A")
-    chosen = [Probe("", "A", shortest), _exactly(tokenizer, rng, max_length)]
+    chosen = [Probe("", "A", shortest), _exactly(tokenizer, max_length)]
     for target in _targets(min(pool), max_length, COUNT - len(chosen)):
         length = min(pool, key=lambda n: (abs(n - target), n))
         chosen.append(pool[length].popleft())
@@ -70,37 +93,18 @@ def _targets(shortest: int, max_length: int, count: int) -> list[int]:
     return low + high + long
 
 
-def _candidates(rng: random.Random) -> list[Pair]:
-    frames = list(frame_pairs())
-    pairs = [pair for _, *three in frames for pair in three] + list(short_pairs())
-    premises = [premise for premise, *_ in frames]
-    for size in [2] * 90 + [3] * 60 + list(range(4, 34)) * 3:
-        # Several facts against one hypothesis, and one text against several facts: both sides of a scored row.
-        about = rng.choice(frames)
-        others = rng.sample(premises, size - 1)
-        pair = about[rng.randrange(1, 4)]
-        assert isinstance(pair, Pair)
-        texts = [*others, pair.premise]
-        rng.shuffle(texts)
-        pairs.append(Pair(" ".join(texts), pair.hypothesis, pair.meant))
-        pairs.append(Pair(" ".join(texts), " ".join(rng.sample(texts, max(1, size // 2))), pair.meant))
-    rng.shuffle(pairs)
-    return pairs
-
-
 def _by_length(tokenizer: PairTokenizer, pairs: Iterable[Pair], max_length: int) -> dict[int, deque[Probe]]:
     pool: dict[int, deque[Probe]] = defaultdict(deque)
-    for premise, hypothesis in dict.fromkeys((pair.premise, pair.hypothesis) for pair in pairs):
+    for premise, hypothesis, _ in pairs:
         tokens = tokenizer.length(premise, hypothesis)
         if tokens <= max_length:
             pool[tokens].append(Probe(premise, hypothesis, tokens))
     return pool
 
 
-def _exactly(tokenizer: PairTokenizer, rng: random.Random, tokens: int) -> Probe:
+def _exactly(tokenizer: PairTokenizer, tokens: int) -> Probe:
     """A pair of exactly that many tokens: sentences while they fit, then words of one token each."""
-    premises = [premise for premise, *_ in frame_pairs()]
-    rng.shuffle(premises)
+    premises = [pair.premise for pair in pairs_of("long")]
     hypothesis, text = "It is.", ""
     for premise in premises * (1 + tokens // len(premises)):
         if tokenizer.length(f"{text} {premise}".strip(), hypothesis) > tokens:

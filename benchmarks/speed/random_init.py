@@ -21,7 +21,7 @@ from benchmarks.speed.random_words import NAMES, WORDS
 from export.bundle_writer import write_bundle
 from export.checkpoint import Checkpoint, longest_pair
 from export.families import BPE, FAMILIES, UNIGRAM, Family
-from export.sentences import SHORT, frame_pairs
+from export.probes import pairs_of
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet
 from scorer.errors import UsageError
@@ -260,10 +260,7 @@ def _template(tokenizer: Any, family: Family) -> Any:
 
 def _corpus() -> Iterator[str]:
     """Our sentences, and lines of words drawn by rank as in ordinary text, some inflected, some capitalised."""
-    for _, *pairs in frame_pairs():
-        for pair in pairs:
-            yield f"{pair.premise} {pair.hypothesis}"
-    yield from SHORT
+    yield from (f"{pair.premise} {pair.hypothesis}" for pair in pairs_of("pool"))
     words, names = list(dict.fromkeys(WORDS.split())), NAMES.split()
     for word in words:  # every word at least twice, so that it can become a token
         yield f"{word} {word} {word.capitalize()} {word.capitalize()}"

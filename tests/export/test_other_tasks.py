@@ -16,8 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
 from export import FACTSPOTTER, Answers
-from export.fact_pairs import fact_pairs
-from export.sentences import CONTRADICTORY, ENTAILED, NEUTRAL
+from export.probes import CONTRADICTORY, ENTAILED, NEUTRAL, pairs_of
 from scorer import Scorer
 from scorer.inference.tokenizer import TextTokenizer
 from tests.export.checkpoints import expected_logits, exported, make_checkpoint
@@ -27,7 +26,7 @@ TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The 
 
 
 def test_the_plain_pairs_are_what_they_are_meant_to_be() -> None:
-    pairs = fact_pairs()
+    pairs = pairs_of("fact")
     assert [pair.meant for pair in pairs[:3]] == [ENTAILED, NEUTRAL, CONTRADICTORY]
     for yes, elsewhere, other in zip(pairs[::3], pairs[1::3], pairs[2::3], strict=True):
         assert len({yes.hypothesis, elsewhere.hypothesis, other.hypothesis}) == 1

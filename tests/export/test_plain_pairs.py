@@ -13,17 +13,11 @@ import pytest
 from benchmarks.speed.random_init import train_tokenizer
 from export.checkpoint import Checkpoint
 from export.plain_pairs import contradicts_labels, mean_probabilities
-from export.probes import COUNT, built_in_probes
-from export.sentences import FRAMES, fill_frame
+from export.probes import COUNT, built_in_probes, pairs_of
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet
 from scorer.inference.scheme import BINARY, LABELS, NLI, SCORE, Scheme
 from tests.export.checkpoints import opened
-
-RESTAURANTS = [
-    pair for frame in FRAMES[:3] for name in frame.names for i in range(3) if i < len(frame.values)
-    for pair in fill_frame(frame, name, i)
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +34,7 @@ def test_every_order_of_labels_but_the_right_one_is_refused(
 ) -> None:
     checkpoint, model = trained
     scheme = Scheme(NLI, order)
-    refusal = contradicts_labels(mean_probabilities(model, checkpoint.tokenizer, scheme, RESTAURANTS), scheme)
+    refusal = contradicts_labels(mean_probabilities(model, checkpoint.tokenizer, scheme, pairs_of("plain")), scheme)
     assert (refusal is None) == (order == checkpoint.labels)
 
 
