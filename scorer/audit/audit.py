@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 
 from ..errors import ColumnError, UsageError
+from ..metric.group_values import spelled
 from ..metric.templates import Templates
 from ..scoring.outputs import Output, open_labels
 from ..scoring.signature import differences, parse
 from ..storage.finished_output import paths_of, refuse_unequal
 from ..system.arguments import check_fields
 from . import findings, gates, history, queries
-from .changes import add_changes, correct, match
+from .changes import add_changes, compare_groups, correct, match
 from .database import DEFAULT, Database, Grouping
 from .document import (
     Baseline,
     BaselineChanges,
     Document,
     Finding,
+    GroupComparison,
     GroupFigures,
     OptionsShown,
     RowCounts,
@@ -46,7 +48,9 @@ class AuditOptions:
     ``baseline``: the output to compare with, or its parts. ``gates``: TOML files. ``by``: groupings, each a tuple of
     columns; by default the column ``system``, if there is one. ``errors``: whether error rows count as not_OK
     (``not-ok``) or not at all (``excluded``). ``across_signatures``: compare outputs that were scored differently.
-    ``worst``: rows of the sample, of each kind. ``history``: the history file.
+    ``worst``: rows of the
+    sample, of each kind. ``history``: the history file. ``compare``: two values of the column of the first grouping; by
+    default the two largest groups.
     """
 
     baseline: Path | tuple[Path, ...] | None = None
@@ -56,6 +60,7 @@ class AuditOptions:
     across_signatures: bool = False
     worst: int = WORST
     history: Path | None = None
+    compare: tuple[str, str] | None = None
     require_gates: bool = False
     allow_partial: bool = False
 
@@ -159,6 +164,7 @@ class _Audit:
             template_figures=template_figures,
             worst=worst_rows(run, queries.worst(run, most), columns, self.templates),
             worse=got_worse(before, run, most, columns, self.templates) if before is not None else None,
+            comparison=self._comparison(run, figures),
             history=[],
             notes=[*self._notes(run), *effect_notes(shown)],
         )
@@ -234,6 +240,32 @@ class _Audit:
             flips=flips(before, run, queries.flipped(run), same_signature=not self.differs),
         )
 
+    def _comparison(self, run: ScannedRun, figures: dict[Grouping, list[GroupFigures]]) -> GroupComparison | None:
+        """Two groups of the first grouping, paired by input: those that were named, or the two largest.
+
+        Raises:
+            UsageError: no group has a value that was named, or there is no grouping by one column.
+        """
+        named = self.options.compare
+        grouping = self.by[0] if self.by else ()
+        if named is not None and len(grouping) != 1:
+            raise UsageError("--compare names two values of one column; name the column with --by")
+        if not grouping:
+            return None
+        groups = figures[grouping]
+        chosen = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:2]
+        if named is not None:
+            values = [spelled(group.group[grouping[0]]) for group in groups]
+            missing = [value for value in named if value not in values]
+            if missing:
+                there = ", ".join(sorted(values)[:20])
+                raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
+            chosen = [values.index(value) for value in named]
+        if len(chosen) < 2:
+            return None
+        first, second = chosen if named is not None else sorted(chosen, key=lambda code: _name(groups[code]))
+        return compare_groups(RunRates(run, self.options.errors), grouping, first, second)
+
     def _templates(self, run: ScannedRun, everything: GroupFigures) -> tuple[list[TemplateFigures], list[Finding]]:
         filled = fact_form(self.output) != "facts"
         found = findings.template_figures(run, self.templates) if filled and self.templates is not None else []
@@ -278,6 +310,10 @@ class _Audit:
         if self.options.errors == "excluded":
             found.append("rows with errors are left out of the rates of labels (--errors excluded)")
         return found
+
+
+def _name(group: GroupFigures) -> str:
+    return ", ".join(value or "" for value in group.group.values())
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

@@ -30,7 +30,9 @@ from .document import (
     AddedRate,
     Change,
     ConfidenceChange,
+    GroupComparison,
     GroupFigures,
+    PairedRate,
     Rate,
     RateChange,
     Rewritten,
@@ -38,7 +40,7 @@ from .document import (
 )
 from .figures import FactTables, RunRates, cluster_sums
 from .queries import Confidences
-from .scan import FINE_LABEL, FINE_OF, Counts, ScannedRun
+from .scan import FINE_LABEL, FINE_OF, Bools, Counts, ScannedRun
 
 LEVEL = 0.05
 BUCKETS = 10
@@ -226,14 +228,41 @@ class _Comparison:
         )
 
     def _pairs(self, name: str, pairs: Counts) -> Pairs:
-        """Pairs by their states before and now, as a rate sees them. *Shape:* (STATES, STATES)."""
-        (counted0, hit0), (counted1, hit1) = (masks[name] for masks in self.masks)
-        both, lost, gained, neither = (
-            int(pairs[np.ix_(one, other)].sum())
-            for one in (hit0, counted0 & ~hit0)
-            for other in (hit1, counted1 & ~hit1)
+        return _as_pairs(pairs, *(masks[name] for masks in self.masks))
+
+
+def _as_pairs(counts: Counts, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
+    """Pairs by their states, as a rate sees them: the states that count for it, and the hits. *Shape:* (STATES, STATES)
+    and (STATES,)."""
+    (counted0, hit0), (counted1, hit1) = before, now
+    both, lost, gained, neither = (
+        int(counts[np.ix_(one, other)].sum()) for one in (hit0, counted0 & ~hit0) for other in (hit1, counted1 & ~hit1)
+    )
+    return Pairs(both, gained, lost, neither)
+
+
+def compare_groups(rates: RunRates, grouping: Grouping, first: int, second: int) -> GroupComparison | None:
+    """Two groups of a run compared over the inputs that both have a text for; ``None`` where they share none.
+
+    Args:
+        first, second: codes of the groups.
+    """
+    groups = rates.run.database.groups[grouping].groups()
+    counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
+    found = {}
+    for name in RATES:
+        pairs = _as_pairs(counts, rates.masks[name], rates.masks[name])
+        if not pairs.n:
+            continue
+        one, other = rate(pairs.both + pairs.gained, pairs.n), rate(pairs.both + pairs.lost, pairs.n)
+        difference = (pairs.gained - pairs.lost) / pairs.n
+        low, high = combined(difference, [], pairs)
+        tested = compare(pairs, _NONE, _NONE)
+        found[name] = PairedRate(
+            first=one, second=other, difference=difference, low=low, high=high, p=tested.p if tested else 1.0
         )
-        return Pairs(both, gained, lost, neither)
+    total = int(counts.sum())
+    return GroupComparison(first=groups[first], second=groups[second], pairs=total, rates=found) if total else None
 
 
 @dataclass(frozen=True)

@@ -387,6 +387,28 @@ class Checked(Part):
     required: bool
 
 
+class PairedRate(Part):
+    """A rate of two groups over the inputs that both have a text for: ``difference`` of the first minus the second with
+    its 95 % interval, and ``p`` of McNemar's exact test (mid-p)."""
+
+    first: Rate
+    second: Rate
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+class GroupComparison(Part):
+    """Two groups of the first grouping, paired by input: ``pairs`` of their texts. ``rates``: by :data:`RATES`, those
+    that both runs of checks have."""
+
+    first: Group
+    second: Group
+    pairs: int
+    rates: dict[str, PairedRate]
+
+
 class HistoryRow(Part):
     """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601."""
 
@@ -425,7 +447,8 @@ class Document(Part, kw_only=True):
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
     ``headline``: what changed most, in a sentence or two.
-    ``worse``: null without a baseline."""
+    ``worse``: null without a baseline;
+    ``comparison``: of two groups, null where no input has a text of both."""
 
     schema: int = AUDIT_SCHEMA
     out: str
@@ -450,5 +473,6 @@ class Document(Part, kw_only=True):
     template_figures: list[TemplateFigures]
     worst: list[WorstRow]
     worse: Worse | None
+    comparison: GroupComparison | None
     history: list[HistoryRow]
     notes: list[str]

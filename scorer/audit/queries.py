@@ -109,11 +109,29 @@ def kept(after: ScannedRun, grouping: Grouping) -> Ints:
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
-    baseline, and state of this one; see :func:`.matching.match`. *Shape:* (groups, STATES, STATES)."""
+    baseline, and state of this one; see :func:`.changes.match`. *Shape:* (groups, STATES, STATES)."""
     group, other = after.database.column(grouping), _other(after, grouping)
     return after.database.counts(
         f"SELECT {group}, before_state, state, count(*) FROM rewritten WHERE {other} IS NULL GROUP BY ALL",
         after.groups(grouping),
+        STATES,
+        STATES,
+    )
+
+
+def paired(run: ScannedRun, grouping: Grouping, first: int, second: int) -> Ints:
+    """Texts of two groups for the same input, in their order, by state of the first and of the second one.
+
+    *Shape:* (STATES, STATES).
+    """
+    group = run.database.column(grouping)
+    side = (
+        f"(SELECT input, state, row_number() OVER (PARTITION BY input ORDER BY row) AS place FROM {run.table} "
+        f"WHERE {group} = {{}})"
+    )
+    return run.database.counts(
+        f"SELECT one.state, other.state, count(*) FROM {side.format(first)} AS one "
+        f"JOIN {side.format(second)} AS other USING (input, place) GROUP BY ALL",
         STATES,
         STATES,
     )

@@ -91,6 +91,14 @@ def audit_command(
             help="Parquet file to append this run to; created if missing.",
         ),
     ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare",
+            metavar="A B",
+            help="Compare these two values of the first --by column, paired by input. Default: the two largest groups.",
+        ),
+    ] = None,
     errors: Annotated[
         ErrorRows,
         typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
@@ -128,6 +136,7 @@ def audit_command(
         gates=tuple(gates or ()),
         by=parse_by(by),
         errors=errors.value,
+        compare=compare,
         across_signatures=across_signatures,
         worst=worst,
         history=history,

@@ -170,6 +170,28 @@ def test_two_systems_with_one_text_are_told_apart(tmp_path: Path, earlier: tuple
     assert (worse.why, worse.now.group, worse.text_before) == ("rewritten", {"system": x}, "good")
 
 
+def test_two_systems_are_compared_over_the_inputs_that_both_have(tmp_path: Path) -> None:
+    """Of 40 shared inputs, a alone is wrong in 12, b alone in 3, both in 5; b has 30 inputs more."""
+    wrong = {"a": {*range(12), *range(15, 20)}, "b": {*range(12, 20), *range(40, 70)}}
+    rows = [
+        row(f"{s} {i}", [("food", 0.1 if i in wrong[s] else 0.9)], subject=f"S{i}", system=s)
+        for s, count in (("a", 40), ("b", 70))
+        for i in range(count)
+    ]
+    out = night(tmp_path / "out", rows)
+    for compare, sign in ((None, 1), (("b", "a"), -1)):
+        found = audit(out, AuditOptions(compare=compare)).comparison
+        assert found is not None and found.pairs == 40
+        one = found.rates["not_ok_rate"]
+        assert {one.first.count, one.second.count} == {17, 8}
+        assert one.difference == pytest.approx(sign * 9 / 40)
+        assert one.low < one.difference < one.high
+        chances = stats.binom.pmf(np.arange(16), 15, 0.5)
+        assert one.p == pytest.approx(2 * chances[13:].sum() + chances[12])
+    with pytest.raises(UsageError, match="no row has system=c; there is a, b"):
+        audit(out, AuditOptions(compare=("a", "c")))
+
+
 def test_texts_of_one_input_that_agree_count_as_one_row(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", shared(1, 200, 5, 0.2)))
     everything, system = document.groups[:2]

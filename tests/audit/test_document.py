@@ -38,6 +38,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     folder = tmp_path_factory.mktemp("documents")
     facts = [("food", 0.1), ("area", 0.9)]
     rows = [row(f"t{i}" if i else "", facts, 0.2 if i % 3 else 0.9, system="ab"[i % 2], n=i % 2) for i in range(60)]
+    rows += [row(f"u{s}", facts, 0.9, "shared", system=s, n=0) for s in "ab"]
     rows += [row(None, system=None, n=None), row("x", error="too_long:omission", system="a", n=0)]
     other = [{**one, "facts": [("food", 0.9), ("area", 0.9)]} for one in rows[:30]] + rows[40:]
     before = night(folder / "before", rows, finished="2026-01-01T03:00:00+00:00")

@@ -98,6 +98,7 @@ def sections(document: Document) -> dict[str, str]:
         "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
         "gates": ("Gates", True),
         "verdicts": ("Verdicts", True),
+        "comparison": ("Two groups compared", document.comparison),
         "changes": ("Changes", document.baseline_changes),
         "trend": ("Trend", len(runs(document, 2)) > 1),
         "confidence": ("Confidence", whole.confidence.n),

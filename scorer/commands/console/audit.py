@@ -23,6 +23,7 @@ def print_document(document: Document) -> None:
     console.print(Text.from_markup(console_markup(document)))
     _groups(console, document)
     _predicates(console, document.groups[0])
+    _comparison(console, document)
     for note in document.notes:
         console.print(f"note: {note}")
 
@@ -49,6 +50,19 @@ def _since(group: GroupFigures) -> str:
     if moved is None or moved.difference is None:
         return MISSING
     return f"{points(moved.difference)}{' *' if moved.significant else ''}"
+
+
+def _comparison(console: Console, document: Document) -> None:
+    found = document.comparison
+    if found is None:
+        return
+    first, second = describe(found.first), describe(found.second)
+    console.print(Text(f"\n{first} against {second}: {found.pairs:,} pairs of texts for the same input"))
+    made = table("rate", "first", "second", "difference", INTERVAL, "p")
+    for name, one in found.rates.items():
+        made.add_row(name.removesuffix("_rate"), share(one.first.value), share(one.second.value),
+                     points(one.difference), interval((one.low, one.high), points), number(one.p))  # fmt: skip
+    console.print(made)
 
 
 def _predicates(console: Console, everything: GroupFigures) -> None:
