@@ -4,8 +4,7 @@ The set is a file of the package, ``embedded/challenge.parquet``, which ``benchm
 with one value of ``pair`` belong together; their ``variant`` is
 
 ``base``       a text that says all and only the facts
-``edited``     the text with one change; ``gold_fine`` is the side of the error. ``omission+hallucination`` means that
-               either side will do
+``edited``     the text with one change; with the gold ``omission+hallucination``, an error on either side will do
 ``reordered``  the base text, its facts in another order
 ``extended``   the base text (the edited one of an added fact), with three facts about something else
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from scorer.evaluation.figures import Values, ratio
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
 for which no category has a majority."""
-
-PUBLISHED_KAPPA = 0.79
 
 
 @dataclass(frozen=True)
@@ -72,65 +71,45 @@ def majority(votes: Votes) -> list[str | None]:
     return result
 
 
-def fleiss_kappa(counts: npt.NDArray[np.int64]) -> float | None:
-    """Fleiss' κ: J. L. Fleiss, *Measuring nominal scale agreement among many raters*, Psychological Bulletin 76 (1971).
+def fleiss_kappa(counts: Indices, weights: Indices | None = None) -> Values:
+    """Fleiss' κ (Psychological Bulletin 76, 1971) of samples of items; NaN with one label alone.
 
     Args:
         counts: int64, *Shape:* (items, labels), number of raters who gave the item the label.
-
-    Returns: κ, at most 1; ``None`` if there are no items, fewer than two raters, or only one label.
+        weights: int64, *Shape:* (samples, items), how often a sample has each item; by default each once.
 
     Raises:
-        InputError: items have different numbers of raters.
+        InputError: items have different numbers of raters, or one rater.
     """
-    if not len(counts):
-        return None
-    raters = counts.sum(axis=1)
-    n = int(raters[0])
-    if (raters != n).any():
-        raise InputError(
-            "Fleiss' kappa needs the same number of annotators for each item; the items have "
-            f"{', '.join(map(str, sorted(set(raters.tolist()))))} annotators; complete the annotations"
-        )
-    if n < 2:
-        return None
-    found = float(_kappa(np.ones((1, len(counts)), np.int64), counts, n)[0])
-    return None if np.isnan(found) else found
-
-
-def _kappa(weights: Indices, counts: Indices, raters: int) -> Values:
-    """κ of samples of items. *Shape:* (samples, items), (items, labels) → (samples,); NaN with one label alone."""
+    raters = np.unique(counts.sum(axis=1))
+    if len(raters) > 1 or not (raters > 1).all():
+        raise InputError(f"Fleiss' kappa needs two annotators or more, as many for each item; found {raters.tolist()}")
+    weights = np.ones((1, len(counts)), np.int64) if weights is None else weights
     agreed = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
     items = weights.sum(axis=1)
     chance = ((weights @ counts / (items * raters)[:, None]) ** 2).sum(axis=1)
     return ratio(weights @ agreed / items - chance, 1 - chance)
 
 
-def _line(counts: Indices, texts: Indices, resamples: int) -> dict[str, Any]:
-    """κ with its interval over texts. ``texts``: the text of each item, *Shape:* (items,)."""
-    kappa = fleiss_kappa(counts)
-    ends = None
-    if kappa is not None:
-        raters, codes = int(counts[0].sum()), np.unique(texts, return_inverse=True)[1]
-        ends = drawn_interval(
-            lambda weights: _kappa(weights[:, codes], counts, raters), int(codes.max()) + 1, resamples
-        )
-    return {"kappa": kappa, "n": len(counts), "interval": ends}
-
-
 def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> dict[str, Any]:
     """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
-    label too.
+    label too; each with its number of items and its interval over texts.
 
-    ``texts``: the text of each item, for the intervals; by default every item is one of its own.
+    Args:
+        texts: the text of each item; by default every item is one of its own.
     """
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
     names = np.arange(len(votes.items)) if texts is None else np.unique(list(texts), return_inverse=True)[1]
-    return {
-        "annotators": int(votes.annotators.max(initial=0)),
-        "fleiss_kappa": {
-            "typed_by_all": _line(votes.counts[typed], names[typed], resamples),
-            "all_items": _line(votes.counts, names, resamples),
-            "published": PUBLISHED_KAPPA,
-        },
-    }
+    kappas = {}
+    for name, chosen in (("typed_by_all", typed), ("all_items", np.ones(len(typed), bool))):
+        counts, codes = votes.counts[chosen], np.unique(names[chosen], return_inverse=True)[1]
+        kappas[name] = {"kappa": None, "n": len(counts), "interval": None}
+        if len(counts) and not np.isnan(value := fleiss_kappa(counts)[0]):
+            draw = partial(_of_texts, counts, codes)
+            kappas[name] |= {"kappa": float(value), "interval": drawn_interval(draw, int(codes.max()) + 1, resamples)}
+    return {"annotators": int(votes.annotators.max(initial=0)), "fleiss_kappa": kappas}
+
+
+def _of_texts(counts: Indices, codes: Indices, weights: Indices) -> Values:
+    """κ of samples of texts. ``codes``: the text of each item. *Shape:* weights (samples, texts) → (samples,)."""
+    return fleiss_kappa(counts, weights[:, codes])

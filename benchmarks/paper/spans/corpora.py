@@ -197,10 +197,11 @@ def _name(output: Output, collection: Collection) -> str:
 def _rows(outputs: Sequence[Output], collection: Collection, note: Note) -> pa.Table:
     triples: list[list[dict[str, str]] | None] = []
     for output in outputs:
-        facts = read_data(output.domain, output.data)
-        if isinstance(facts, str):
-            note(f"{_name(output, collection)}: {facts}")
-        triples.append(None if isinstance(facts, str) else [fact._asdict() for fact in facts])
+        try:
+            triples.append([fact._asdict() for fact in read_data(output.domain, output.data)])
+        except (*_UNREADABLE, SyntaxError) as error:
+            note(f"{_name(output, collection)}: an input that cannot be read ({type(error).__name__}: {error})")
+            triples.append(None)
     wrong = collection.categories[0]
     judges = sorted({judge for output in outputs for judge in output.judges})
     labels = {"gold": [output.human[0] if output.human else None for output in outputs]}
