@@ -190,7 +190,7 @@ def main(descriptor: int) -> NoReturn:
 def _limit_memory(memory: int | None) -> None:
     """Limit the address space to what is in use now and so many bytes more, and allow no core dumps."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory is None:
+    if memory is None or sys.platform != "linux":  # elsewhere the system refuses such a limit
         return
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     limits = [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY]
