@@ -104,7 +104,7 @@ def _match_part(database: Database, groups: list[str], where: str, *, first: boo
     for side, other in (("was", "now"), ("now", "was")):
         database.run(
             f"CREATE OR REPLACE TEMP TABLE {side}_shared AS SELECT ours.*, row - start AS position, file, "
-            f"{FINE_LABEL.format('state')} AS label, (high, low) AS row_key "
+            f"{FINE_LABEL.format('state')} AS label, {{'high': high, 'low': low}} AS row_key "
             f"FROM (FROM {side}_moved SEMI JOIN {other}_moved USING (high, low)) AS ours "
             f"ASOF JOIN {side}_files ON row >= start"
         )
