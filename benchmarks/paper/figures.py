@@ -50,7 +50,11 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         f"{_PAPER} ceiling {{out}}/all20.parquet --annotations {{data}}/public/webnlg20_humeval_raw.parquet",
     ),
     "basketball": (
-        _run("st", "public/st_texts.parquet", " --checks hallucination --sentences"),
+        _run(
+            "st",
+            "public/st_texts.parquet",
+            " --templates docs/boxscore-templates.json --checks hallucination --sentences",
+        ),
         f"{_SPANS} evaluate {{out}}/st --spans {{data}}/public/st_gold_errors.parquet "
         "--annotations {data}/public/tr_annotations.parquet",
     ),
