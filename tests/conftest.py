@@ -7,12 +7,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from typer import testing
-
-from tests.warm_readers import WarmReaders, kept_warm
 
 # Tests start hundreds of processes; where this is set, each would compile the program again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -114,14 +113,27 @@ def commands_made_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def warm_readers() -> Iterator[WarmReaders]:
-    """Let runs in this process share reader processes."""
-    with kept_warm() as readers:
-        yield readers
+def inline_runs() -> Iterator[type[Any]]:
+    """Let runs in this process score in this process, since starting a worker takes most of the time of a small run.
+
+    A run with ``--devices`` has workers, and so has one that a test starts as a process of its own.
+    """
+    from scorer.run import processes
+    from scorer.run.inline import Inline
+
+    workers = processes.Processes
+
+    def executor(job: Any, places: Any, reporter: Any) -> Any:
+        return workers(job, places, reporter) if places[0].name else Inline(job, reporter)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "Processes", executor)
+        yield workers
 
 
 @pytest.fixture
-def fresh_readers(warm_readers: WarmReaders) -> Iterator[None]:
-    """Start a process for each reader, and none besides, as outside of tests; for tests of the processes themselves."""
-    with warm_readers.suspended():
-        yield
+def real_workers(monkeypatch: pytest.MonkeyPatch, inline_runs: type[Any]) -> None:
+    """Start a worker process for each run in this process too, as outside of tests."""
+    from scorer.run import processes
+
+    monkeypatch.setattr(processes, "Processes", inline_runs)

@@ -1,39 +1,15 @@
-"""Plans and totals for tests of what only needs that there are some."""
+"""Totals for tests of what only needs that there are some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
 from scorer.scoring.origin import Device
-from scorer.scoring.plan import Budgets, Plan
 from scorer.scoring.signature import Signature
 from scorer.scoring.summary import RunSummary, ShardCounts, Speed
-from scorer.storage import InputRecord
 from scorer.storage.counts import CheckCounts, FactCounts, RowCounts, TokenCounts
-
-
-def made_plan(signature: str = "s", inputs: Iterable[str] = (), **changes: Any) -> Plan:
-    """A plan whose fields are those given, and otherwise say nothing."""
-    signed = Signature(signature)
-    plan = Plan(
-        signature_line=signed.line,
-        signature_parts=signed.parts,
-        inputs={name: InputRecord(name, None) for name in inputs},
-        budgets=Budgets(),
-        device="cpu",
-        provider="",
-        runtime="",
-        versions={},
-        limit=None,
-        parts=None,
-        settings={},
-        reuse=(),
-        split_rows=None,
-    )
-    return replace(plan, **changes)
 
 
 def made_summary(signature: str = "s", **changes: Any) -> RunSummary:

@@ -45,6 +45,8 @@ def _of(kind: Any) -> st.SearchStrategy[Any]:
             return st.dictionaries(NAMES, _of(kind.value_type), max_size=2)
         case inspect.VarTupleType():
             return st.lists(_of(kind.item_type), max_size=2).map(tuple)
+        case inspect.TupleType():
+            return st.tuples(*map(_of, kind.item_types))
         case inspect.ListType():
             return st.lists(_of(kind.item_type), max_size=2)
         case inspect.LiteralType():

@@ -30,7 +30,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,17 +37,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESTAURANTS
-from benchmarks.speed.runners.ours import Silent
+from benchmarks.speed.runners.ours import run_open
 from scorer import Scorer
 from scorer.inference import verification
 from scorer.inference.device import KINDS
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
-from scorer.run.driver import run
 from scorer.run.options import RunOptions
-from scorer.run.totals import versions
-from scorer.scoring.metric_rows import MetricScoring, metric_versions
-from scorer.scoring.plan import Budgets
-from scorer.scoring.settings import Settings
 
 
 class FreeModel:
@@ -120,17 +114,14 @@ def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, An
     """Run once over generated rows; returns the figures of the run. ``opened``: takes the place of the model that takes
     no time."""
 
-    def opener(budgets: Budgets) -> AbstractContextManager[Scorer]:
-        if opened is not None:
-            return nullcontext(opened)
+    began = time.perf_counter()
+    scorer = opened
+    if scorer is None:
         # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
         # keep up with; the session itself is never asked.
         scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
-        return scorer.with_model(FreeModel(scorer.engine))
-
-    began = time.perf_counter()
-    settings = opened.settings if opened is not None else Settings(str(RESTAURANTS))
-    outcome = run(RunOptions((str(data),), out), MetricScoring(settings, opener), Silent())
+        scorer = scorer.with_model(FreeModel(scorer.engine))
+    outcome = run_open(scorer, RunOptions((str(data),), out))
     seconds = time.perf_counter() - began
     summary = outcome.summary
     rows, checks = summary.counts.rows.all, summary.counts.checks
@@ -142,6 +133,7 @@ def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, An
         "rows": rows,
         "model": "free" if opened is None else opened.engine.precision,
         "shards": summary.shards.done,
+        "versions": dict(summary.versions),
         "checks": checks.all,
         "unique_pairs": checks.unique,
         "seconds": round(seconds, 2),
@@ -194,7 +186,7 @@ def main() -> None:
         machine = {"processor": _cpu_name(), "cores": os.cpu_count(), "load_at_the_end": os.getloadavg()[0]}
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(
-            json.dumps({"machine": machine, "versions": versions(metric_versions()), "runs": runs}, indent=1) + "\n"
+            json.dumps({"machine": machine, "versions": runs[0].pop("versions"), "runs": runs}, indent=1) + "\n"
         )
 
 

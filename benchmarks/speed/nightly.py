@@ -91,21 +91,14 @@ def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """The counts of rows of a run whose model answers at once, in this process."""
     from scorer import Scorer
     from scorer.inference.device import KINDS
-    from scorer.run.driver import run
     from scorer.run.options import RunOptions
-    from scorer.scoring.metric_rows import MetricScoring
-    from scorer.scoring.plan import Budgets
-    from scorer.scoring.settings import Settings
 
     from .host_overhead import FreeModel
-    from .runners.ours import Silent
+    from .runners.ours import run_open
 
-    def opener(budgets: Budgets) -> Scorer:
-        scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
-        return scorer.with_model(FreeModel(scorer.engine))
-
-    scoring = MetricScoring(Settings(str(RESTAURANTS)), opener)
-    summary = run(RunOptions((str(data),), out, reuse=tuple(reuse)), scoring, Silent()).summary
+    scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+    free = scorer.with_model(FreeModel(scorer.engine))
+    summary = run_open(free, RunOptions((str(data),), out, reuse=tuple(reuse))).summary
     return dict(msgspec.to_builtins(summary.rows))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -20,10 +19,9 @@ from .files import location as location
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
-    from ..scoring.metric_rows import MetricScoring
-    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
     from ..scoring.settings import Settings
+    from ..storage.plan import Budgets
 
 
 def bundle_argument(given: str, what: str) -> str:
@@ -102,17 +100,10 @@ def warn_of_documents(settings: Settings) -> None:
         say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 
-def metric_scoring(settings: Settings) -> MetricScoring:
-    """How a run scores with the metric: opened with the budgets of an earlier plan, where there are some."""
-    from ..scoring.metric_rows import MetricScoring
-
-    return MetricScoring(settings, partial(open_scorer, settings))
-
-
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
     """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
-    from ..scoring.plan import Budgets
     from ..scoring.scorer import Scorer
+    from ..storage.plan import Budgets
 
     found = budgets or Budgets()
     return Scorer(

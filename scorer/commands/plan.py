@@ -1,19 +1,16 @@
-"""``scorer plan``: what a run would do, without scoring."""
+"""``scorer plan``: what a run would do, without scoring. What is known is printed at once; nothing is written."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..scoring.settings import Settings
-from .common import InputsArgument, location, open_scorer, present, say, warn_of_documents
+from .common import InputsArgument, location, print_json, say, tell
 from .settings import takes_settings
 from .sharded import takes_run_options
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_settings()
@@ -36,16 +33,18 @@ def plan_command(
 ) -> None:
     """Show what a run would do, without scoring.
 
-    Report shards, rows, checks, unique pairs, backoff, token lengths, time and disk space. Above 200,000 rows, counts
-    are estimated from a sample.
+    Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
+    errors and distinct pairs of a sample, and the time, from three seconds of the model.
     """
-    from ..run.estimate import estimate_run
     from ..run.options import RunOptions
-    from .console.plan import print_plan
+    from ..run.planned import plan_run
 
-    options = RunOptions(tuple(inputs), out or Path(), **asked)
+    options = RunOptions(tuple(inputs), out or Path("unused"), **asked)
+    plan = plan_run(options, settings, (lambda line: None) if as_json else tell, say, has_output=out is not None)
+    if as_json:
+        print_json(plan)
+    elif plan.seconds is not None:
+        from .console.figures import duration
 
-    warn_of_documents(settings)
-    with open_scorer(settings) as scorer:
-        found = estimate_run(options, scorer, out, say)
-    present(found, as_json, print_plan)
+        rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
+        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")

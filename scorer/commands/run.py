@@ -14,7 +14,7 @@ from ..scoring.settings import Settings
 from .common import InputsArgument, note_of, say, warn_of_documents
 from .ending import Command
 from .settings import takes_settings
-from .sharded import Job, OutOption, RunJsonOption, run_here, run_on_devices, run_on_ray, takes_run_options
+from .sharded import OutOption, RunJsonOption, run_shards, takes_run_options
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -61,27 +61,17 @@ def run_command(
     """
     from ..run.options import RunOptions
 
-    workers = devices is not None or ray is not None
     if devices is not None and ray is not None:
         raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
-    if workers and asked["part"] is not None:
-        raise UsageError("--part is for independent processes; leave out --devices and --ray")
     if ray_cpus is not None and ray is None:
         raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
     if devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
     if note := note_of(settings):
         say(f"note: {note}")
-    options = RunOptions(tuple(inputs), out, **asked)
-
     warn_of_documents(settings)
-    job = Job(options, settings)
-    if devices is not None:
-        run_on_devices(job, devices, as_json=as_json)
-    elif ray is not None:
-        run_on_ray(job, ray, ray_cpus, as_json=as_json)
-    else:
-        run_here(job, as_json=as_json)
+    options = RunOptions(tuple(inputs), out, **asked)
+    run_shards(options, settings, devices=devices, ray=ray, ray_cpus=ray_cpus, as_json=as_json)
     if asked["part"] is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
 from ..system.input_formats import Format
-from .common import location, metric_scoring, print_json, say_always
+from .common import location, print_json, say_always
 from .settings import KEYWORD, in_place_of
 
 if TYPE_CHECKING:
-    from ..run.executors import Executor
     from ..run.options import Outcome, RunOptions
-    from ..scoring.row_scorer import RowScoring
     from ..scoring.settings import Settings
 
 OutOption = Annotated[
@@ -72,24 +69,21 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "prune": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--prune",
-                help="Allow removing outputs without an input and replacing outputs by shorter ones; otherwise "
-                "exits 2.",
-            ),
-        ],
-        False,
-    ),
     "rescore": (
         Annotated[
             bool,
             typer.Option(
                 "--rescore",
-                help="Allow replacing labels from another bundle, other templates or options; otherwise exits 2.",
+                help="Allow replacing labels from another bundle, other templates or options, and outputs by shorter "
+                "ones; otherwise exits 2.",
             ),
+        ],
+        False,
+    ),
+    "allow_stale": (
+        Annotated[
+            bool,
+            typer.Option("--allow-stale", help="Keep outputs whose input is gone, and go on; otherwise exits 2."),
         ],
         False,
     ),
@@ -99,7 +93,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
             typer.Option(
                 "--part",
                 metavar="K/N",
-                help="Score the K-th of N parts of the shards; other processes may score the others concurrently.",
+                help="Score the K-th of N parts of the shards into an OUT of its own.",
             ),
         ],
         None,
@@ -111,7 +105,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
                 "--split-rows",
                 min=1,
                 metavar="N",
-                help="Split larger Parquet files into pieces of N rows, along row groups; each file becomes a folder.",
+                help="Split Parquet files into parts of at most N rows, along row groups; each file becomes a folder.",
             ),
         ],
         None,
@@ -161,99 +155,43 @@ def _as_fields(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-@dataclass(frozen=True)
-class Job:
-    """A run with a model."""
-
-    options: RunOptions
-    settings: Settings
-
-    def __str__(self) -> str:
-        """What a worker opens, for messages."""
-        return f"the bundle {self.settings.bundle}"
-
-    def scoring(self, device: str, folder: str) -> RowScoring:
-        """See :class:`..run.messages.Job`."""
-        from ..run.ray.shipment import with_files_of
-
-        settings = replace(self.settings, device=device)
-        return replace(self, settings=with_files_of(settings, Path(folder)) if folder else settings).scoring_here()
-
-    def scoring_here(self) -> RowScoring:
-        """How this process scores rows."""
-        return metric_scoring(self.settings)
-
-
-def run_here(job: Job, *, as_json: bool) -> None:
-    """Run in this process, and print the summary; the bound of ``--exact`` is measured in a process of its own.
-
-    Raises:
-        typer.Exit: with 3, as :func:`run_shards`.
-    """
-    from ..run.executors import Inline
-    from ..run.pool import Place, Pool
-    from ..run.processes import LocalCrew
-
-    first, options, scoring = None, job.options, job.scoring_here()
-    if job.settings.exact:
-        alone = replace(job, options=replace(options, reuse=()))
-        first = Pool(LocalCrew([Place("first use", job.settings.device)]), alone)
-    run_shards(options, scoring, as_json=as_json, executor=Inline(scoring, options.max_error_rate, first))
-
-
-def run_on_devices(job: Job, devices: str, *, as_json: bool) -> None:
-    """Run a worker process for each device, and print the summary.
-
-    Raises:
-        UsageError, DeviceError: the devices cannot be used.
-        typer.Exit: with 3, as :func:`run_shards`.
-    """
-    from ..inference.device import count_gpus
-    from ..run.pool import Pool
-    from ..run.processes import LocalCrew, parse_devices, usable_cpus
-
-    places = parse_devices(devices, count_gpus(), len(usable_cpus()))
-    run_shards(job.options, job.scoring_here(), as_json=as_json, executor=Pool(LocalCrew(places), job))
-
-
-def run_on_ray(job: Job, ray: str, cpus: int | None, *, as_json: bool) -> None:
-    """Run workers on a Ray cluster, and print the summary.
-
-    Raises:
-        ScorerError: the cluster cannot be used, or no worker is left.
-        typer.Exit: with 3, as :func:`run_shards`.
-    """
-    from ..run.pool import Pool
-    from ..run.ray.cluster import RayCrew, connect
-    from ..run.ray.shipment import files_of
-
-    options, scoring = job.options, job.scoring_here()
-    options = replace(
-        options,
-        inputs=tuple(one if "://" in one else str(Path(one).absolute()) for one in options.inputs),
-        out=options.out.absolute() if isinstance(options.out, Path) else options.out,
-        reuse=tuple(one.absolute() if isinstance(one, Path) else one for one in options.reuse),
-    )
-    job = replace(job, options=options, settings=job.settings.with_absolute_paths())
-    with connect(ray) as module:
-        crew = RayCrew(module, job.settings.device, cpus, files_of(job.settings))
-        run_shards(options, scoring, as_json=as_json, executor=Pool(crew, job))
-
-
-def run_shards(options: RunOptions, scoring: RowScoring, *, as_json: bool, executor: Executor | None = None) -> None:
-    """Run over shards and print the summary.
+def run_shards(
+    options: RunOptions,
+    settings: Settings,
+    *,
+    devices: str | None = None,
+    ray: str | None = None,
+    ray_cpus: int | None = None,
+    as_json: bool,
+) -> None:
+    """Run over shards in worker processes and print the summary.
 
     Args:
-        executor: where shards are scored; in this process by default.
+        devices: of ``--devices``; one worker by default.
+        ray, ray_cpus: of ``--ray``: workers on a cluster.
 
     Raises:
+        ScorerError: the devices, the inputs or the output cannot be used.
         typer.Exit: with 3, if shards failed or too many rows have errors.
     """
     from ..run.driver import run
+    from ..run.executors import Job
+    from ..run.processes import Place, Processes, parse_devices, usable_cpus
     from .console.progress import make_reporter
 
-    with make_reporter() as reporter:
-        outcome = run(options, scoring, reporter, executor)
+    job, places = Job(settings, options), [Place("", settings.device)]
+    if devices is not None:
+        from ..inference.device import count_gpus
+
+        places = parse_devices(devices, count_gpus(), usable_cpus())
+    with ExitStack() as stack:
+        reporter = stack.enter_context(make_reporter())
+        if ray is None:
+            outcome = run(Processes(job, places, reporter), reporter)
+        else:
+            from ..run.ray import RayWorkers, connect
+
+            outcome = run(RayWorkers(stack.enter_context(connect(ray)), job, ray_cpus, reporter), reporter)
     _end(options, outcome, as_json=as_json)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
-from ..storage.listing import is_hidden
-from ..storage.local_paths import local_path
+from ..storage.local_paths import is_hidden, local_path
 from .lines import display
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..errors import InputError, OutputError, UsageError
-from ..storage import ShardWriter
 from ..storage.user_files import check_user_file, staged
+from ..storage.writer import ShardWriter
 from .rows import Rows
 
 ROW_GROUP = 100_000
@@ -55,7 +55,7 @@ def write_table(table: pa.Table, out: Path, what: str = "--out") -> None:
         OutputError: it cannot be written; an earlier file of that name is unchanged.
     """
     with staged(out, what) as place:
-        writer = ShardWriter(place, table.schema)
+        writer = ShardWriter.replacing(place, table.schema)
         try:
             for start in range(0, table.num_rows, ROW_GROUP):
                 writer.write(table.slice(start, ROW_GROUP))

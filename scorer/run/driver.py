@@ -1,271 +1,201 @@
 """A run: shards in, scored shards out, resumable at any moment.
 
-One process owns OUT: it holds the lease, writes the plan, hands shards to an executor, and believes outputs by writing
+One process owns OUT: it holds the lock, writes the plan, hands shards to an executor, and believes outputs by writing
 receipts. Nobody else writes receipts, so that only what this process saw complete counts.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..errors import OutputError, UsageError
-from ..scoring.plan import Budgets, Plan
-from ..scoring.row_scorer import RowScoring
-from ..storage import Fingerprint, RunOutput
-from ..storage.store_old import ABSENT
+from ..errors import InputError
+from ..storage.inputs import check_apart, find_files
+from ..storage.output_folder import LockedOutput, OutputFolder
+from ..storage.plan import Budgets, Part, Plan, belongs_to_part, shards_digest
+from ..storage.receipts import InputRecord, json_round_trip
+from ..storage.shards import FIRST_ROWS, Shard
 from ..system.signals import check_signals, signals_raise
-from .executors import Executor, Inline
-from .messages import Facts, Failed, Loaded, Made, Result
-from .options import Outcome, Reporter, RunOptions
-from .plan_file import OtherBudgetsError, common_plan, plan_of, refuse_other_hardware
-from .preview import Outlook, again_by_reason, look, losses_of, refuse_rescore, removals, told
-from .survey import Shard, large_units, part_of
-from .totals import Work, add_up, outcome_of, summary_of
-from .verified import VerifiedOutputs
+from .early_check import refuse_unscorable
+from .executors import BoundOf, Executor, Inspected, sample_shards
+from .messages import Begin, ReuseLoaded, ShardResult, WorkerInfo
+from .options import Outcome, RunOptions
+from .preview import group_by_reason, large_shards_note, rescore_messages
+from .progress import Reporter
+from .publisher import Publisher
+from .summary import RunWork, outcome_of, summary_of
 
 
-def run(options: RunOptions, scoring: RowScoring, reporter: Reporter, executor: Executor | None = None) -> Outcome:
-    """Score all shards that are not yet done.
-
-    Args:
-        scoring: finds columns, and for the *inline* executor opens what scores the rows.
-        executor: where shards are scored; in this process by default. It is closed at the end.
+def run(executor: Executor, reporter: Reporter) -> Outcome:
+    """Score all shards that are not done.
 
     Raises:
-        ScorerError: nothing can be scored, or the output cannot be used; nothing has been written then.
+        ScorerError: nothing can be scored, or the output cannot be used.
         Terminated, KeyboardInterrupt: interrupted; the same call resumes.
     """
-    started = time.perf_counter()
-    _refuse_options(options)
-    with ExitStack() as stack:
-        stack.enter_context(signals_raise())
-        chosen = stack.enter_context(executor or Inline(scoring, options.max_error_rate))
-        ahead = stack.enter_context(look(options, options.out, scoring.find_columns, reporter.say))
-        earlier = ahead.plan.budgets if ahead.plan is not None else Budgets()
-        is_kept = ahead.output is not None and ahead.output.receipts.all() and not options.rescore
-        facts = chosen.prepare(ahead, earlier, ahead.plan if is_kept else None, reporter)
-        opened = RunOutput.open(options.out, create=True, part=options.part, say=reporter.say)
-        output = stack.enter_context(opened)
-        try:
-            return _Run(options, scoring, reporter, chosen, ahead, output, facts, earlier).execute(started)
-        except OtherBudgetsError as other:  # of parts that started a moment before this one
-            earlier = other.budgets
-            facts = chosen.prepare(ahead, earlier, Plan.usable(output), reporter)
-            return _Run(options, scoring, reporter, chosen, ahead, output, facts, earlier).execute(started)
+    started, options = time.perf_counter(), executor.job.options
+    with signals_raise():
+        files = find_files(options.inputs, options.form, options.delimiter)
+        check_apart(options.inputs, options.out, options.form)
+        if options.reuse:
+            from .reuse import check_earlier
 
-
-def _refuse_options(options: RunOptions) -> None:
-    limited, is_part = options.limit is not None, options.part is not None
-    for name, other, given in (
-        ("--prune", "--limit", options.prune and limited),
-        ("--prune", "--part", options.prune and is_part),
-        ("--rescore", "--part", options.rescore and is_part),
-    ):
-        if given:
-            raise UsageError(
-                f"{name} with {other} would remove or replace what this run does not look at; give one of the two"
+            check_earlier(options.reuse, options.out)
+        with OutputFolder.lock(options.out, say=reporter.say) as output, executor:
+            stored = output.read_plan(reporter.say)
+            found = executor.inspect(files)
+            refuse_unusable(found, reporter)
+            info = executor.open(*known_budgets(stored, output, options), sample_shards(found.shards))
+            plan, shards = make_plan(info, found, options, stored, executor.job.settings.to_plan())
+            todo = output.unfinished(shards, plan, rescore=options.rescore)
+            output.refuse_replacement(
+                stored, plan, shards, todo, rescore=options.rescore, allow_stale=options.allow_stale
             )
+            if not todo and stored is not None:  # nothing is scored here, so the plan says where it was
+                plan = at_the_place_of(stored, plan)
+            tell(todo, reporter)
+            for removed in output.begin(plan, todo):
+                reporter.say(f"removed {removed}: its input is divided in another way now")
+            work = RunWork(reuse=info.reuse.outputs if info.reuse is not None else (), skipped=len(shards) - len(todo))
+            reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
+            quarantine_unreadable(found, plan, output, work, reporter)
+            if todo:
+                score(executor, list(todo), plan, output, work, reporter)
+            check_signals()
+            totals = output.totals(plan, shards)
+            summary = summary_of(totals, info, plan, work, time.perf_counter() - started)
+            output.finish(plan, summary.content, totals)
+    return outcome_of(summary, totals, work, options)
 
 
-class _Run:
-    """The state of one run, which :func:`run` sets up."""
+def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
+    """Refuse inputs of which none can be scored.
 
-    def __init__(
-        self,
-        options: RunOptions,
-        scoring: RowScoring,
-        reporter: Reporter,
-        executor: Executor,
-        ahead: Outlook,
-        output: RunOutput,
-        facts: Facts,
-        earlier: Budgets,
-    ) -> None:
-        self.options, self.reporter, self.executor, self.output = options, reporter, executor, output
-        self.ahead, self.facts, self.receipts = ahead, facts, output.receipts
-        self.verified = VerifiedOutputs(output)
-        self.work = Work(facts.reuse.summary if facts.reuse is not None else ())
-        self.guard = threading.Lock()
-        self.plan = plan_of(facts, ahead.found, options, earlier, scoring.to_plan())
+    Raises:
+        InputError: says why for the first.
+    """
+    if not found.shards:
+        file, footer = next(iter(found.unreadable.values()))
+        many = f" (and {len(found.unreadable) - 1} more inputs cannot be used)" if len(found.unreadable) > 1 else ""
+        raise InputError(f"{file.name}: {footer.error}{many}")
+    refuse_unscorable(found.first_rows, reporter.say)
 
-    def execute(self, started: float) -> Outcome:
-        options, output, found = self.options, self.output, self.ahead.found
-        output.refuse_links(self.plan.inputs.keys())
-        shards = [shard for shard in found.usable if self._mine(shard.file.relative)]
-        reasons = self._why_not_done(shards)
-        todo = [shard for shard in shards if shard.file.relative in reasons]
-        stored = output.stored(reasons)
-        present = Plan.usable(output)
-        if not options.rescore:
-            refuse_rescore(output, todo, self.facts.signature)
-            if 0 < len(todo) < len(shards) and present is not None:
-                refuse_other_hardware(present, self.facts, options.out)
-        if not todo and present is not None:  # nothing is scored here, so the plan says where it was
-            self.plan = replace(
-                self.plan,
-                device=present.device,
-                provider=present.provider,
-                runtime=present.runtime,
-                versions=present.versions,
-            )
-        self._enter(todo, stored)
-        for shard in shards:
-            if shard.file.relative not in reasons:
-                self.verified.renew(shard)
-        for line in told(again_by_reason(reasons, stored)):
-            self.reporter.say(line)
-        if note := large_units(todo):
-            self.reporter.say(note)
-        failed = [one for name, one in found.failed.items() if self._mine(name)]
-        output.require_space(sum(shard.least_bytes for shard in todo), f"the output of {len(todo)} shards")
-        if todo or failed:
-            output.reopen()
-        self.receipts.remove(*reasons)  # neither this run nor totals may count them
-        for one in failed:
-            self._handle(Failed.of(one.file.relative, one.error, None))
-        self.work.skipped = len(shards) - len(todo)
-        self.reporter.started(len(shards), sum(shard.rows for shard in todo), self.work.skipped)
-        began = time.perf_counter()
-        if todo:
-            self._score(todo, stored)
-        self.work.scoring = time.perf_counter() - began
-        check_signals()
-        output.check()
-        self._confirm_plan()
-        return self._conclude(started)
 
-    def _score(self, todo: Sequence[Shard], stored: Mapping[str, str]) -> None:
-        listed = self.receipts.listed if self.output.store.is_remote else {}
-        expected = {name: listed[name].version for name in stored if name in listed}
-        work = [(shard, expected.get(shard.file.relative, ABSENT)) for shard in todo]
-        self.executor.score(work, self.plan, self.output, self._handle)
-        self.output.sweep_temporary()  # of workers that died while they wrote
+def known_budgets(stored: Plan | None, output: OutputFolder, options: RunOptions) -> tuple[Budgets, BoundOf | None]:
+    """The budgets of an earlier plan. The bound of ``--exact`` in them holds while its labels are kept."""
+    if stored is None:
+        return Budgets(), None
+    if options.rescore or not output.receipts():
+        return replace(stored.budgets, exact=None), None
+    return stored.budgets, (stored.signature_parts, stored.provider)
 
-    def _handle(self, result: Result | Loaded) -> None:
-        if isinstance(result, Loaded):
-            self.work.reuse = result.summary
-        elif isinstance(result, Failed):
-            self._set_aside(result)
-        else:
-            self._publish(result)
 
-    def _publish(self, made: Made) -> None:
-        """Give the output of a shard its name, then write its receipt. Several threads call this at the same time."""
-        began, relative = time.perf_counter(), made.relative
-        if made.temporary:
-            self.output.store.upload(relative, Path(made.temporary), made.receipt.output.sha256)
-        else:
-            self.output.check()
-        receipt = replace(made.receipt, created=datetime.now(UTC).isoformat(timespec="seconds"))
-        self.verified.write(receipt)
-        self.receipts.clear_failed(relative)
-        with self.guard:
-            self.work.receipts.append(receipt)
-            self.work.publishing += time.perf_counter() - began
-            self.reporter.shard_done(relative, receipt.output.rows)
+def make_plan(
+    info: WorkerInfo, found: Inspected, options: RunOptions, stored: Plan | None, settings: Mapping[str, object]
+) -> tuple[Plan, list[Shard]]:
+    """The plan of a run, and the shards that it scores: those of its part.
 
-    def _set_aside(self, failed: Failed) -> None:
-        """Note why a shard was not scored; an earlier output stays, and is not believed any more."""
-        with self.guard:
-            self.output.check()
-            self.work.failures[failed.relative] = failed.message
-            self.output.set_aside(failed.relative)
-            self.receipts.write_failed(failed.relative, failed.kind, failed.message, failed.identity)
-            self.reporter.shard_failed(failed.relative, failed.message)
+    A file that cannot be read keeps the outputs that it had in the stored plan.
+    """
+    inputs = {
+        shard.relative: InputRecord(uri=shard.uri, identity=shard.identity, groups=shard.groups)
+        for shard in found.shards
+    }
+    for relative, (file, _) in found.unreadable.items():
+        before = [name for name, one in (stored.inputs if stored is not None else {}).items() if one.uri == file.uri]
+        inputs |= {name: InputRecord(uri=file.uri, identity=None) for name in before or [relative]}
+    part = None
+    if options.part is not None:
+        number, count = options.part
+        part = Part(number=number, count=count, shards=shards_digest(inputs))
+        inputs = {name: one for name, one in inputs.items() if belongs_to_part(name, number, count)}
+    earlier = stored.budgets if stored is not None else Budgets()
+    plan = Plan(
+        signature=info.signature,
+        signature_parts=info.signature_parts,
+        inputs=inputs,
+        budgets=replace(
+            info.budgets,
+            window_rows=earlier.window_rows or options.window_rows,
+            window_bytes=earlier.window_bytes or options.window_bytes,
+            first_rows=FIRST_ROWS if earlier.first_rows is None else earlier.first_rows,
+        ),
+        device=info.device,
+        provider=info.provider,
+        runtime=info.runtime,
+        versions=dict(info.versions),
+        settings=json_round_trip(dict(settings)),  # so that it can be compared with one that was read
+        limit=options.limit,
+        part=part,
+        reuse=info.reuse.planned if info.reuse is not None else (),
+        reuse_digest=info.reuse.digest if info.reuse is not None else "",
+        split_rows=options.split_rows,
+    )
+    return plan, [shard for shard in found.shards if shard.relative in inputs]
 
-    def _enter(self, todo: list[Shard], stored: Mapping[str, str]) -> None:
-        """Make the plan that of the output, or find that it is.
 
-        Raises:
-            OutputError: other parts run under another plan, or outputs would be lost without ``--prune``.
-        """
-        options, inputs, output = self.options, self.plan.inputs, self.output
-        others, present = sorted(output.others()), Plan.usable(output)
-        if others:
-            if present is None and output.create_plan(self.plan.content):
-                present = self.plan
-            present = self.plan = common_plan(present or Plan.usable(output), self.plan, others, options.out)
-        if not options.prune:
-            losses = losses_of(output, present, inputs, todo, stored, self.ahead.reader)
-            losses.refuse(options.out, limited=options.limit is not None, parts=options.part is not None)
-        output.sweep_temporary()
-        if others:
-            return
-        for line in removals(output.remove_stale(inputs.keys()), inputs, present):
-            self.reporter.say(line)
-        if present is None and not output.create_plan(self.plan.content):
-            again = Plan.usable(output)  # of a part that began at the same moment, or damaged
-            if again is not None and options.part is not None:
-                self.plan = common_plan(again, self.plan, sorted(output.others()), options.out)
-                return
-            output.write_plan(self.plan.content)
-        elif present is not None and present != self.plan:
-            output.write_plan(self.plan.content)
+def at_the_place_of(stored: Plan, plan: Plan) -> Plan:
+    """A plan with the device and the versions of another one."""
+    return replace(
+        plan, device=stored.device, provider=stored.provider, runtime=stored.runtime, versions=stored.versions
+    )
 
-    def _confirm_plan(self) -> None:
-        """Make sure that the plan is still there; what else was taken away, the totals find.
 
-        Raises:
-            OutputError: another plan is there.
-        """
-        present = Plan.usable(self.output)
-        if present is None:
-            self.reporter.say("_plan.json was removed or damaged during the run; it is written again")
-            self.output.write_plan(self.plan.content)
-        elif present != self.plan:
-            raise OutputError(
-                f"{self.options.out}: _plan.json was replaced during the run, so that the folder is another run's "
-                "now; run again when nothing else writes there"
-            )
+def tell(todo: Mapping[Shard, str], reporter: Reporter) -> None:
+    """Tell which shards are scored again and why, and which are large."""
+    for line in rescore_messages(group_by_reason(todo)):
+        reporter.say(line)
+    if note := large_shards_note(todo):
+        reporter.say(note)
 
-    def _why_not_done(self, shards: list[Shard]) -> dict[str, str]:
-        """By relative path, why a shard is to be scored; the others are done, and their outputs as they were."""
-        reasons = self.verified.why_not_done(shards, self._fingerprint)
-        if self.options.rescore:
-            elsewhere = {shard.file.relative: self._made_elsewhere(shard.file.relative) for shard in shards}
-            reasons |= {name: why for name, why in elsewhere.items() if why is not None and name not in reasons}
-        return reasons
 
-    def _made_elsewhere(self, relative: str) -> str | None:
-        """Why a shard that is done is scored again with ``--rescore``: it was computed on another kind of device."""
-        receipt = self.verified.receipt(relative)
-        if receipt is None:
-            return None
-        maker = receipt.maker
-        here, there = (self.facts.device, self.facts.runtime), (maker.worker, maker.origin.get("runtime"))
-        return None if here == there else f"it was scored elsewhere ({maker.worker})"
+def quarantine_unreadable(
+    found: Inspected, plan: Plan, output: LockedOutput, work: RunWork, reporter: Reporter
+) -> None:
+    """Quarantine the outputs of files that cannot be scored."""
+    footers = {file.uri: footer for file, footer in found.unreadable.values()}
+    for relative, record in plan.inputs.items():
+        if record.identity is None:
+            footer = footers[record.uri]
+            quarantine(ShardResult(relative=relative, error=footer.error, kind=footer.kind), output, work, reporter)
 
-    def _mine(self, relative: str) -> bool:
-        """Whether a shard is for this process."""
-        part = self.options.part
-        return part is None or part_of(relative, part[1]) == part[0]
 
-    def _fingerprint(self, shard: Shard) -> Fingerprint:
-        return shard.fingerprint(self.facts.signature, self.facts.reuse.digest if self.facts.reuse is not None else "")
+def score(
+    executor: Executor, todo: Sequence[Shard], plan: Plan, output: LockedOutput, work: RunWork, reporter: Reporter
+) -> None:
+    """Score shards, and publish each as it is done."""
+    began, guard = time.perf_counter(), threading.Lock()
+    begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
+    with Publisher() as publisher:
+        for result in executor.score(todo, begin, output.temporary):
+            if isinstance(result, ReuseLoaded):
+                work.reuse = result.outputs
+            elif result.receipt is None:
+                quarantine(result, output, work, reporter)
+            else:
+                publisher.put(partial(publish, result, output, work, guard))
+        publisher.finish()
+    work.scoring = time.perf_counter() - began
 
-    def _conclude(self, started: float) -> Outcome:
-        """Write the totals and, where all is done, the marker. Parts that end at the same time do this again until
-        nothing was added in between, so that the last totals are of all receipts."""
-        while True:
-            self.receipts.forget()
-            totals = add_up(self.ahead.found, self.receipts, self._fingerprint, self.verified)
-            seconds = time.perf_counter() - started
-            summary = summary_of(totals, self.facts, self.plan, self.work, self.executor.report, seconds)
-            if totals.failed or totals.missing:
-                self.output.reopen()  # a marker of an earlier run no longer holds
-            self.output.write_run(summary.content)
-            if not totals.failed and not totals.missing:
-                self.output.write_success(totals.receipts)
-                break
-            names = set(self.receipts.all())
-            self.receipts.forget()
-            if self.options.part is None or names == set(self.receipts.all()):
-                break
-        return outcome_of(summary, totals, self.work.failures, self.options, self._mine, self.reporter)
+
+def publish(result: ShardResult, output: LockedOutput, work: RunWork, guard: threading.Lock) -> None:
+    """Give the output of a shard its name, then write its receipt. Several threads call this at the same time."""
+    assert result.receipt is not None
+    began = time.perf_counter()
+    output.publish(Path(result.temporary) if result.temporary else None, result.receipt)
+    with guard:
+        work.receipts.append(result.receipt)
+        work.publishing += time.perf_counter() - began
+
+
+def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporter: Reporter) -> None:
+    """Store why a shard was not scored. An earlier output stays where it is, without a receipt."""
+    work.failures[result.relative] = result.error
+    output.quarantine(result.relative, result.kind, result.error, result.identity)
+    reporter.shard_failed(result.relative, result.error)

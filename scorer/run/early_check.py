@@ -2,64 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import InputError, ShardError
+from ..metric.inputs import InputColumns
 from ..scoring.counts import total
-from ..scoring.windows import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, InvalidRows
 from ..stats.percentages import percent
-from ..storage import ShardReader
 from ..storage.counts import Counts
-from .survey import Shard, Survey
+from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_windows
+from .messages import FirstRows
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95
-_SHARDS = 8
-_GLANCE_ROWS = FIRST_ROWS[0]
+MOST_FILES = 8
+"""Files whose first rows are looked at: one may be damaged by itself."""
 
 
-def refuse_unscorable(
-    found: Survey, reader: ShardReader, max_error_rate: float, say: Callable[[str], None] = lambda line: None
-) -> None:
-    """Refuse a run whose first window has nothing but errors, before anything is written.
+def look_at_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
+    """The first rows of a shard that get no label; none where they cannot be read: the run quarantines the shard then,
+    and says why."""
+    for rows in (FIRST_ROWS[0], WINDOW_ROWS):
+        try:
+            start = limit_rows([shard], rows)[0]
+            _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
+        except ShardError:
+            break
+        invalid = columns.invalid_rows(window)
+        if invalid is None:
+            break
+        if not invalid.all or shard.rows <= rows or rows == WINDOW_ROWS:
+            return FirstRows(all=invalid.all, message=invalid.message)
+    return FirstRows(all=False, message="")
 
-    One shard may be damaged by itself, so the beginnings of others are looked at before the run is refused.
+
+def refuse_unscorable(looked_at: Sequence[tuple[str, FirstRows]], say: Callable[[str], None]) -> None:
+    """Refuse a run whose first windows have nothing but errors, before anything is written.
 
     Args:
-        max_error_rate: what the user accepts; 1 runs regardless.
+        looked_at: names and first rows of the files that were looked at, in their order, up to the first one of which
+            a row can be scored.
         say: is told which of the first rows get no label, and why the first does not.
 
     Raises:
         InputError: not one row of these windows can be scored; shows the first value, and what is expected.
     """
-    if max_error_rate >= 1:
+    if not looked_at:
         return
-    refused: list[tuple[Shard, str]] = []
-    firsts = {shard.file.uri: shard for shard in reversed(found.usable) if shard.rows}  # one piece of each file
-    for shard in list(reversed(firsts.values()))[:_SHARDS]:
-        seen = _bad_rows(shard, reader, _GLANCE_ROWS)
-        if seen is not None and seen.all and shard.rows > _GLANCE_ROWS:
-            seen = _bad_rows(shard, reader, WINDOW_ROWS)
-        if seen is None or not seen.all:
-            if seen is not None:
-                say(f"note: {shard.file.name}: some of its first rows get no label: {seen.message}")
-            return
-        refused.append((shard, seen.message))
-    if refused:
-        shard, message = refused[0]
-        raise InputError(
-            f"{shard.file.name}: not one row of the first window can be scored, and nothing was written: {message} "
-            "(--max-error-rate 1 runs regardless)"
-        )
-
-
-def _bad_rows(shard: Shard, reader: ShardReader, rows: int) -> InvalidRows | None:
-    windows = shard.windows(reader, max_rows=rows, max_bytes=WINDOW_BYTES, limit=rows)
-    try:
-        return next((shard.columns.invalid_rows(table) for table in windows), None)
-    except ShardError:
-        return None  # the run sets the shard aside, and says why
+    name, last = looked_at[-1]
+    if not last.all:
+        if last.message:
+            say(f"note: {name}: some of its first rows get no label: {last.message}")
+        return
+    name, first = looked_at[0]
+    raise InputError(
+        f"{name}: not one row of the first window can be scored, and nothing was written: {first.message} "
+        "(--max-error-rate 1 runs regardless)"
+    )
 
 
 @dataclass

@@ -1,120 +1,117 @@
-"""Where shards are scored: the interface that the driver sees, and the *inline* executor, this process itself.
-
-The other one, workers in processes of their own on this machine or on a Ray cluster, is :mod:`.pool`.
-"""
+"""Executors: what the driver asks of worker processes (:mod:`.processes`) and of this process (:mod:`.inline`)."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from ..scoring.plan import Budgets, Plan
-from ..scoring.row_scorer import Known, Report, RowScoring
-from ..storage import Counts, RunOutput
-from ..storage.lock_files import Worker
+from ..scoring.settings import Settings
+from ..storage.plan import Budgets
+from ..storage.shards import InputFile, Shard
 from ..system.closing import Closing
-from .messages import Facts, Loaded, Result
-from .options import Reporter
-from .preview import Outlook
-from .shard_worker import OpenScorer, ShardWorker
-from .survey import Shard
+from .messages import Begin, FirstRows, FooterRead, Inspect, Open, ReuseLoaded, ShardResult, WorkerInfo
+from .options import RunOptions
 
-Handle = Callable[[Result | Loaded], None]
+Result = ShardResult | ReuseLoaded
+BoundOf = tuple[Mapping[str, Any], str]
+"""Signature parts and provider that a bound of ``--exact`` was measured under."""
+
+
+_SAMPLED_SHARDS = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the workers of a run are told: how a scorer is set up, and what is asked for."""
+
+    settings: Settings
+    options: RunOptions
+
+    def inspect(self, files: Sequence[InputFile], limit: int | None) -> Inspect:
+        """The request to read footers."""
+        return Inspect(
+            files=list(files),
+            settings=self.settings.to_plan(),
+            split_rows=self.options.split_rows,
+            limit=limit,
+            first_rows=self.options.max_error_rate < 1,
+        )
+
+    def open(
+        self, settings: Settings, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard], cpus: list[int]
+    ) -> Open:
+        """The request to open the scorer."""
+        return Open(
+            settings=settings.with_absolute_paths().to_plan(),
+            budgets=budgets,
+            bound_of=bound_of,
+            shards=list(shards),
+            cpus=cpus,
+            reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
+            max_error_rate=self.options.max_error_rate,
+        )
+
+
+@dataclass
+class Inspected:
+    """The inputs of a run. ``shards``: in the order of their files. ``unreadable``: by path of the output, why a file
+    cannot be scored. ``first_rows``: names of the files whose first rows were looked at."""
+
+    shards: list[Shard] = field(default_factory=list)
+    unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
+    first_rows: list[tuple[str, FirstRows]] = field(default_factory=list)
+
+    def add(self, file: InputFile, footer: FooterRead) -> None:
+        """Take in what was found of the next file."""
+        self.shards += footer.shards
+        if footer.error:
+            self.unreadable[file.relative] = file, footer
+        if footer.first_rows is not None:
+            self.first_rows.append((file.name, footer.first_rows))
+
+    @property
+    def rows(self) -> int:
+        """Rows of the shards so far."""
+        return sum(shard.rows for shard in self.shards)
 
 
 class Executor(Closing):
-    """Scores shards."""
+    """Scores shards. Entered and used in one thread; :meth:`inspect`, :meth:`open`, :meth:`score` are called once each,
+    in this order."""
+
+    job: Job
 
     @abstractmethod
-    def prepare(self, ahead: Outlook, budgets: Budgets, earlier: Plan | None, reporter: Reporter) -> Facts:
-        """Open what scores the rows, and find out what must be known before the plan is made.
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        """Read footers and find columns; a file that cannot be scored costs nothing but itself."""
+
+    @abstractmethod
+    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+        """Open the scorer, and find out what must be known before the plan is made.
 
         Args:
-            budgets: of an earlier plan, if there is one. earlier: that plan, if its shards are kept.
+            budgets: of an earlier plan, if there is one; ``bound_of``: see :class:`.messages.Open`.
+            shards: a few, whose first rows are looked at where something must be measured.
 
         Raises:
             ScorerError: it cannot be opened here.
         """
 
     @abstractmethod
-    def score(self, todo: Sequence[tuple[Shard, str]], plan: Plan, output: RunOutput, handle: Handle) -> None:
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
         """Score shards, in any order.
 
         Args:
-            todo: each with the version of its output that is there, empty where there is none.
-            handle: called with what became of each, in several threads.
+            temporary: a new name for the output of a shard to be written under.
 
         Raises:
-            ScorerError: nothing is left that could score them.
+            ScorerError: the run cannot go on.
         """
 
-    @abstractmethod
-    def report(self, counts: Counts, seconds: float) -> Report:
-        """What to say at the end; see :meth:`scorer.scoring.row_scorer.RowScorer.report`."""
 
-
-class Inline(Executor):
-    """This process: one stream over all shards, so that the device does not wait where one ends and the next begins.
-
-    Args:
-        first_use: measures in a process of its own what no earlier plan says, where data are to be computed for that;
-            a crash or a hang there blames the device or the bundle.
-    """
-
-    def __init__(self, scoring: RowScoring, max_error_rate: float, first_use: Executor | None = None) -> None:
-        self._scoring, self._max_error_rate, self._first_use = scoring, max_error_rate, first_use
-        self._stack = ExitStack()
-        self._opened: OpenScorer
-        self._ahead: Outlook
-        self._reporter: Reporter
-
-    def prepare(self, ahead: Outlook, budgets: Budgets, earlier: Plan | None, reporter: Reporter) -> Facts:
-        self.close()
-        self._ahead, self._reporter = ahead, reporter
-        known: Known | None = earlier
-        if self._first_use is not None and (earlier is None or earlier.budgets.exact is None):
-            with self._first_use as worker:
-                known = worker.prepare(ahead, budgets, earlier, reporter)
-                budgets = known.budgets
-        self._opened = OpenScorer.open(
-            self._stack.enter_context, self._scoring, budgets, known, ahead.found.usable, ahead.reader, ahead.reused
-        )
-        return self._opened.facts
-
-    def score(self, todo: Sequence[tuple[Shard, str]], plan: Plan, output: RunOutput, handle: Handle) -> None:
-        device, held = self._opened.facts.device, dict[str, None]()
-
-        def show() -> None:
-            output.show([Worker("this process", device, tuple(held))])
-
-        def taken() -> Iterator[tuple[Shard, str]]:
-            for shard, expect in todo:
-                held[shard.file.relative] = None
-                show()
-                yield shard, expect
-
-        def handled(result: Result | Loaded) -> None:
-            handle(result)
-            if not isinstance(result, Loaded):
-                held.pop(result.relative, None)
-                show()
-
-        worker = ShardWorker(
-            self._opened,
-            self._ahead.reader,
-            plan,
-            output.store,
-            output.holder,
-            handled,
-            self._reporter,
-            self._max_error_rate,
-        )
-        worker.score(taken())
-
-    def report(self, counts: Counts, seconds: float) -> Report:
-        return self._opened.scorer.report(counts, seconds)
-
-    def close(self) -> None:
-        """Close the row scorer."""
-        self._stack.close()
+def sample_shards(shards: Sequence[Shard]) -> list[Shard]:
+    """A few shards, spread evenly over a run, whose first rows are looked at where something must be measured."""
+    return list(shards[:: max(1, len(shards) // _SAMPLED_SHARDS)][:_SAMPLED_SHARDS])

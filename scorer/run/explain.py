@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
+from ..inference.engine import ExactBound
 from ..inference.session import resolve_device
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
@@ -18,12 +19,12 @@ from ..metric.options import ColumnNames
 from ..metric.row_key import SIZE
 from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output
-from ..scoring.plan import Budgets, Plan
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary
 from ..storage.parts import in_words
+from ..storage.plan import Budgets, Plan
 
 
 class StoredRow(TypedDict, total=False):
@@ -74,7 +75,7 @@ def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
     """
-    bundle, parts = Bundle.load(settings.bundle), plan.signature.parts
+    bundle, parts = Bundle.load(settings.bundle), plan.signature_parts
     same = parts.get("model") == [bundle.name, bundle.sha256]
     same = same and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
     same = same and parts.get("ep") == resolve_device(settings.device).kind
@@ -85,7 +86,7 @@ def with_bound_of_run(scorer: Scorer, plan: Plan) -> Scorer:
     """A scorer with the bound of ``--exact`` that a run measured, if both are exact."""
     bound = plan.budgets.exact
     if scorer.engine.exact and bound is not None:
-        scorer.engine.bound = bound
+        scorer.engine.bound = ExactBound(bound.pairs, bound.largest)
     return scorer
 
 

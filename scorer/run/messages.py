@@ -1,67 +1,55 @@
-"""What the driver and a worker say to each other: pickled objects, each after its length in eight bytes.
+"""What driver and worker say to each other: structs over one connection (:mod:`scorer.system.worker_process`).
 
-Both ends are processes of this program that the same user started.
+The driver sends requests and the worker replies. Nothing is pickled: an error travels as its class name and message.
 """
 
 from __future__ import annotations
 
-import pickle
-import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
+import msgspec
+
+from .. import errors
 from ..errors import ScorerError, ShardError
 from ..scoring.origin import Origin
-from ..scoring.plan import Budgets, Plan, PlannedReuse
-from ..scoring.row_scorer import Caveats, RowScoring
-from ..scoring.signature import Signature
 from ..scoring.summary import ReusedOutput
-from ..storage import Identity, Receipt
-from ..storage.pieces import Piece
-from .options import RunOptions
-
-_HEAD = struct.Struct("<Q")
+from ..storage.plan import Budgets, Plan, PlannedReuse
+from ..storage.receipts import Identity, Receipt
+from ..storage.shards import InputFile, Shard
 
 
-@dataclass(frozen=True)
-class Task:
-    """A shard, or a piece of one, to be scored. ``expect``: the version of its output that the driver saw, empty where
-    there was none."""
-
-    relative: str
-    uri: str
-    identity: Identity
-    piece: Piece | None = None
-    limit: int | None = None
-    expect: str = ""
-
-
-@dataclass(frozen=True)
-class ReuseFacts:
-    """What the driver must know of the outputs of ``--reuse``; see :class:`scorer.scoring.reuse.Sources`."""
+class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The outputs of ``--reuse``. ``digest``: over the receipts of the shards that serve, empty where none does.
+    ``origins``: where their labels were computed."""
 
     digest: str
     planned: tuple[PlannedReuse, ...]
     origins: tuple[Origin, ...]
-    summary: tuple[ReusedOutput, ...]
+    outputs: tuple[ReusedOutput, ...]
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of what scores before the plan is made; see :class:`scorer.scoring.row_scorer.RowScorer`."""
+class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a worker once its scorer is open. Workers of one run are equal in all of it.
 
-    signature: Signature
+    ``signature``, ``signature_parts``: of its scores. ``budgets``: what batches are cut by, and the bound of
+    ``--exact``. ``origin``: where it computes, and how far logits stray there. ``versions``: of the packages that
+    scores pass through. ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
+    """
+
+    signature: str
+    signature_parts: Mapping[str, Any]
     budgets: Budgets
     provider: str
     origin: Origin
     versions: Mapping[str, str]
-    caveats: Caveats
-    reuse: ReuseFacts | None = None
+    random_weights: bool
+    forced: tuple[str, ...]
+    reuse: ReuseInfo | None = None
 
     @property
     def device(self) -> str:
-        """What all workers have in common, in words."""
+        """Kind and name of the device."""
         return self.origin.device.words
 
     @property
@@ -70,144 +58,167 @@ class Facts:
         return self.origin.runtime
 
 
-class Job(Protocol):
-    """What all workers of a run are told by the command. In words: what they open."""
-
-    @property
-    def options(self) -> RunOptions: ...
-
-    def scoring(self, device: str, folder: str) -> RowScoring:
-        """How a worker scores rows. ``folder``: see :func:`.ray.shipment.place`; empty for none."""
-        ...
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Base of all that is sent."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """The first message to a worker. ``device``, ``number``, ``cpus``: of its :class:`.pool.Place`. ``starts``: shards
-    whose first rows are looked at where something must be measured. ``talks``: whether it says what is reused."""
+class Inspect(Message, frozen=True):
+    """Request: read footers. One :class:`FooterRead` a file, in this order.
 
-    job: Job
-    device: str
-    number: int
-    cpus: int
+    ``settings``: of the scorer. ``limit``: rows; files behind them are not opened. ``first_rows``: look at the first
+    rows of a few files, until one can be scored.
+    """
+
+    files: list[InputFile]
+    settings: dict[str, Any]
+    split_rows: int | None = None
+    limit: int | None = None
+    first_rows: bool = True
+
+
+class Open(Message, frozen=True):
+    """Request: open the scorer. Answered by :class:`WorkerReady`.
+
+    ``budgets``: those of the plan; empty to measure them. ``bound_of``: signature parts and provider that the bound of
+    ``--exact`` in them belongs to. ``shards``: a few, whose first rows that bound is measured on. ``cpus``: to run on;
+    empty for all. ``reuse``: outputs whose labels are taken over.
+    """
+
+    settings: dict[str, Any]
     budgets: Budgets
-    earlier: Plan | None
-    starts: tuple[Task, ...]
-    talks: bool
+    bound_of: tuple[Mapping[str, Any], str] | None = None
+    shards: list[Shard] = []
+    cpus: list[int] = []
+    reuse: list[str] = []
+    max_error_rate: float = 1.0
 
 
-@dataclass(frozen=True)
-class Begin:
-    """The second message: the plan is made. ``token``: of the holder of the output."""
+class Begin(Message, frozen=True):
+    """Request: score under a plan, whose inputs are left out. ``digest``: that of the whole plan. ``run``: names the
+    run in receipts. ``uploads_to``: URI of the store that the worker publishes outputs in; empty where the driver
+    publishes them."""
 
     plan: Plan
-    token: str
+    digest: str
+    run: str
+    uploads_to: str = ""
 
 
-@dataclass(frozen=True)
-class Ready:
-    """A worker is ready for shards."""
+class Score(Message, frozen=True):
+    """Request: score a shard into a temporary file. Answered by :class:`ShardResult`. ``halved``: in windows of half
+    the size, for want of memory."""
 
-    facts: Facts
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A worker did something (:mod:`scorer.system.progress`); it does not hang."""
+    shard: Shard
+    temporary: str
+    halved: bool = False
 
 
-@dataclass(frozen=True)
-class Said:
-    """A line for people."""
+class WorkerStarted(Message, frozen=True):
+    """The modules are imported: a death from here on is not that of a broken installation."""
 
+
+class FirstRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of the first window of a file that get no label. ``all``: no row gets one. ``message``: which, and why;
+    empty where every row gets one."""
+
+    all: bool
     message: str
 
 
-@dataclass(frozen=True)
-class Progress:
-    """See :class:`.options.Reporter`."""
+class FooterRead(Message, frozen=True):
+    """The shards of a file, or the ``error`` and its ``kind`` if it cannot be scored; neither behind the limit.
+    ``first_rows``: ``None`` where they were not looked at."""
 
-    shard: str
-    rows: int
-    pairs: int
+    shards: list[Shard] = []
+    error: str = ""
+    kind: str = ""
+    first_rows: FirstRows | None = None
+
+
+class WorkerReady(Message, frozen=True):
+    """The scorer is open."""
+
+    info: WorkerInfo
+
+
+class Progress(Message, frozen=True):
+    """How far a worker is: rows scored, pairs computed, windows read since it started; ``partial``: rows that the work
+    on the window in the model amounts to. Sent at most four times a second, and only if something moved, so that
+    silence means that nothing is done."""
+
+    rows: int = 0
+    pairs: int = 0
     partial: float = 0.0
+    moved: int = 0
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """The outputs of ``--reuse`` were read."""
+class LogMessage(Message, frozen=True):
+    """A line for the user."""
 
-    summary: tuple[ReusedOutput, ...]
-
-
-@dataclass(frozen=True)
-class Made:
-    """A shard was scored. ``receipt``: to be written if the driver believes it. ``temporary``: the file to be renamed,
-    empty where it was uploaded."""
-
-    receipt: Receipt
-    temporary: str
-
-    @property
-    def relative(self) -> str:
-        """The output's path below OUT."""
-        return self.receipt.relative
+    text: str
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A shard cannot be scored."""
+class ReuseLoaded(Message, frozen=True):
+    """The keys of the reused outputs are read; ``outputs`` say how many there are."""
+
+    outputs: tuple[ReusedOutput, ...]
+
+
+class ShardResult(Message, frozen=True):
+    """``temporary`` and ``receipt`` of a scored shard, or ``error`` and its ``kind``. ``identity``: of the input."""
 
     relative: str
-    kind: str
+    identity: Identity | None = None
+    temporary: str = ""
+    receipt: Receipt | None = None
+    error: str = ""
+    kind: str = ""
+
+
+class OutOfMemory(Message, frozen=True):
+    """The worker lacks memory, and ends."""
+
+
+class WorkerError(Message, frozen=True):
+    """Why the worker cannot go on. ``error``: a class of :mod:`scorer.errors`."""
+
+    error: str
     message: str
-    identity: Identity | None
 
     @classmethod
-    def of(cls, relative: str, error: ScorerError, identity: Identity | None) -> Self:
-        """Why a shard cannot be scored, as an error."""
-        kind = error.kind if isinstance(error, ShardError) else "columns"
-        return cls(relative, kind, str(error), identity)
+    def of(cls, error: ScorerError) -> WorkerError:
+        """Classes that are not in :mod:`scorer.errors` travel as the one that they derive from."""
+        name = next(one.__name__ for one in type(error).__mro__ if hasattr(errors, one.__name__))
+        return cls(error=name, message=str(error))
+
+    def to_exception(self) -> ScorerError:
+        """The error, in the driver."""
+        kind: type[ScorerError] = getattr(errors, self.error)
+        return kind(self.message)
 
 
-Result = Made | Failed
+class WorkerEnded(Message, frozen=True):
+    """The worker's process ended or was killed. Made by the driver. ``reason``: continues "the worker …". ``memory``:
+    it said that it lacks memory."""
+
+    reason: str
+    memory: bool = False
 
 
-@dataclass(frozen=True)
-class Unseen:
-    """A worker cannot open a shard, or sees another one in its place. ``failed``: the result if the driver agrees."""
-
-    failed: Failed
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """A worker cannot go on. ``error``: the class of what it says; :class:`.InputError` where no other worker could."""
-
-    error: type[ScorerError]
-    message: str
-
-
-def frame(message: object) -> bytes:
-    """A message as bytes."""
-    content = pickle.dumps(message)
-    return _HEAD.pack(len(content)) + content
+Request = Inspect | Open | Begin | Score
+Reply = (
+    WorkerStarted
+    | FooterRead
+    | WorkerReady
+    | Progress
+    | LogMessage
+    | ReuseLoaded
+    | ShardResult
+    | OutOfMemory
+    | WorkerError
+)
 
 
-class Frames:
-    """Reads messages from pieces of a stream."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def read(self, content: bytes) -> list[Any]:
-        """The messages that are complete with a further piece."""
-        self._rest += content
-        found = []
-        while len(self._rest) >= _HEAD.size:
-            (size,) = _HEAD.unpack_from(self._rest)
-            if len(self._rest) < _HEAD.size + size:
-                break
-            found.append(pickle.loads(self._rest[_HEAD.size : _HEAD.size + size]))
-            self._rest = self._rest[_HEAD.size + size :]
-        return found
+def kind_of(error: ScorerError) -> str:
+    """The short word for an error that costs a shard."""
+    return error.kind if isinstance(error, ShardError) else "columns"

@@ -1,34 +1,395 @@
-"""Workers as processes of this machine: those of ``--devices``, and how one is started; see :class:`.pool.Crew`."""
+"""The executor of worker processes: two shards in flight in each, deaths and hangs blamed on shards or on the device.
+
+A worker that dies loses nothing: its shards are tried again one at a time, and only one that ends a worker by itself is
+quarantined.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import selectors
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
-from ..errors import DeviceError, UsageError
-from .pool import Ended, Place, Wrote
+from msgspec.structs import replace as with_fields
 
-WORKER = "scorer.run.device_worker"
+from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
+from ..storage.plan import Budgets
+from ..storage.shards import InputFile, Shard
+from ..system.signals import check_signals
+from ..system.worker_process import WorkerProcess
+from .executors import BoundOf, Executor, Inspected, Job, Result
+from .messages import (
+    Begin,
+    FooterRead,
+    LogMessage,
+    OutOfMemory,
+    Progress,
+    Reply,
+    ReuseLoaded,
+    Score,
+    ShardResult,
+    WorkerEnded,
+    WorkerError,
+    WorkerInfo,
+    WorkerReady,
+    WorkerStarted,
+)
+from .progress import Reporter, RunProgress
+
+WORKER = "scorer.run.worker"
 """The module of a worker process."""
-_ROOT = Path(__file__).resolve().parents[2]
+HANG_SECONDS = 600.0
+"""A worker that owes a reply and makes no progress for so long is killed."""
+IN_FLIGHT = 2
+"""Shards that a worker has at a time: one that it scores, and the next."""
+MOST_DEATHS = 5
+"""So many shards in a row that each end a worker stop the run: it is not the shards."""
 _MOST_PROCESSES = 1024
-_GRACE_S = 5.0
 
 
-def parse_devices(given: str, gpus: int, cpus: int) -> tuple[Place, ...]:
-    """The processes that ``--devices`` asks for.
+class RunStoppedError(ScorerError):
+    """Shard after shard ended a worker."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker runs. ``name``: for messages, empty for the only one. ``device``: as for ``--device``. ``cpus``:
+    the processors that it may use, none for all."""
+
+    name: str
+    device: str
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker and what the driver knows of it.
+
+    ``owed``: replies that it still has to send. ``heard``: when it last said or was asked something. ``tasks``: shards
+    in flight, by output. ``is_isolated``: it has one, under suspicion.
+    """
+
+    place: Place
+    process: WorkerProcess
+    has_started: bool = False
+    is_ready: bool = False
+    is_isolated: bool = False
+    lacks_memory: bool = False
+    owed: int = 1
+    heard: float = field(default_factory=time.monotonic)
+    tasks: dict[str, Score] = field(default_factory=dict)
+
+    def fileno(self) -> int:
+        return self.process.fileno()
+
+    def send(self, message: Any, replies: int = 1) -> None:
+        self.owed += replies
+        self.heard = time.monotonic()
+        self.process.send(message)
+
+    def receive(self) -> Any:
+        """The next message, or that it ended."""
+        self.heard = time.monotonic()
+        try:
+            message = self.process.receive()
+        except (EOFError, OSError):
+            return WorkerEnded(reason=self.process.describe_end(), memory=self.lacks_memory)
+        self.lacks_memory = isinstance(message, OutOfMemory)
+        self.owed -= not isinstance(message, Progress | LogMessage | ReuseLoaded | OutOfMemory)
+        self.has_started = True
+        return message
+
+    def kill_if_silent(self, now: float) -> WorkerEnded | None:
+        """End it if it owes a reply and has done nothing for too long."""
+        if not self.owed or now - self.heard < HANG_SECONDS:
+            return None
+        self.process.kill()
+        self.process.close()
+        return WorkerEnded(reason=f"made no progress for {HANG_SECONDS:.0f} s and was killed")
+
+
+class Processes(Executor):
+    """A worker process a place. The first one reads the footers and finds the budgets; the others take them.
+
+    ``uploads``: workers publish in a store by themselves, since they may be on other machines.
+    """
+
+    uploads = False
+
+    def __init__(self, job: Job, places: Sequence[Place], reporter: Reporter) -> None:
+        self.job, self._places, self._reporter = job, places, reporter
+        self._workers: list[_Worker] = []
+        self._info: WorkerInfo | None = None
+        self._begin: Begin | None = None
+        self._progress = RunProgress(reporter)
+        self._said: set[str] = set()
+        self._deaths: dict[Place, int] = {}
+        self._orphans: list[Score] = []
+
+    def __enter__(self) -> Processes:
+        self._workers = [self._start(place) for place in self._places]
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is not None:
+            for worker in self._workers:
+                worker.process.kill()
+        self.close()
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            worker.process.close()
+        self._workers = []
+
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        """See :class:`.executors.Executor`. A new worker goes on behind a file at which the first one ended."""
+        found, left = Inspected(), deque(files)
+        self._ask_for_footers(self._workers[0], found, left)
+        while left:
+            for worker, message in self._receive():
+                match message:
+                    case FooterRead():
+                        found.add(left.popleft(), message)
+                    case WorkerEnded() if worker is self._workers[0]:
+                        file = left.popleft()
+                        reason = f"{file.uri}: the process that read its footer {message.reason}"
+                        found.add(file, FooterRead(error=reason, kind="crashed"))
+                        self._ask_for_footers(self._replace(worker), found, left)
+                    case WorkerEnded():
+                        self._replace(worker)
+        return found
+
+    def _ask_for_footers(self, worker: _Worker, found: Inspected, left: Sequence[InputFile]) -> None:
+        limit = None if self.job.options.limit is None else max(0, self.job.options.limit - found.rows)
+        worker.send(self.job.inspect(left, limit), len(left))
+
+    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+        """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
+        self._open(self._workers[0], budgets, bound_of, shards)
+        while self._info is None:
+            for worker, message in self._receive():
+                match message:
+                    case WorkerReady():
+                        self._info, worker.is_ready = message.info, True
+                    case WorkerEnded() if worker is self._workers[0]:
+                        raise DeviceError(
+                            f"{self._opening_failed(worker, message.reason)}; see whether `scorer doctor --bundle` "
+                            "comes to an end there"
+                        )
+                    case WorkerEnded():
+                        self._replace(worker)
+        for worker in self._workers[1:]:
+            self._reopen(worker)
+        return self._info
+
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+        """See :class:`.executors.Executor`. Shards in flight when a worker ends are tried again, each alone in a
+        worker; one that ends this worker too is given up."""
+        if self.uploads and not isinstance(self.job.options.out, Path):
+            begin = with_fields(begin, uploads_to=str(self.job.options.out))
+        self._begin = begin
+        todo, suspects = deque(Score(shard=shard, temporary="") for shard in shards), deque[Score]()
+        left, deaths = len(shards), 0
+        self._workers[0].send(begin, 0)
+        while left:
+            todo.extend(self._orphans)
+            self._orphans.clear()
+            for worker in self._workers:
+                while worker.is_ready and (task := _choose(worker, todo, suspects)) is not None:
+                    relative = task.shard.relative
+                    worker.tasks[relative] = task
+                    worker.send(with_fields(task, temporary=str(temporary(relative))))
+            for worker, message in self._receive():
+                match message:
+                    case WorkerReady():
+                        self._accept(worker, message.info)
+                    case ReuseLoaded():
+                        yield message
+                    case ShardResult():
+                        del worker.tasks[message.relative]
+                        left, deaths = left - 1, 0
+                        self._deaths.pop(worker.place, None)
+                        rows = message.receipt.output.rows if message.receipt is not None else 0
+                        self._progress.shard_done(worker, rows)
+                        yield message
+                    case WorkerEnded() if not worker.is_ready:
+                        self._reconsider(worker, self._opening_failed(worker, message.reason))
+                    case WorkerEnded():
+                        self._progress.ended(worker)
+                        blamed = self._blame(worker, message, suspects)
+                        if blamed is not None:
+                            left, deaths = left - 1, deaths + 1
+                            yield blamed
+                            if deaths == MOST_DEATHS:
+                                raise RunStoppedError(
+                                    f"{MOST_DEATHS} shards in a row each ended a worker; the last, {blamed.error}"
+                                )
+                        self._reopen(self._replace(worker))
+
+    def _blame(self, worker: _Worker, ended: WorkerEnded, suspects: deque[Score]) -> ShardResult | None:
+        """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already. One
+        that ended it for want of memory is tried once more, in windows of half the size."""
+        name = f"{worker.place.name}: " if worker.place.name else "the worker "
+        if not (worker.is_isolated and worker.tasks):
+            suspects.extend(worker.tasks.values())
+            self._reporter.say(f"{name}{ended.reason}; it is started again, and its shards are tried one at a time")
+            return None
+        (task,) = worker.tasks.values()
+        if ended.memory and not task.halved:
+            suspects.appendleft(with_fields(task, halved=True))
+            self._reporter.say(f"{task.shard.name}: too little memory; it is tried again in windows of half the size")
+            return None
+        shard = task.shard
+        return ShardResult(
+            relative=shard.relative,
+            identity=shard.identity,
+            error=f"{shard.uri}: the process that scored it {ended.reason}, twice, the second time with no other shard",
+            kind="crashed",
+        )
+
+    def _receive(self) -> Iterator[tuple[_Worker, Any]]:
+        """What workers say next, and who of them ended; waits for a second at most. Progress and lines for people go to
+        the reporter. The silence of a worker counts up to the moment from which it is waited for: before, this process
+        may have published for long, or have been stopped, and what the worker sent was not read.
+
+        Raises:
+            ScorerError: one that no other worker could do better with, such as a full disk.
+        """
+        check_signals()
+        now = time.monotonic()
+        speaking = wait(self._workers, timeout=1.0)  # type: ignore[arg-type]  # objects with fileno()
+        for worker in list(self._workers):
+            message = worker.receive() if worker in speaking else worker.kill_if_silent(now)
+            match message:
+                case None | WorkerStarted() | OutOfMemory():
+                    pass
+                case Progress():
+                    self._progress.update(worker, message)
+                case LogMessage():
+                    self._say(message.text)
+                case WorkerError():
+                    self._stop(worker, message.to_exception())
+                case WorkerEnded() if not worker.has_started:
+                    raise DeviceError(f"a worker process does not start: it {message.reason}")
+                case _:
+                    yield worker, message
+
+    def _say(self, text: str) -> None:
+        """Tell people what a worker has to say, once for all workers."""
+        if text not in self._said:
+            self._said.add(text)
+            self._reporter.say(text)
+
+    def _stop(self, worker: _Worker, error: ScorerError) -> None:
+        """A worker cannot go on: the others do, unless they could not either.
+
+        Raises:
+            ScorerError: this one.
+        """
+        is_first = worker is self._workers[0] and self._info is None
+        if is_first or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
+            raise error
+        self._exclude(worker, str(error))
+
+    def _start(self, place: Place) -> _Worker:
+        return _Worker(place, self._start_process(place))
+
+    def _start_process(self, place: Place) -> Any:
+        return WorkerProcess(WORKER, Reply)
+
+    def _replace(self, worker: _Worker) -> _Worker:
+        """Start another process in the place of one that ended."""
+        fresh = self._start(worker.place)
+        self._workers[self._workers.index(worker)] = fresh
+        return fresh
+
+    def _open(self, worker: _Worker, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> None:
+        settings = replace(self.job.settings, device=worker.place.device)
+        worker.send(self.job.open(settings, budgets, bound_of, shards, list(worker.place.cpus)))
+
+    def _reopen(self, worker: _Worker) -> None:
+        """Open the scorer as the first worker did."""
+        info = self._info
+        assert info is not None
+        self._open(worker, info.budgets, (info.signature_parts, info.provider), [])
+
+    def _opening_failed(self, worker: _Worker, reason: str) -> str:
+        return f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} {reason}"
+
+    def _accept(self, worker: _Worker, info: WorkerInfo) -> None:
+        """Let a worker begin if it computes as the first one does; otherwise exclude it."""
+        assert self._info is not None
+        if differs := differences(self._info, info):
+            self._exclude(worker, f"differs from the plan in {differs}")
+            return
+        worker.is_ready = True
+        if self._begin is not None:
+            worker.send(self._begin, 0)
+
+    def _reconsider(self, worker: _Worker, reason: str) -> None:
+        """Start a worker again that ended before it was ready; the second time, exclude its place."""
+        self._deaths[worker.place] = self._deaths.get(worker.place, 0) + 1
+        if self._deaths[worker.place] > 1 or len(self._workers) == 1:
+            self._exclude(worker, reason)
+            return
+        self._reporter.say(f"{reason}; it is started again")
+        self._reopen(self._replace(worker))
+
+    def _exclude(self, worker: _Worker, reason: str) -> None:
+        """Go on without a worker; its shards are scored by the others.
+
+        Raises:
+            DeviceError: it was the last one.
+        """
+        name = f"{worker.place.name}: " if worker.place.name else ""
+        self._workers.remove(worker)
+        self._progress.ended(worker)
+        self._orphans.extend(worker.tasks.values())
+        worker.process.kill()
+        worker.process.close()
+        if not self._workers:
+            raise DeviceError(f"no worker is left: {name}{reason}; the same command resumes")
+        self._reporter.say(f"{name}{reason}; the run continues without it")
+
+
+def _choose(worker: _Worker, todo: deque[Score], suspects: deque[Score]) -> Score | None:
+    """The next shard of a worker, taken from its queue; a suspect gets a worker that has nothing else."""
+    if not worker.tasks:
+        worker.is_isolated = bool(suspects)
+        if suspects:
+            return suspects.popleft()
+    if todo and not worker.is_isolated and len(worker.tasks) < IN_FLIGHT:
+        return todo.popleft()
+    return None
+
+
+def differences(first: WorkerInfo, other: WorkerInfo) -> str:
+    """In what two workers differ that must be equal, in words; empty if they agree."""
+    if (first.signature, first.signature_parts) != (other.signature, other.signature_parts):
+        return f"signature: {first.signature} → {other.signature}"
+    names = ("device", "provider", "runtime", "versions")
+    pairs = {name: (getattr(first, name), getattr(other, name)) for name in names}
+    if found := "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two):
+        return found
+    digests = [one.reuse.digest if one.reuse is not None else "" for one in (first, other)]
+    return "" if digests[0] == digests[1] else "reused outputs"
+
+
+def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
+    """The workers that ``--devices`` asks for.
 
     Args:
         gpus: how many CUDA devices this machine has.
-        cpus: how many processors this process may use; workers on the CPU get equal shares.
+        cpus: the processors that this process may use; workers on the CPU get equal shares.
 
     Raises:
         UsageError: not of one of the three forms, or a device named twice.
@@ -37,18 +398,18 @@ def parse_devices(given: str, gpus: int, cpus: int) -> tuple[Place, ...]:
     if given == "all":
         if not gpus:
             raise DeviceError("--devices all: no CUDA device was found; name devices, or write cpu:N")
-        return tuple(Place(f"cuda:{number}", f"cuda:{number}") for number in range(gpus))
+        return [Place(f"cuda:{number}", f"cuda:{number}") for number in range(gpus)]
     if match := re.fullmatch(r"cpu:([0-9]{1,4})", given):
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return tuple(Place(f"cpu:{number}", "cpu", number, max(1, cpus // count)) for number in range(count))
+        return [Place(f"cpu:{number}", "cpu", share_of(cpus, number, count)) for number in range(count)]
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")
     if len(set(names)) < len(names):
         raise UsageError(f"--devices {given} names a device twice; name each once")
-    return tuple(Place(name, name) for name in names)
+    return [Place(name, name) for name in names]
 
 
 def usable_cpus() -> list[int]:
@@ -56,109 +417,9 @@ def usable_cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def share_of(cpus: Sequence[int], number: int, count: int) -> list[int]:
-    """The processors that worker ``number`` of a machine may use, if each gets ``count`` of them; empty for all."""
-    if not 0 < count < len(cpus):
-        return []
-    start = number * count
-    return sorted({cpus[(start + step) % len(cpus)] for step in range(count)})
-
-
-def start_process(*arguments: str, module: str = WORKER) -> subprocess.Popen[bytes]:
-    """Start a worker process; its standard input and output are pipes.
-
-    It gets the id of this process, so that it ends with it, and a process group of its own, so that Ctrl-C goes to this
-    process alone, which ends the others. It finds this package also if that is not installed.
-    """
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(os.getpid()), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(_ROOT)])},
-        process_group=0,
-    )
-
-
-def write_to(process: subprocess.Popen[bytes], content: bytes) -> None:
-    """Tell a worker; one that has ended is passed over, which the end of its output tells."""
-    assert process.stdin is not None
-    with suppress(OSError, ValueError):
-        process.stdin.write(content)
-        process.stdin.flush()
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and those that it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def release(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process to end, and close its pipes; its exit code."""
-    code = process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
-    return code
-
-
-def end_of(code: int) -> str:
-    """How a process ended, in words."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-
-class LocalCrew:
-    """A process for each place."""
-
-    def __init__(self, places: Sequence[Place]) -> None:
-        self._places = places
-        self._running: dict[Place, subprocess.Popen[bytes]] = {}
-        self._selector = selectors.DefaultSelector()
-
-    def places(self) -> Sequence[Place]:
-        return self._places
-
-    def start(self, place: Place) -> None:
-        process = start_process()
-        assert process.stdout is not None
-        self._running[place] = process
-        self._selector.register(process.stdout, selectors.EVENT_READ, place)
-
-    def send(self, place: Place, content: bytes) -> None:
-        if place in self._running:
-            write_to(self._running[place], content)
-
-    def listen(self, wait_s: float) -> Sequence[Wrote | Ended]:
-        found: list[Wrote | Ended] = []
-        if not self._running:
-            time.sleep(min(wait_s, 0.05))
-            return found
-        for chosen, _ in self._selector.select(timeout=wait_s):
-            place: Place = chosen.data
-            if content := os.read(chosen.fd, 1 << 20):
-                found.append(Wrote(place, content))
-                continue
-            self._selector.unregister(chosen.fileobj)
-            code = release(self._running.pop(place))
-            found.append(Ended(place, f"ended with {end_of(code)}"))
-        return found
-
-    def kill(self, place: Place) -> None:
-        if place in self._running:
-            kill_group(self._running[place])
-
-    def close(self) -> None:
-        """End all processes: ask them, then kill them."""
-        for process in self._running.values():
-            process.terminate()
-        deadline = time.monotonic() + _GRACE_S
-        for process in self._running.values():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-            if process.returncode is None:
-                kill_group(process)
-            release(process)
-        self._running.clear()
-        self._selector.close()
+def share_of(cpus: Sequence[int], number: int, count: int) -> tuple[int, ...]:
+    """The processors of worker ``number`` of ``count``; none for all of them."""
+    size = max(1, len(cpus) // count)
+    if size >= len(cpus):
+        return ()
+    return tuple(sorted({cpus[(number * size + step) % len(cpus)] for step in range(size)}))

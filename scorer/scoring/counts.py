@@ -54,7 +54,7 @@ def count(
             dict(notes),
         ),
         {name: fine[code] for code, name in enumerate(FINE)},
-        _facts(rows, checks.backoff) if reused is None else _facts(reused.rows, reused.backoff),
+        count_facts(rows, checks.backoff) if reused is None else count_facts(reused.rows, reused.backoff),
         CheckCounts(len(checks), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
         TokenCounts(work.real_tokens, work.padded_tokens, work.squared_lengths),
     )
@@ -66,7 +66,8 @@ def total(many: Iterable[Counts]) -> Counts:
     return replace(found, facts=replace(found.facts, by_predicate=_most(found.facts.by_predicate)))
 
 
-def _facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
+def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
+    """Count the facts of a window. ``missing``: bool, *Shape:* (distinct triples,), those without a template."""
     triples = rows.triples
     counts = np.bincount(triples.ids, minlength=len(triples.distinct))
     backoff = int(counts[missing].sum())

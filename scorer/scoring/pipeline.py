@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +21,14 @@ from ..inference.engine import EncodedPairs, Predictions
 from ..metric.checks import Checks, build_checks
 from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
 from ..metric.facts import Rows
+from ..metric.inputs import InputColumns
 from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import Verdicts, decide
 from ..storage.counts import Counts
-from ..system.waiting import any_of, outcome
-from .counts import count
-from .windows import Mark, ScoredWindow, Tag, TextColumns, Window
-
-if TYPE_CHECKING:
-    from .reuse import Reuse, ReuseMatch
-
-_WINDOWS = 2
-"""Windows that the model is asked about at a time: one that it computes, and the next."""
+from .counts import ReusedCounts, count
+from .prefetch import prefetch
 
 
 class Model(Protocol):
@@ -48,6 +41,49 @@ class Model(Protocol):
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions: ...
 
     def cancel(self) -> None: ...
+
+
+class ReuseMatch(Protocol):
+    """What is known of a window before the model is asked: some of its rows have a label from an earlier output.
+
+    ``keys``: of all rows. ``to_judge``: the rows that have none; ``to_score``: int64, their positions. ``reused``:
+    int64, positions of the others.
+    """
+
+    keys: pa.Array
+    to_judge: Rows
+    to_score: npt.NDArray[np.int64]
+    reused: npt.NDArray[np.int64]
+
+    def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Output columns of the judged rows to those of the whole window, in its order."""
+        ...
+
+    def counts(self) -> ReusedCounts: ...
+
+
+class Reuse(Protocol):
+    """Earlier outputs whose labels are taken over."""
+
+    def match(self, rows: Rows, templates: Templates, options: Options) -> ReuseMatch: ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows to score together. ``tag``: says to the caller whose they are."""
+
+    tag: Any
+    table: pa.Table
+    columns: InputColumns
+
+
+@dataclass(frozen=True)
+class ScoredWindow:
+    """What became of a :class:`Window`: its table with the output columns, and its counts."""
+
+    tag: Any
+    table: pa.Table
+    counts: Counts
 
 
 @dataclass
@@ -92,12 +128,13 @@ class Judged:
         return [*to_columns(self.rows, self.verdicts, keys), *added]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pipeline:
     """Templates, options and a model, put together.
 
     ``sentences``: what checking every sentence of a text needs; ``None`` where it was not asked for.
     ``seconds``: busy time of each stage, host seconds; stages overlap, so they add up to more than the run.
+    ``computing``: the window that the model computes now, and its work, for progress.
     """
 
     model: Model
@@ -106,6 +143,7 @@ class Pipeline:
     names: ColumnNames = field(default_factory=ColumnNames)
     sentences: SentenceSide | None = None
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
+    computing: tuple[Window, EncodedPairs] | None = None
 
     def prepare(self, rows: Rows, reuse: Reuse | None = None) -> Prepared:
         """Build a window's checks and the model's work for them.
@@ -152,7 +190,7 @@ class Pipeline:
         prepared = self.prepare(rows)
         return self.judge(prepared, self.model.predict(prepared.work))
 
-    def finish(self, window: Window[Tag, TextColumns], judged: Judged) -> ScoredWindow[Tag]:
+    def finish(self, window: Window, judged: Judged) -> ScoredWindow:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(self.names)
@@ -164,108 +202,85 @@ class Pipeline:
         return ScoredWindow(window.tag, table, judged.counts)
 
     def stream(
-        self,
-        items: Iterable[Window[Tag, TextColumns] | Mark],
-        reuse: Reuse | None = None,
-        tick: Callable[[Tag, float], None] = lambda tag, rows: None,
-    ) -> Generator[ScoredWindow[Tag] | Mark, None, None]:
+        self, items: Iterable[Window | Any], reuse: Reuse | None = None, stop: Callable[[], None] = lambda: None
+    ) -> Generator[ScoredWindow | Any, None, None]:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
-        Each :class:`Mark` is passed on in its place. One thread reads and prepares,
-        one owns the model; both end with the iteration, however it ends.
+        Whatever else is among the items, such as the end of a shard, keeps its place and is passed on as it is. The
+        threads of the first two stages end with the iteration, however it ends.
 
         Args:
             reuse: earlier outputs, whose labels are taken over.
-            tick: called about once a second while the model works, for progress, with the tag of the window and how
-                many of its rows the work done so far amounts to.
+            stop: called when the iteration ends early; makes ``items`` end if it waits for others.
         """
-        source = iter(items)
-        stop = threading.Event()
-        preparing, inferring = ThreadPoolExecutor(1, "prepare"), ThreadPoolExecutor(1, "infer")
-        ahead: Future[_Ready[Tag, TextColumns] | Mark | None] | None = preparing.submit(self._next, source, reuse)
-        waiting: deque[_OnItsWay[Tag, TextColumns] | Mark] = deque()
-        try:
-            while ahead is not None or waiting:
-                first = waiting[0] if waiting else None
-                if isinstance(first, Mark):
-                    waiting.popleft()
-                    yield first
-                    continue
-                # The model is asked about the next window before this one is passed on, across the end of a shard too.
-                asked = sum(isinstance(one, _OnItsWay) for one in waiting)
-                if ahead is not None and asked < _WINDOWS and _comes_first(ahead, first, tick):
-                    arrived = ahead.result()
-                    ahead = preparing.submit(self._next, source, reuse) if arrived is not None else None
-                    if isinstance(arrived, _Ready):
-                        answers = inferring.submit(self._infer, arrived.prepared.work, stop)
-                        waiting.append(_OnItsWay(arrived.window, arrived.prepared, answers))
-                    elif arrived is not None:
-                        waiting.append(arrived)
-                elif first is not None:
-                    yield self._finish(first, tick)
-                    waiting.popleft()
-        finally:
-            # Not waited for: a reader may hang, and an interrupted run must end soon. Both threads end by
-            # themselves, the model's as the runtime gives up its call, the reader's when its source is closed.
-            stop.set()
-            self.model.cancel()
-            for threads in (preparing, inferring):
-                threads.shutdown(wait=False, cancel_futures=True)
+        stopped = threading.Event()
 
-    def _next(
-        self, source: Iterator[Window[Tag, TextColumns] | Mark], reuse: Reuse | None
-    ) -> _Ready[Tag, TextColumns] | Mark | None:
-        started = time.perf_counter()
-        item = next(source, None)
-        self.seconds["read"] += time.perf_counter() - started
+        def stop_all() -> None:
+            stopped.set()
+            stop()
+            self.model.cancel()
+
+        prepared = prefetch(partial(self._prepare, reuse), self._timed(items), name="prepare", stop=stop)
+        answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
+        with closing(answered):
+            for item in answered:
+                if not isinstance(item, _Answered):
+                    yield item
+                    continue
+                started = time.perf_counter()
+                scored = self.finish(item.window, self.judge(item.prepared, item.answers))
+                self.seconds["judge"] += time.perf_counter() - started
+                yield scored
+
+    def _timed(self, items: Iterable[Any]) -> Generator[Any, None, None]:
+        """The items; the time that they take to come is that of reading."""
+        source = iter(items)
+        try:
+            while True:
+                started = time.perf_counter()
+                item = next(source, _END)
+                self.seconds["read"] += time.perf_counter() - started
+                if item is _END:
+                    return
+                yield item
+        finally:
+            if isinstance(source, Generator):
+                source.close()
+
+    def _prepare(self, reuse: Reuse | None, item: Any) -> Any:
         if not isinstance(item, Window):
             return item
         started = time.perf_counter()
         prepared = self.prepare(item.columns.rows(item.table), reuse)
         self.seconds["prepare"] += time.perf_counter() - started
-        return _Ready(item, prepared)
+        return _Prepared(item, prepared)
 
-    def _infer(self, work: EncodedPairs, stop: threading.Event) -> Predictions:
+    def _infer(self, stopped: threading.Event, item: Any) -> Any:
+        if not isinstance(item, _Prepared):
+            return item
         started = time.perf_counter()
-        answers = self.model.predict(work, stop)
+        self.computing = item.window, item.prepared.work
+        answers = self.model.predict(item.prepared.work, stopped)
+        self.computing = None
         self.seconds["infer"] += time.perf_counter() - started
-        return answers
+        return _Answered(item.window, item.prepared, answers)
 
-    def _finish(self, item: _OnItsWay[Tag, TextColumns], tick: Callable[[Tag, float], None]) -> ScoredWindow[Tag]:
-        answers = outcome(item.answers, partial(item.tell, tick))
-        started = time.perf_counter()
-        scored = self.finish(item.window, self.judge(item.prepared, answers))
-        self.seconds["judge"] += time.perf_counter() - started
-        return scored
+
+_END = object()
 
 
 @dataclass(frozen=True)
-class _Ready(Generic[Tag, TextColumns]):
-    """A window that is prepared."""
+class _Prepared:
+    """A window that the model can be asked about."""
 
-    window: Window[Tag, TextColumns]
+    window: Window
     prepared: Prepared
 
 
 @dataclass(frozen=True)
-class _OnItsWay(Generic[Tag, TextColumns]):
-    """A window that the model was asked about."""
+class _Answered:
+    """A window with the model's answers."""
 
-    window: Window[Tag, TextColumns]
+    window: Window
     prepared: Prepared
-    answers: Future[Predictions]
-
-    def tell(self, tick: Callable[[Tag, float], None]) -> None:
-        """Tell how many of its rows the work done so far amounts to."""
-        tick(self.window.tag, self.prepared.work.share * len(self.window.table))
-
-
-def _comes_first(
-    ahead: Future[Any], first: _OnItsWay[Tag, TextColumns] | None, tick: Callable[[Tag, float], None]
-) -> bool:
-    """Wait for the next window or for the answers of the first one; whether the next window is there."""
-    if first is None:
-        any_of([ahead])
-    else:
-        any_of([ahead, first.answers], partial(first.tell, tick))
-    return ahead.done()
+    answers: Predictions

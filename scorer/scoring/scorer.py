@@ -28,12 +28,11 @@ from ..system.arguments import described
 from ..system.closing import Closing
 from ..system.input_formats import ROW_INFO
 from .origin import Device, Origin
-from .pipeline import Model, Pipeline
+from .pipeline import Model, Pipeline, ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
 from .signature import Signature, signature
-from .tables import Back, as_table, read_table
-from .windows import ScoredWindow, Window
+from .tables import as_table, read_table
 
 
 class Scorer(Closing):
@@ -102,14 +101,7 @@ class Scorer(Closing):
         sentences = self.settings.sentences
         opened = Bundle.load(bundle)
         _check_protocol(protocol, opened)
-        self.templates = Templates() if protocol == "factspotter" else _templates(templates, opened, log)
-        self.options = Options(
-            protocol,
-            self.settings.checks,
-            parse_optional(optional) | self.templates.optional,
-            missing_template,
-            splitter_name() if sentences else None,
-        )
+        self.templates, self.options = load_metric(self.settings, log, opened)
         truncate = overlong == "truncate"
         self.engine = Engine.open(
             opened,
@@ -297,7 +289,7 @@ class Scorer(Closing):
         return self._score_batches(batches)
 
     def _score_batches(self, batches: Iterable[Any]) -> Iterator[Any]:
-        def windows() -> Iterator[Window[Back, InputColumns]]:
+        def windows() -> Iterator[Window]:
             for position, batch in enumerate(batches):
                 batch = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 table, back = as_table(batch, f"batches[{position}]")
@@ -333,6 +325,23 @@ def _check_protocol(protocol: Protocol, bundle: Bundle) -> None:
             f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {protocol} does not "
             "ask; score with --protocol factspotter"
         )
+
+
+def load_metric(
+    settings: Settings, log: Callable[[str], None], bundle: Bundle | None = None
+) -> tuple[Templates, Options]:
+    """Templates and options of settings; no model is opened. ``bundle``: that of the settings, where it is open."""
+    templates = Templates()
+    if settings.protocol != "factspotter":
+        templates = _templates(settings.templates, bundle or Bundle.load(settings.bundle), log)
+    options = Options(
+        settings.protocol,
+        settings.checks,
+        parse_optional(settings.optional) | templates.optional,
+        settings.missing_template,
+        splitter_name() if settings.sentences else None,
+    )
+    return templates, options
 
 
 def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:

@@ -23,8 +23,7 @@ from ..inference.scheme import NLI
 from ..metric import REVISION
 from ..metric.options import Options
 from ..metric.templates import Templates
-from ..storage.receipts import canonical, line_parts
-from ..storage.records import Fingerprint
+from ..storage.receipts import Fingerprint, canonical, line_parts
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
 from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import DamagedFileError, SchemaError
 from ..inference.engine import ExactBound
-from ..storage import SeenOutput
 from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
+from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN
 from ..system.codec import Count, Magnitude, OpenRecord, decode, encode
 from ..system.formats import PLAN_SCHEMA
@@ -80,7 +79,8 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     stage. ``computed_now``: pairs that this process computed. ``bound``, ``invariance_error``: the largest |Δlogit|
     against fp32 and with the other pairs of a batch, ``None`` where there is no model. ``exact``: that of ``--exact``.
     ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
-    ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``finished``: when, in UTC, as in
+    ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``stale``: outputs
+    without an input. ``finished``: when, in UTC, as in
     ISO 8601.
     """
 
@@ -100,6 +100,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     invariance_error: Magnitude | None
     origins: tuple[Origin, ...]
     reuse: tuple[ReusedOutput, ...]
+    stale: tuple[str, ...] = ()
     random_weights: bool = False
     forced: tuple[str, ...] = ()
     versions: Mapping[str, str]
@@ -122,18 +123,6 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
         Raises:
             SchemaError: another version of this program wrote it. DamagedFileError: names the field.
         """
-        output = SeenOutput(out)
+        output = OutputFolder(out)
         content = output.read(RUN)
         return decode(content, cls, output.store.uri(RUN)) if content is not None else None
-
-
-class _Origins(OpenRecord, frozen=True, kw_only=True):
-    origins: tuple[Origin, ...] = ()
-
-
-def origins_of(output: SeenOutput) -> tuple[Origin, ...]:
-    """Where the labels of an output were computed; empty where its ``_run.json`` does not say."""
-    try:
-        return decode(output.read(RUN) or b"", _Origins, RUN).origins
-    except (DamagedFileError, SchemaError):
-        return ()

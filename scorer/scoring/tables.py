@@ -16,10 +16,11 @@ import pyarrow as pa
 from ..errors import ColumnError
 from ..metric.facts import to_bytes
 from ..metric.values import json_text, spell
+from ..storage.inputs import find_files
+from ..storage.shards import read_tables
 from ..storage.text_files import INFO
 from ..system.arguments import described
 from ..system.input_formats import ROW_INFO
-from .windows import WINDOW_BYTES, WINDOW_ROWS
 
 Back = Callable[[pa.Table], Any]
 """Turns a table of Arrow into the kind of table that was given."""
@@ -71,11 +72,8 @@ def read_table(path: str | Path) -> pa.Table:
     Raises:
         ShardError: it cannot be read.
     """
-    from ..storage import ShardReader
-
-    with ShardReader() as reader:
-        tables = list(reader.windows(os.fspath(path), max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES))
-    return pa.concat_tables(tables)
+    (file,) = find_files([os.fspath(path)])
+    return pa.concat_tables(list(read_tables(file)))
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, Back]:

@@ -22,14 +22,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..errors import InputError, OutputError, SchemaError, ScorerError, UsageError
-from ..system.codec import Count, OpenRecord, decode
+from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..system.waiting import outcome
-from .output import SeenOutput
 from .output_folder import OutputFolder
 from .parts import check_parts, find_outputs, in_words, signature_changes, signature_of_footer, signature_of_plan
-from .plan import PLAN, RUN, SUCCESS, Budgets, Plan
-from .receipts import RECEIPTS, InputRecord, is_output
+from .plan import PLAN, RUN, SUCCESS, Plan
+from .receipts import RECEIPTS, is_output
 from .store import LocalStore
 
 WINDOW_ROWS = 1 << 16
@@ -331,15 +329,6 @@ class FinishedOutput:
         return [name for name in wanted if name not in self.schema.names]
 
 
-class _OldPlan(OpenRecord, frozen=True, kw_only=True):
-    schema: int = 1
-    signature: str
-    signature_parts: Mapping[str, Any]
-    inputs: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    limit: Count | None = None
-
-
 class _RunFolder:
     """The folder of a run. ``files``: with their schemas. ``versions``: of the files that count, before any of them was
     read."""
@@ -380,34 +369,14 @@ def _read_run(path: Path) -> tuple[Plan, dict[str, tuple[int, int]], str | None]
     content = folder.read(PLAN)
     if content is None:
         raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
-    receipts: Mapping[str, Any]
-    try:
-        plan = Plan.decode(content, folder.store.uri(PLAN))
-        receipts, why = folder.receipts(), folder.why_unfinished()
-    except SchemaError:
-        old = decode(content, _OldPlan, folder.store.uri(PLAN))
-        plan = Plan(
-            signature=old.signature,
-            signature_parts=old.signature_parts,
-            inputs={name: InputRecord(uri="", identity=None) for name in old.inputs},
-            budgets=Budgets(),
-            device="",
-            provider="",
-            runtime="",
-            versions={},
-            settings=old.settings,
-            limit=old.limit,
-        )
-        seen = SeenOutput(path)
-        receipts = {name: seen.receipts.read(name) or "damaged" for name in seen.receipts.all()}
-        why = seen.why_unfinished()
+    plan = Plan.decode(content, folder.store.uri(PLAN))
     written = {}
-    for relative, receipt in receipts.items():
+    for relative, receipt in folder.receipts().items():
         if isinstance(receipt, str):
             raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
         if relative in plan.inputs:
             written[relative] = receipt.output.rows, receipt.output.bytes
-    return plan, written, why
+    return plan, written, folder.why_unfinished()
 
 
 def _versions(path: Path) -> dict[str, str]:

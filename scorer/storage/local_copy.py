@@ -89,8 +89,6 @@ def local_outputs(
     Args:
         outs: outputs, or folders of the parts of one.
     """
-    from .objects.copy import local_copy as copy_of  # until runs write by the new output folder
-
     with ExitStack() as stack:
         places = [one for out in outs for one in ([out] if isinstance(out, Path) else find_outputs([out]))]
-        yield tuple(stack.enter_context(copy_of(place, only)) for place in places)
+        yield tuple(stack.enter_context(local_copy(place, only)) for place in places)

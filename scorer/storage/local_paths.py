@@ -76,3 +76,8 @@ def path_of_uri(uri: str, what: str = "") -> str:
     if "\0" in path:
         raise UsageError(f"{before}{uri} contains a null character, which no path can have; remove it")
     return path
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is skipped."""
+    return name.startswith(("_", "."))

@@ -26,11 +26,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import OutputError, SchemaError, UsageError
+from ..errors import OutputError, UsageError
 from ..system.input_formats import Format, suffixes_of
-from .finished import planned_inputs
-from .listing import is_hidden
-from .local_paths import local_path
+from .local_paths import is_hidden, local_path
 from .output_folder import OutputFolder
 from .plan import OWN_NAMES, PLAN
 from .receipts import RECEIPTS
@@ -132,12 +130,8 @@ def _scored_from(out: str) -> list[str]:
     """What the run read whose output folder this is."""
     with suppress(UsageError, OSError):  # not an output
         path = local_path(out)
-        content = (path / PLAN).read_bytes()
-        try:
-            plan = OutputFolder(path).read_plan(lambda message: None)
-            return [record.uri for record in plan.inputs.values()] if plan is not None else []
-        except SchemaError:  # until runs write by the new output folder
-            return [record.uri for record in (planned_inputs(content, str(path / PLAN)) or {}).values()]
+        plan = OutputFolder(path).read_plan(lambda message: None)
+        return [record.uri for record in plan.inputs.values()] if plan is not None else []
     return []
 
 

@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Terminated(BaseException):
-    """SIGTERM was received; the current window is dropped, and the run can be resumed."""
+    """SIGTERM or SIGHUP was received; the current window is dropped, and the run can be resumed."""
 
 
 class _Received:
@@ -37,13 +37,14 @@ def check_signals() -> None:
 @contextmanager
 def signals_raise() -> Iterator[None]:
     """In this context, SIGTERM raises :class:`Terminated` in the main thread, and a second one ends the process at
-    once; SIGINT raises ``KeyboardInterrupt``, unless it is ignored or has another handler than Python's.
+    once; so does SIGHUP, unless it is ignored (nohup). SIGINT raises ``KeyboardInterrupt``, unless it is ignored or
+    has another handler than Python's.
 
     Whatever else ends the context after a signal, it ends with what the signal raised.
     """
 
     def terminated(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)
         _Received.error = Terminated
         raise Terminated
 
@@ -56,6 +57,8 @@ def signals_raise() -> Iterator[None]:
     except ValueError:  # not in the main thread: the caller handles the signals
         yield
         return
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminated)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     _Received.error = None

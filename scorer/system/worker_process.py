@@ -146,6 +146,11 @@ def is_worker() -> bool:
     return os.environ.get(_WORKER) == str(os.getppid())
 
 
+def mark_as_worker() -> None:
+    """Make this process a worker that something else than :class:`WorkerProcess` started."""
+    os.environ[_WORKER] = str(os.getppid())
+
+
 def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[Any]]:
     """In the worker: leave signals to the parent, end with it, and receive requests in a thread.
 

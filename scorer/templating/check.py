@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from ..metric.inputs import find_columns
+from ..metric.inputs import InputColumns, find_columns
 from ..metric.options import ColumnNames
 from ..metric.templates import Key, Templates, without_slot
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
-from ..storage import ShardReader, resolve_inputs
+from ..storage.inputs import find_files
+from ..storage.shards import read_tables
 from ..system.codec import Record
 from ..system.formats import TEMPLATES_SCHEMA
 
@@ -53,24 +54,24 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
     """
     rows, errors = 0, Counter[str]()
     missing, used = Counter[Key](), Counter[Key]()
-    with ShardReader() as reader:
-        for found in resolve_inputs(list(inputs)):
-            columns = find_columns(reader.probe(found.uri).schema, names.inputs())
-            columns = columns.with_triples("templates are for triples")
-            wanted = list(columns.needed)
-            for table in reader.windows(found.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted):
-                window = columns.rows(table)
-                rows += len(window)
-                errors.update(window.errors.values())
-                distinct = window.triples.distinct
-                counts = np.bincount(window.triples.ids, minlength=len(distinct)).tolist()
-                for triple, count in zip(distinct, counts, strict=True):
-                    template = templates.lookup(triple)
-                    if template.backoff:
-                        name = triple.predicate if template.object is None else template.predicate
-                        missing[name, template.object] += count
-                    else:
-                        used[template.predicate, template.object] += count
+
+    def columns_of(schema: pa.Schema) -> InputColumns:
+        return find_columns(schema, names.inputs()).with_triples("templates are for triples")
+
+    for found in find_files(list(inputs)):
+        for table in read_tables(found, lambda schema: columns_of(schema).needed):
+            window = columns_of(table.schema).rows(table)
+            rows += len(window)
+            errors.update(window.errors.values())
+            distinct = window.triples.distinct
+            counts = np.bincount(window.triples.ids, minlength=len(distinct)).tolist()
+            for triple, count in zip(distinct, counts, strict=True):
+                template = templates.lookup(triple)
+                if template.backoff:
+                    name = triple.predicate if template.object is None else template.predicate
+                    missing[name, template.object] += count
+                else:
+                    used[template.predicate, template.object] += count
     known = templates.plain.keys() | templates.by_object.keys()
     return CheckReport(
         file=file,

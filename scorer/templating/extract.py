@@ -23,9 +23,9 @@ from ..metric.paths import holders_of
 from ..metric.templates import Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
-from ..scoring.windows import WINDOW_BYTES, WINDOW_ROWS
 from ..status import SCORED
-from ..storage import ShardReader, resolve_inputs
+from ..storage.inputs import find_files
+from ..storage.shards import read_tables
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
 from ..system.formats import TEMPLATES_SCHEMA
@@ -141,15 +141,16 @@ def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter
             a type that cannot be read.
     """
     found: dict[Reference, int] = {}
-    with ShardReader() as reader:
-        for file in resolve_inputs(inputs):
-            schema = reader.probe(file.uri).schema
-            facts = find_facts(schema, names)
-            read = (names.text, *(facts[:1] if facts else ()), names.subject or "")
-            holders = {holder for name in read for holder in holders_of(schema, name)}
-            wanted = [name for name in schema.names if name in holders]
-            for table in reader.windows(file.uri, max_rows=WINDOW_ROWS, max_bytes=WINDOW_BYTES, columns=wanted or None):
-                _add(found, _one_text_a_row(table, names.text), names, rejected)
+
+    def needed(schema: pa.Schema) -> list[str] | None:
+        facts = find_facts(schema, names)
+        read = (names.text, *(facts[:1] if facts else ()), names.subject or "")
+        holders = {holder for name in read for holder in holders_of(schema, name)}
+        return [name for name in schema.names if name in holders] or None
+
+    for file in find_files(inputs):
+        for table in read_tables(file, needed):
+            _add(found, _one_text_a_row(table, names.text), names, rejected)
     return found
 
 

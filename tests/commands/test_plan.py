@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.run import estimate
+from scorer.run import planned as plan_module
 from tests.bundles import make_bundle
 from tests.run.calls import run, scorer
 
@@ -33,34 +33,33 @@ def plan(*arguments: Any) -> dict[str, Any]:
     return json.loads(scorer("plan", *arguments, "--json").stdout)
 
 
-def test_a_plan_counts_what_the_run_then_does(data: Path, tmp_path: Path, bundle: Path) -> None:
+def test_a_plan_says_what_the_run_then_does(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     planned = plan(data, "--bundle", bundle, "--out", out)
     assert not out.exists()
     done = run(data, out, bundle)
     assert planned["signature"] == done["signature"]
-    assert {"reuse", "disk", "seconds", "device", "precision", "rows_in_five_minutes", "first_facts"} < planned.keys()
-    assert planned["shards"].keys() >= {"usable", "again", "outside", "shorter", "divided", "failed", "pieces", "note"}
-    assert not planned["estimated"]
-    assert planned["rows"] == {"all": 300, "to_score": 300, "sampled": 300}
-    assert planned["errors"] == done["rows"]["errors"] == {"null_text": 60, "too_long": 60}
-    assert planned["notes"] == done["rows"]["notes"]
-    assert planned["checks"] == {key: done["checks"][key] for key in ("all", "unique")}
-    assert planned["facts"] == done["facts"]
-    assert sum(one["pairs"] for one in planned["token_lengths"]) == done["checks"]["computed"]
-    assert planned["too_long"] > 0
-    assert plan(data, "--bundle", bundle, "--out", out)["shards"]["skipped"] == 3
+    assert (planned["shards"], planned["rows"], planned["rows_to_score"], planned["done"]) == (3, 300, 300, 0)
+    assert planned["sampled_rows"] == 300 and planned["first_facts"] == [
+        "The Mill is a pub.",
+        "The area of The Mill is riverside.",
+    ]
+    assert planned["errors"] == {"null_text": 60}
+    assert (planned["facts"], planned["checks"]) == (done["facts"], done["checks"]["all"])
+    assert planned["pairs_per_s"] > 0 and planned["seconds"] > 0 and planned["refused"] is None
+    again = plan(data, "--bundle", bundle, "--out", out)
+    assert (again["done"], again["rows_to_score"], again["seconds"]) == (3, 0, None)
+    said = scorer("plan", data, "--bundle", bundle, "--out", out, "--checks", "hallucination").stdout
+    assert "done: 0 shards; 300 rows to score" in said and "refused: " in said and "--rescore" in said
 
 
-def test_many_rows_are_estimated_and_said_to_be(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "SAMPLE_ROWS", 100)
-    planned = plan(data, "--bundle", bundle)
-    assert planned["estimated"]
-    assert planned["rows"]["sampled"] == 100
-    assert planned["errors"] == {"null_text": 60, "too_long": 60}
-    assert "estimated from 100 of 300 rows" in scorer("plan", data, "--bundle", bundle).stdout
+def test_facts_are_those_of_a_sample(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_module, "SAMPLE_ROWS", 20)
+    said = scorer("plan", data, "--bundle", bundle).stdout
+    assert "rows: 300" in said and "sample of 60 rows: " in said
+    assert "  null_text: 12 rows" in said and "time: about " in said
 
 
-def test_unusable_shards_are_named(data: Path, bundle: Path) -> None:
+def test_unusable_files_are_named(data: Path, bundle: Path) -> None:
     (data / "x.parquet").write_bytes(b"nothing")
-    assert list(plan(data, "--bundle", bundle)["shards"]["failed"]) == ["x.parquet"]
+    assert list(plan(data, "--bundle", bundle)["unreadable"]) == ["x.parquet"]

@@ -29,18 +29,19 @@ def data(tmp_path: Path) -> Path:
     return harness.make_data(tmp_path / "in", shards=1)
 
 
-def test_options_that_exclude_it(data: Path, tmp_path: Path) -> None:
+def test_options_that_exclude_it(data: Path, tmp_path: Path, real_workers: None) -> None:
     for more, says in (
         ("--ray --devices cpu:2", "give one of the two"),
         ("--devices cpu:2 --device cpu", "leave --device out"),
         ("--ray-cpus 2", "add --ray"),
-        ("--ray --part 1/2", "leave out --devices and --ray"),
     ):
         assert says in harness.run(data, tmp_path / "out", Path("embedded"), *more.split(), code=2)
     assert not (tmp_path / "out").exists()
 
 
-def test_without_ray_and_without_a_cluster(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_and_without_a_cluster(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_workers: None
+) -> None:
     out = tmp_path / "out"
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
         monkeypatch.setenv(name, "0")

@@ -15,7 +15,7 @@ from scorer.scoring.settings import Settings
 
 NOT_OF_THE_OUTPUT = {
     "out": "where a run writes",
-    "prune": "what a run may remove",
+    "allow_stale": "what a run goes on beside",
     "part": "which process scores a shard",
     "devices": "which processes score",
     "ray": "which processes score",

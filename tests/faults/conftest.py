@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from scorer.storage.local_copy import local_copy
 from scorer.storage.location import StoreUri
-from scorer.storage.objects.copy import local_copy
-from scorer.storage.objects.store import BucketStore
+from scorer.storage.store import open_store
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster
@@ -43,13 +43,13 @@ class StoreTrial(harness.Trial):
 
 def objects(out: StoreUri) -> dict[str, str]:
     """The versions of all objects of an output, by their path."""
-    return {name: entry.version for name, entry in BucketStore(out).list().items()}
+    return {name: info.version for name, info in open_store(out).list().items()}
 
 
 def upload(folder: Path, to: StoreUri) -> None:
-    store = BucketStore(to)
+    store = open_store(to)
     for path in folder.rglob("*.parquet"):
-        assert store.put(path.relative_to(folder).as_posix(), path.read_bytes()) is not None
+        assert store.write(path.relative_to(folder).as_posix(), path.read_bytes()) is not None
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.storage import Receipts
-from scorer.storage.durable import file_sha256
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.receipts import Receipt
+from scorer.storage.store import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 SCHEMA = pa.schema([("text", pa.string()), ("weight", pa.int64()), ("triples", pa.list_(STRUCT))])
@@ -85,6 +86,10 @@ class Trial:
         finish(self.launch(*more, env={"D2T_SCORER_CRASH_AT": point}), CRASHED)
         if isinstance(self.out, Path):
             assert_nothing_half(self.out)
+
+    def run_process(self, *more: Any, code: int = 0, **environment: str) -> str:
+        """Run in a process of its own, with workers; its standard error."""
+        return finish(self.launch(*more, env=environment), code)
 
     def run(self, *more: Any, code: int = 0) -> str:
         return run(self.data, self.out, self.bundle, *more, code=code)
@@ -199,14 +204,13 @@ def assert_nothing_half(out: Path) -> None:
         return
     for path in outputs(out).values():
         pq.read_table(path)
-    receipts = Receipts(out)
-    for relative in receipts.all():
-        receipt = receipts.read(relative)
-        assert receipt is not None, f"half a receipt: {relative}"
+    receipts = OutputFolder(out).receipts()
+    for relative, receipt in receipts.items():
+        assert isinstance(receipt, Receipt), f"half a receipt: {relative}"
         assert file_sha256(out / relative) == receipt.output.sha256
     if (out / "_SUCCESS").exists():
         plan = json.loads((out / "_plan.json").read_text())
-        assert set(plan["inputs"]) == set(receipts.all())
+        assert set(plan["inputs"]) == set(receipts)
         assert_equation(out)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scorer.storage import Receipts
+from scorer.storage.output_folder import OutputFolder
 from tests.conftest import ROOT
 from tests.faults.harness import Trial
 from tests.processes import wait_until
@@ -103,7 +103,9 @@ def elsewhere(command: list[Any], variables: dict[str, str]) -> Iterator[None]:
 
 
 def wait_for_receipt(out: Path) -> None:
-    wait_until(lambda: (out / "_receipts").exists() and bool(list(Receipts(out).all())), "no shard is scored", LIMIT_S)
+    wait_until(
+        lambda: (out / "_receipts").exists() and bool(OutputFolder(out).receipts()), "no shard is scored", LIMIT_S
+    )
 
 
 def workers(parent: int | None = None) -> list[int]:

@@ -15,7 +15,7 @@ import pytest
 from scorer import Scorer
 from scorer.inference import session
 from scorer.metric.inputs import find_columns
-from scorer.scoring.windows import Window
+from scorer.scoring.pipeline import Window
 from tests.faults import harness
 from tests.faults.harness import Trial
 from tests.faults.hostile_graphs import TOKEN, bundle_with, endless

@@ -183,7 +183,7 @@ def test_the_totals_that_cannot_be_written_leave_no_marker(trial: Trial, monkeyp
     def full(*_: object) -> None:
         raise OutputError("cannot write _run.json: No space left on device; free some space and run again: it resumes")
 
-    monkeypatch.setattr("scorer.storage.output.RunOutput.write_run", full)
+    monkeypatch.setattr("scorer.storage.output_folder.LockedOutput.finish", full)
     trial.run(code=2)
     assert not trial.succeeded and not (out / "_run.json").exists()
     monkeypatch.undo()

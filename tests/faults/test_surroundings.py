@@ -180,13 +180,11 @@ def passes(data: Path, base: Path, bundle: Path, times: int, monkeypatch: pytest
     return memory
 
 
-@pytest.mark.usefixtures("fresh_readers")
 def test_a_run_leaves_nothing_behind(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passes(harness.make_data(tmp_path / "in", shards=12, n=10), tmp_path, bundle, 2, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("fresh_readers")
 def test_many_shards_in_one_process(tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = passes(harness.make_data(tmp_path / "in", shards=200, n=200), tmp_path, bundle, 8, monkeypatch)
     # What leaks grows with every pass; caches grow in steps, and stay.

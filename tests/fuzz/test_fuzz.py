@@ -24,9 +24,11 @@ from scorer.inference.bundle import Bundle
 from scorer.metric.facts import MALFORMED, Triple, iterate
 from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple
 from scorer.metric.templates import Templates
-from scorer.storage import Fingerprint, Identity, Receipt, Receipts
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.receipts import Receipt
 from scorer.system.codec import seal, unseal
 from tests.bundles import make_bundle
+from tests.storage.records import IDENTITY, Shard, make_plan
 from tests.sweeps import sampled
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -77,15 +79,17 @@ def receipts(content: bytes, folder: Path) -> None:
     path = folder / "_receipts" / "a.parquet.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    store = Receipts(folder)
+    output = OutputFolder(folder)
     try:
-        found = store.read("a.parquet")
+        found = output.receipt("a.parquet")
     except SchemaError as error:
         assert one_line(error)
         return
-    assert found is None or unseal(seal(found), Receipt, "x") == found
-    identity = (found.input.identity if found is not None else None) or Identity(0, None, "")
-    assert isinstance(store.check("a.parquet", identity, Fingerprint(signature="s", signature_parts={})), str)
+    shard = Shard("a.parquet")
+    if isinstance(found, Receipt):
+        assert unseal(seal(found), Receipt, "x") == found
+        shard = Shard("a.parquet", identity=found.input.identity or IDENTITY)
+    assert list(output.unfinished([shard], make_plan([shard]))) == [shard]
 
 
 def bundles(content: bytes, folder: Path) -> None:

@@ -15,7 +15,8 @@ from scorer import Scorer
 from scorer.metric.facts import take
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
-from scorer.storage import ShardReader
+from scorer.storage.inputs import find_files
+from scorer.storage.shards import read_tables
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "rows"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -30,8 +31,8 @@ def scorer() -> Iterator[Scorer]:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_rows_give_what_is_written(name: str, scorer: Scorer) -> None:
     expected = EXPECTED[name]
-    with ShardReader(delimiter=expected.get("delimiter")) as reader:
-        table = pa.concat_tables(reader.windows(str(FOLDER / name), max_rows=100, max_bytes=1 << 20))
+    (file,) = find_files([str(FOLDER / name)], delimiter=expected.get("delimiter"))
+    table = pa.concat_tables(read_tables(file))
     columns = find_columns(table.schema, ColumnNames(**expected.get("columns", {})))
     rows = columns.rows(table)
     assert len(rows) == len(expected["rows"])

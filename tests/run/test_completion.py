@@ -9,23 +9,22 @@ from typing import Any
 
 import pytest
 
-import scorer.run.driver
-from scorer.scoring.plan import Plan
-from scorer.storage import lease
-from tests.plans import made_plan
+from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.plan import LOCK
 from tests.run.calls import bytes_of, run
 from tests.run.calls import scorer as command
+from tests.storage.records import make_plan
 
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Do something after the last shard was committed, before the totals."""
-    real = scorer.run.driver._Run._confirm_plan
+    """Do something after the last shard was published, before the totals."""
+    real = LockedOutput.totals
 
-    def confirm(self: Any) -> None:
+    def totals(self: LockedOutput, *given: Any) -> Any:
         act()
-        real(self)
+        return real(self, *given)
 
-    monkeypatch.setattr(scorer.run.driver._Run, "_confirm_plan", confirm)
+    monkeypatch.setattr(LockedOutput, "totals", totals)
 
 
 @pytest.mark.parametrize("lost", ["receipt", "output", "damaged"])
@@ -44,7 +43,7 @@ def test_what_is_lost_during_a_run_is_exit_3(
     with monkeypatch.context() as patch:
         before_the_end(patch, lose)
         result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=3)
-    assert "1 shards lost their output or receipt during the run (a.parquet)" in result.stderr
+    assert "Outputs or receipts of 1 shards disappeared during the run (a.parquet)" in result.stderr
     assert not (out / "_SUCCESS").exists()
     assert json.loads((out / "_run.json").read_text())["shards"]["missing"] == 1
     assert run(data, out, bundle)["shards"] == {"done": 4, "skipped": 3, "failed": 0}
@@ -57,11 +56,11 @@ def test_a_removed_plan_is_written_again_and_a_replaced_one_ends_the_run(
 ) -> None:
     out = tmp_path / "out"
     plan = out / "_plan.json"
-    before_the_end(monkeypatch, (lambda: plan.write_bytes(made_plan().content)) if replaced else plan.unlink)
+    before_the_end(monkeypatch, (lambda: plan.write_bytes(make_plan([]).content)) if replaced else plan.unlink)
     code = 2 if replaced else 0
     said = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=code).stderr
-    assert ("_plan.json was replaced during the run" if replaced else "it is written again") in said
-    assert Plan.load(out) is not None and (out / "_SUCCESS").exists() == (not replaced)
+    assert ("Another run replaced _plan.json" in said) == replaced
+    assert OutputFolder(out).read_plan() is not None and (out / "_SUCCESS").exists() == (not replaced)
 
 
 def test_a_folder_without_a_plan_whose_receipts_agree_is_accepted(data: Path, tmp_path: Path, bundle: Path) -> None:
@@ -87,21 +86,18 @@ def test_names_that_some_file_systems_take_for_one(tmp_path: Path, bundle: Path)
         assert "are the same file on some file systems" in result.stderr and not (tmp_path / "out").exists()
 
 
-def test_a_writer_that_was_stopped_does_not_overwrite_a_newer_receipt(
+def test_a_run_that_lost_its_lock_publishes_nothing(
     data: Path, tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped between the rename and the receipt; meanwhile another run has taken the folder over."""
+    """Stopped between the rename and the receipt; meanwhile the lock was removed."""
     out = tmp_path / "out"
-    newer = b"the receipt of the run that took the folder over"
     receipt = out / "_receipts" / "a.parquet.json"
 
     def taken_over(point: str) -> None:
         if point == "output.published" and not receipt.exists():
-            (out / lease.LOCK).write_bytes(b'{"pid": 1, "host": "other", "started": "now", "boot": "x", "token": "y"}')
-            receipt.parent.mkdir(parents=True, exist_ok=True)
-            receipt.write_bytes(newer)
+            (out / LOCK).unlink(missing_ok=True)
 
-    monkeypatch.setattr("scorer.storage.durable.crash_point", taken_over)
+    monkeypatch.setattr("scorer.storage.store.crash_point", taken_over)
     result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
-    assert "another run took over this output" in result.stderr
-    assert receipt.read_bytes() == newer
+    assert "was removed or replaced during the run" in result.stderr
+    assert not receipt.exists()

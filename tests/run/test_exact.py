@@ -68,7 +68,7 @@ def test_a_bound_of_something_else_is_not_taken_over(data: Path, tmp_path: Path)
 
 
 def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
-    data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, real_workers: None
 ) -> None:
     (tmp_path / "site").mkdir()
     crash = "import os, signal\nfrom scorer.inference import engine as one\n"
@@ -77,7 +77,7 @@ def test_a_crash_while_the_bound_is_measured_blames_the_bundle(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
     said = scorer("run", data, "--out", tmp_path / "out", "--bundle", tiny, "--device", "cpu", "--exact", code=2).stderr
     assert not (tmp_path / "out").exists()
-    assert f"first use: ended with SIGSEGV; the device or the bundle {tiny} cannot be used" in said
+    assert f"the worker that opened the bundle {tiny} on cpu ended with SIGSEGV" in said
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from scorer import Scorer
 from scorer.errors import InputError, UsageError
 from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.outputs import Output
-from scorer.scoring.plan import Budgets, Plan
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.plan import Budgets
 from tests.bundles import make_bundle
 from tests.run.calls import run
 
@@ -67,7 +68,7 @@ def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, monkeypatch
 
 
 def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_path: Path) -> None:
-    settings, plan = Output.open(out).run_settings, Plan.load(out)
+    settings, plan = Output.open(out).run_settings, OutputFolder(out).read_plan()
     assert plan is not None
     assert budgets_of_run(plan, settings) == plan.budgets
     assert budgets_of_run(plan, replace(settings, precision="int8")) == plan.budgets

@@ -40,42 +40,41 @@ def refused(out: Path, *arguments: Any) -> str:
     return result.stderr
 
 
-def test_a_limit_or_a_part_of_a_finished_folder_removes_nothing(data: Path, out: Path, bundle: Path) -> None:
+def test_a_limit_in_a_finished_folder_removes_nothing(data: Path, out: Path, bundle: Path) -> None:
     said = refused(out, data, "--bundle", bundle, "--limit", 10)
     assert "2 outputs whose input is not among IN (b.parquet, c.parquet)" in said
     assert "1 output with more rows than would replace them (a.parquet: 30 rows, now 10)" in said
-    assert "leave --limit out, or choose another --out" in said
-    (data / "c.parquet").unlink()
-    said = refused(out, data, "--bundle", bundle, "--part", "1/2")
-    assert "(c.parquet)" in said and "run once with --prune and without --part" in said
+    assert "leave --limit out; or choose another --out" in said
 
 
-def test_an_input_with_fewer_rows_needs_prune(data: Path, out: Path, bundle: Path) -> None:
+def test_an_input_with_fewer_rows_needs_rescore(data: Path, out: Path, bundle: Path) -> None:
     pq.write_table(rows(29), data / "a.parquet")
     assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
     (out / "_receipts/a.parquet.json").unlink()  # the file itself tells how many rows it has
     assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
-    assert run(data, out, bundle, "--prune")["rows"]["in"] == 59
+    assert run(data, out, bundle, "--rescore")["rows"]["in"] == 59
     pq.write_table(rows(31), data / "a.parquet")
     assert run(data, out, bundle)["rows"]["in"] == 61  # more rows lose nothing
 
 
-def test_prune_with_what_sees_a_part_of_the_inputs_is_refused(data: Path, out: Path, bundle: Path) -> None:
-    for other in (["--limit", "10"], ["--part", "1/2"]):
-        assert f"--prune with {other[0]}" in refused(out, data, "--bundle", bundle, "--prune", *other)
+def test_outputs_without_an_input_need_allow_stale(data: Path, out: Path, bundle: Path) -> None:
+    (data / "c.parquet").unlink()
+    assert "--allow-stale" in refused(out, data, "--bundle", bundle)
+    summary = run(data, out, bundle, "--allow-stale")
+    assert summary["stale"] == ["c.parquet"] and summary["rows"]["in"] == 55
+    assert (out / "c.parquet").exists()
+    assert "stale: c.parquet" in scorer("status", out).stdout
 
 
-def test_plan_says_what_a_run_would_score_again_remove_and_refuse(data: Path, out: Path, bundle: Path) -> None:
+def test_plan_says_what_a_run_would_score_again_and_refuse(data: Path, out: Path, bundle: Path) -> None:
     (data / "c.parquet").unlink()
     pq.write_table(rows(3), data / "b.parquet")
     told = scorer("plan", data, "--out", out, "--bundle", bundle, "--protocol", "nlgi_eval")
     assert "scored again (2 shards): signature differs: protocol paper → nlgi_eval: a.parquet, b.parquet" in told.stdout
-    assert "removed with --prune, refused without: c.parquet" in told.stdout
-    assert "shortened with --prune, refused without: b.parquet (25 rows, now 3)" in told.stdout
-    found = json.loads(scorer("plan", data, "--out", out, "--bundle", bundle, "--json").stdout)["shards"]
-    assert (found["usable"], found["skipped"], found["outside"]) == (2, 1, ["c.parquet"])
+    found = json.loads(scorer("plan", data, "--out", out, "--bundle", bundle, "--json").stdout)
+    assert (found["shards"], found["done"], found["rows_to_score"]) == (2, 1, 3)
     assert found["again"] == {"its input changed: footer_sha256, mtime_ns, size": ["b.parquet"]}
-    assert found["shorter"] == {"b.parquet": [25, 3]}
+    assert "c.parquet" in found["refused"] and "(b.parquet: 25 rows, now 3)" in found["refused"]
 
 
 @pytest.mark.parametrize(

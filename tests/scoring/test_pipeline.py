@@ -13,8 +13,7 @@ from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.scoring.counts import total
-from scorer.scoring.pipeline import Pipeline
-from scorer.scoring.windows import Mark, ScoredWindow, Window
+from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
 
@@ -54,7 +53,7 @@ def table(n: int, start: int = 0) -> pa.Table:
     )
 
 
-def items(windows: list[pa.Table]) -> Iterator[Window[int]]:
+def items(windows: list[pa.Table]) -> Iterator[Window]:
     for i, window in enumerate(windows):
         yield Window(i, window, find_columns(window.schema, ColumnNames()))
 
@@ -81,46 +80,43 @@ def test_rows_and_counts_are_the_same_whatever_the_windows(engine: Engine) -> No
 
 
 def test_marks_travel_in_their_place(engine: Engine) -> None:
-    (one, other), ends = items([table(3)] * 2), [Mark(), Mark()]
+    (one, other), ends = items([table(3)] * 2), [object(), object()]
     seen = list(Pipeline(engine).stream([one, ends[0], other, ends[1]]))
     assert [each.tag if isinstance(each, ScoredWindow) else each for each in seen] == [0, ends[0], 1, ends[1]]
     assert list(Pipeline(engine).stream([])) == []
 
 
-def test_the_model_has_the_next_window_before_a_shard_ends(watched: Watch) -> None:
-    """The first window is answered once the next one, behind a mark, is with the model."""
+def test_the_next_window_is_read_before_a_shard_ends(watched: Watch) -> None:
+    """The first window is answered once the next one, behind a mark, was read."""
     handed = threading.Event()
 
     def wait(work: EncodedPairs, stop: threading.Event | None) -> None:
         assert handed.wait(60)
 
-    def source() -> Iterator[Window[int] | Mark]:
+    def source() -> Iterator[Any]:
         one, other = items([table(3)] * 2)
         yield one
-        yield Mark()
+        yield "the end of a shard"
+        handed.set()  # asked for while the first one is computed
         yield other
-        handed.set()  # asked for what follows, so that the window before went on
 
     assert len(list(watched(wait).stream(source()))) == 3
 
 
-def test_progress_within_a_window_is_told_in_rows(watched: Watch) -> None:
-    heard, told = threading.Event(), []
+def test_what_is_computed_now_can_be_seen(watched: Watch) -> None:
+    seen = []
 
     def halfway(work: EncodedPairs, stop: threading.Event | None) -> None:
-        work.computed_tokens = work.padded_tokens // 2
-        assert heard.wait(60)
+        assert pipeline.computing is not None
+        seen.append((pipeline.computing[0].tag, pipeline.computing[1] is work))
 
-    def tick(tag: int, rows: float) -> None:
-        told.append((tag, rows))
-        heard.set()
-
-    list(watched(halfway).stream(items([table(10)]), tick=tick))
-    assert told[0] == (0, 5.0)
+    pipeline = watched(halfway)
+    list(pipeline.stream(items([table(10)] * 2)))
+    assert seen == [(0, True), (1, True)] and pipeline.computing is None
 
 
 def test_an_error_in_the_source_comes_out_and_ends_the_threads(engine: Engine) -> None:
-    def broken() -> Iterator[Window[int]]:
+    def broken() -> Iterator[Window]:
         yield from items([table(5)])
         raise OSError("the disk is gone")
 

@@ -16,7 +16,7 @@ from scorer import Scorer
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
-from scorer.scoring.windows import Window
+from scorer.scoring.pipeline import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
 from tests.run.calls import scorer as scorer_of

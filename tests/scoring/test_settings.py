@@ -13,10 +13,10 @@ import pytest
 from scorer import ColumnNames, Scorer
 from scorer.errors import OutputError
 from scorer.metric.inputs import find_columns
-from scorer.run.survey import Shard
 from scorer.scoring.settings import Settings
-from scorer.storage import Fingerprint, Identity, InputFile, ShardInfo
+from scorer.storage.receipts import Fingerprint
 from tests.bundles import make_bundle
+from tests.storage.records import Shard, make_plan
 
 OTHER: dict[str, Any] = {
     "bundle": "other",
@@ -104,9 +104,9 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
         templates = settings.templates and str(tmp_path / settings.templates)
         settings = replace(settings, bundle=str(tmp_path / settings.bundle), templates=templates)
         with Scorer(**settings.arguments(), threads=1) as scorer:
-            columns = find_columns(SCHEMA, settings.columns)
-            info = ShardInfo(SCHEMA, 1, 1, Identity(1, None, ""))
-            return Shard(InputFile("in/a.parquet", "a.parquet"), info, columns).fingerprint(scorer.full_signature)
+            shard = Shard("a.parquet", columns=find_columns(SCHEMA, settings.columns).shape)
+            signed = scorer.full_signature
+            return make_plan([shard], signed.line, signature_parts=signed.parts).fingerprint(shard)
 
     plain = fingerprint(Settings("bundle"))
     same = {name for name, settings in changed() if fingerprint(settings) == plain}

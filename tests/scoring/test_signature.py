@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
-from scorer.run.survey import Shard
 from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
-from scorer.storage import Identity, InputFile, ShardInfo
 from scorer.system.codec import encode
+from tests.storage.records import Shard, make_plan
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -69,8 +68,8 @@ def test_a_footer_gives_both_forms_back() -> None:
 
 def fingerprint(names: ColumnNames, *columns: str) -> bytes:
     schema = pa.schema([(name, pa.string()) for name in columns])
-    shard = Shard(InputFile("/in/a", "a"), ShardInfo(schema, 1, 1, Identity(1, None, "")), find_columns(schema, names))
-    return encode(shard.fingerprint(of_parts(BASE)))
+    shard = Shard("a.parquet", columns=find_columns(schema, names).shape)
+    return encode(make_plan([shard], of_parts(BASE).line).fingerprint(shard))
 
 
 def test_names_of_columns_cannot_read_as_other_settings() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from scorer.inference.bundle import Manifest
 from scorer.inference.verification import DeviceReport
-from scorer.scoring.plan import Plan
 from scorer.scoring.summary import RunSummary
-from scorer.storage import FailedShard, Receipt
+from scorer.storage.plan import Plan
+from scorer.storage.receipts import FailedShard, Receipt
 from scorer.system.codec import decode, encode, seal, unseal
 from tests.stored_values import values_of
 

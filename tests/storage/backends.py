@@ -9,7 +9,6 @@ import pytest
 
 from scorer.storage import object_store
 from scorer.storage.location import Location, StoreUri
-from scorer.storage.objects import store as stores
 from scorer.storage.store import open_store
 
 
@@ -17,8 +16,7 @@ from scorer.storage.store import open_store
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A bucket that stands behind every URI."""
     bucket = pytest.importorskip("obstore.store", reason="the extra `objects` is not installed").MemoryStore()
-    for module in (stores, object_store):
-        monkeypatch.setattr(module, "connect", lambda uri, **more: bucket)
+    monkeypatch.setattr(object_store, "connect", lambda uri, **more: bucket)
     return bucket
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError, SchemaError
-from scorer.storage import Receipts, RunOutput
+from scorer.storage.output_folder import OutputFolder
 from scorer.storage.user_files import check_user_file, staged, write_user_file
-from tests.plans import made_plan
-from tests.storage.receipts import finish_output, receipt
-from tests.storage.records import Shard, make_plan
-from tests.storage.tables import rows_table, write_shard
-from tests.storage.test_plan import tree
+from tests.storage.records import Shard, make_plan, run
+
+
+def tree(out: Path) -> list[str]:
+    return sorted(str(path.relative_to(out)) for path in out.rglob("*"))
 
 
 def put(path: Path, content: bytes = b"new") -> None:
@@ -163,11 +163,7 @@ def test_standard_output_by_its_path(tmp_path: Path) -> None:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """An output folder with a finished shard."""
-    with RunOutput.open(tmp_path / "out", create=True) as folder:
-        folder.write_plan(made_plan(inputs=["a.parquet", "deep/b.parquet"]).content)
-        folder.receipts.write(receipt("a.parquet", output=write_shard(folder.path / "a.parquet", rows_table(1))))
-        folder.write_run(b"{}")
-        finish_output(folder)
+    run(tmp_path / "out", [Shard("a.parquet"), Shard("deep/b.parquet")], bad=["deep/b.parquet"])
     return tmp_path / "out"
 
 
@@ -186,4 +182,4 @@ def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: W
             way(path)
     assert before == {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
     put(out / "_report.html")
-    assert (out / "_report.html").read_bytes() == b"new" and list(Receipts(out).all()) == ["a.parquet"]
+    assert (out / "_report.html").read_bytes() == b"new" and list(OutputFolder(out).receipts()) == ["a.parquet"]

@@ -6,9 +6,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,28 @@ from scorer.inference.variants import VariantChoice
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
+if TYPE_CHECKING:
+    from scorer import Scorer
+    from scorer.run.options import Outcome, RunOptions
+
 
 class Silent:
     """A reporter that prints nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None
+
+
+def run_open(scorer: Scorer, options: RunOptions) -> Outcome:
+    """A run in this process, by a scorer that is open and stays open."""
+    from scorer.run import shard_scorer
+    from scorer.run.driver import run
+    from scorer.run.executors import Job
+    from scorer.run.inline import Inline
+
+    opened = mock.patch.object(shard_scorer, "open_scorer", lambda *_: scorer)
+    with opened, mock.patch.object(scorer, "close", lambda: None):
+        return run(Inline(Job(scorer.settings, options), Silent()), Silent())
 
 
 def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
@@ -122,20 +138,17 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
-    from scorer.run.driver import run
     from scorer.run.options import RunOptions
-    from scorer.scoring.metric_rows import MetricScoring
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))
-    scoring = MetricScoring(scorer.settings, lambda budgets: nullcontext(scorer))
     rows = Path(spec["rows"])
 
     def one() -> tuple[list[str], float]:
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         began = time.perf_counter()
         try:
-            outcome = run(RunOptions((str(rows),), folder / "out"), scoring, Silent())
+            outcome = run_open(scorer, RunOptions((str(rows),), folder / "out"))
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)

@@ -25,8 +25,8 @@ class PlainReporter:
     """Lines for a log file: the start, failed shards, and the progress every minute with an estimate of the rest."""
 
     def __init__(self) -> None:
-        self._rows = 0
-        self._partial = 0.0
+        self.done = 0.0
+        """Rows that are scored, and those that the work on others amounts to."""
         self._total = 0
         self._began = time.monotonic()
         self._next = self._began + _FIRST
@@ -38,38 +38,25 @@ class PlainReporter:
         done = f", {skipped} already done" if skipped else ""
         self.say(f"{shards} shard{'' if shards == 1 else 's'}{done}; {rows:,} rows to score")
 
-    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
-        self._rows += rows
-        self._partial = partial
+    def progress(self, rows: float, pairs: int) -> None:
+        self.done = min(rows, self._total)
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY
             self.tell_progress(self._line(pairs, now - self._began))
 
-    @property
-    def done(self) -> float:
-        """Rows that are scored, and those that the pairs computed so far of a window amount to."""
-        done = self._rows + self._partial
-        return min(done, self._total) if self._total else done
-
     def _line(self, pairs: int, seconds: float) -> str:
-        text = f"{int(self.done):,} rows"
-        rest = ""
-        if self._total:  # a worker that joins does not know how many
-            text = f"{int(self.done):,} of {self._total:,} rows"
-            if self.done:
-                rest = f", about {duration(seconds * (self._total - self.done) / self.done)} left"
+        text, rest = f"{int(self.done):,} of {self._total:,} rows", ""
+        if self.done:
+            rest = f", about {duration(seconds * (self._total - self.done) / self.done)} left"
         return f"{text}, {pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s{rest}"
 
     def tell_progress(self, line: str) -> None:
         """Print a line of progress."""
         self.say(line)
 
-    def shard_done(self, shard: str, rows: int) -> None:
-        pass
-
-    def shard_failed(self, shard: str, reason: str) -> None:
-        self.say(f"quarantined {shard}: {reason}")
+    def shard_failed(self, relative: str, reason: str) -> None:
+        self.say(f"quarantined {relative}: {reason}")
 
     def say(self, message: str) -> None:
         say(message)
@@ -87,8 +74,8 @@ class BarReporter(PlainReporter):
         super().started(shards, rows, skipped)
         self._bar.update(self._task, total=rows)
 
-    def progress(self, shard: str, rows: int, pairs: int, partial: float = 0.0) -> None:
-        super().progress(shard, rows, pairs, partial)
+    def progress(self, rows: float, pairs: int) -> None:
+        super().progress(rows, pairs)
         self._bar.update(self._task, completed=self.done, pairs=pairs)
 
     def tell_progress(self, line: str) -> None:

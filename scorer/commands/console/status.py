@@ -12,8 +12,8 @@ def print_status(status: RunStatus) -> None:
     console, status = make_console(), all_visible(status)
     state = "finished" if status.finished else "not finished"
     console.print(
-        f"shards: {status.done:,} of {status.planned:,} done, {status.held:,} held, {status.failed:,} failed, "
-        f"{status.waiting:,} waiting ({state})"
+        f"shards: {status.done:,} of {status.planned:,} done, {status.failed:,} failed, {status.waiting:,} waiting "
+        f"({state})"
     )
     if status.failures:
         console.print("failed: " + ", ".join(f"{kind} {count:,}" for kind, count in status.failures.items()))
@@ -24,16 +24,9 @@ def print_status(status: RunStatus) -> None:
     console.print(f"rows: {status.rows:,} done; {rate}{left}")
     for device, shards in status.devices.items():
         console.print(f"scored on {device}: {shards:,} shards")
-    if not status.holders:
-        console.print("no process holds the output")
-    for one in status.holders:
-        console.print(f"held by {one.what}: pid {one.pid} on {one.host} since {one.started}")
-        for worker in one.workers:
-            console.print(f"  {worker.name} ({worker.device}): {', '.join(worker.shards) or 'no shard'}")
-        if one.running > len(one.workers):
-            console.print(f"  and {one.running - len(one.workers):,} more workers")
-        for why in one.died:
-            console.print(f"  died: {why}")
+    for name in status.stale:
+        console.print(f"stale: {name}")
+    console.print(f"held by {status.holder}" if status.holder is not None else "no process holds the output")
 
 
 def _time(seconds: float) -> str:

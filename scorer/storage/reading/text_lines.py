@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from .opened import OpenedFile, RefusedError
+from ..shards import OpenedFile, RefusedError
 
 CHUNK_BYTES = 1 << 20
 MOST_LINE_BYTES = 64 << 20

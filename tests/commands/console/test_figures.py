@@ -88,7 +88,7 @@ def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pyte
     reporter.started(1, 1000, 0)
     for second in range(1, 201):
         now[0] = float(second)
-        reporter.progress("a", 1, 10 * second)
+        reporter.progress(second, 10 * second)
     assert lines[1:] == [
         "10 of 1,000 rows, 100 pairs computed, 10 pairs/s, about 16 min left",
         "70 of 1,000 rows, 700 pairs computed, 10 pairs/s, about 16 min left",

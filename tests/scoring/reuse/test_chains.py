@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.storage.finished import RECEIPTS
+from scorer.storage.receipts import RECEIPTS
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run
 from tests.scoring.reuse.nights import assert_labels_of

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scorer.scoring.reuse.key_index import KeyIndexBuilder, key_words
+from scorer.run.key_index import KeyIndex, key_words
 from tests.conftest import ROOT
 
 
@@ -20,14 +20,14 @@ def keys_of(raw: bytes) -> pa.Array:
 
 @pytest.mark.parametrize("batch", [1 << 20, 1000])
 def test_it_finds_what_a_dictionary_finds(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr("scorer.scoring.reuse.key_index._BATCH", batch)  # scattered at once, and in many runs
+    monkeypatch.setattr("scorer.run.key_index._BATCH", batch)  # scattered at once, and in many runs
     rng = np.random.default_rng(1)
     words = rng.integers(0, 2**64, 20_000, np.uint64)
     words = np.concatenate([words, words[rng.integers(0, len(words), 5_000)]])  # keys that occur twice and more
     known: dict[int, int] = {}
     for number, word in enumerate(words.tolist()):
         known.setdefault(word, number)
-    builder = KeyIndexBuilder()
+    builder = KeyIndex()
     for part in np.split(np.arange(len(words)), range(777, len(words), 777)):
         builder.add(words[part], part)
     index = builder.finish()
@@ -49,13 +49,13 @@ def test_words_are_the_bytes_of_the_keys_also_of_a_slice() -> None:
 FULL = """
 import json, resource
 import numpy as np
-from scorer.scoring.reuse.key_index import KeyIndexBuilder
+from scorer.run.key_index import KeyIndex
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 rng, before = np.random.default_rng(3), peak()
-builder = KeyIndexBuilder()
+builder = KeyIndex()
 for start in range(0, 25_000_000, 16384):
     rows = min(16384, 25_000_000 - start)
     builder.add(rng.integers(0, 2**64, rows, np.uint64), np.arange(start, start + rows))

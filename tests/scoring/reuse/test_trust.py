@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.scoring.reuse.key_index import KeyIndex
+from scorer.run.key_index import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
 from tests.scoring.reuse.nights import Before, assert_labels_of, full_run, replaced

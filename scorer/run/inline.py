@@ -1,0 +1,56 @@
+"""The executor that is this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from ..scoring.scorer import Scorer
+from ..storage.plan import Budgets
+from ..storage.shards import InputFile, Shard
+from .executors import BoundOf, Executor, Inspected, Job, Result
+from .messages import Begin, Score, WorkerInfo
+from .progress import Reporter, RunProgress
+from .shard_scorer import ShardScorer, inspect_files
+
+
+class Inline(Executor):
+    """This process: for Python, tests and benchmarks. A crash of a native library ends it, nothing is done about a
+    hang, and a lack of memory ends the run."""
+
+    def __init__(self, job: Job, reporter: Reporter) -> None:
+        self.job, self._reporter = job, reporter
+        self._scorer: ShardScorer | None = None
+
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        found = Inspected()
+        for file, footer in zip(files, inspect_files(self.job.inspect(files, self.job.options.limit)), strict=True):
+            found.add(file, footer)
+        return found
+
+    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+        request = self.job.open(self.job.settings, budgets, bound_of, shards, [])
+        self._scorer = ShardScorer(request, self._reporter.say)
+        return self._scorer.info
+
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+        assert self._scorer is not None
+        progress = RunProgress(self._reporter)
+        if (loaded := self._scorer.begin(begin)) is not None:
+            yield loaded
+        tasks = (Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards)
+        for result in self._scorer.score(tasks):
+            progress.update(self, self._scorer.progress())
+            progress.shard_done(self, result.receipt.output.rows if result.receipt is not None else 0)
+            yield result
+
+    @property
+    def scorer(self) -> Scorer:
+        """The open scorer."""
+        assert self._scorer is not None
+        return self._scorer.scorer
+
+    def close(self) -> None:
+        """Close the scorer."""
+        if self._scorer is not None:
+            self._scorer.close()

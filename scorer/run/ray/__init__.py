@@ -1,1 +1,0 @@
-"""``--ray``: workers on the nodes of a Ray cluster. Only :mod:`.cluster` imports Ray itself."""

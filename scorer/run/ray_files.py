@@ -1,0 +1,150 @@
+"""The bundle and the template file of a run on the nodes of a Ray cluster.
+
+A node that sees the driver's files under the driver's paths uses them there. Any other gets them through Ray's object
+store, once, into the cache folder, where later runs find them. Both ways each file must have the driver's SHA-256. This
+imports nothing of Ray: what puts parts into the object store and takes them out is given.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import BundleError, ScorerError, TemplateError
+from ..inference.bundle import MANIFEST, Bundle
+from ..inference.choices import BUILTIN_BUNDLES
+from ..inference.verification import cache_folder
+from ..scoring.settings import Settings
+from ..storage.store import discard, file_sha256, open_temporary
+
+BUNDLE, TEMPLATES = "bundle", "templates.json"
+"""Names in the folder of a node: a folder, and a file."""
+_PART = 64 << 20
+"""Bytes of an object in the store."""
+
+Parts = Mapping[str, Sequence[Any]]
+"""References to the objects that a file consists of, by its name."""
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A file of the driver. ``name``: below the folder of a node; ``source``: absolute path on the driver's machine."""
+
+    name: str
+    source: str
+    sha256: str
+
+
+def files_of(settings: Settings) -> tuple[SentFile, ...]:
+    """The files that workers need besides the data: the bundle's small files, the variants that they may open (that of
+    the precision, and fp32 for ``--exact`` and for rows that are not finite), and the template file.
+
+    Raises:
+        BundleError, TemplateError: something is not there, or not what was exported.
+    """
+    found = []
+    if str(settings.bundle) not in BUILTIN_BUNDLES:
+        bundle = Bundle.load(settings.bundle)
+        digests = {MANIFEST: bundle.sha256, **{str(name): one for name, one in bundle.manifest.files.items()}}
+        for variant in bundle.variants.values():
+            if settings.precision in ("auto", variant.precision) or variant.precision == "fp32":
+                digests |= {variant.file: variant.sha256, **variant.external}
+        found += [SentFile(f"{BUNDLE}/{name}", str(bundle.path / name), digest) for name, digest in digests.items()]
+    if isinstance(settings.templates, str | Path):
+        path = Path(settings.templates)
+        try:
+            found.append(SentFile(TEMPLATES, str(path), file_sha256(path)))
+        except OSError as error:
+            raise TemplateError(f"template file {path}: {error.strerror}; give a readable JSON file") from error
+    return tuple(found)
+
+
+def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
+    """Put the files into the object store, in parts that a small one has room for.
+
+    Raises:
+        BundleError: a file changed since :func:`files_of`, or is damaged.
+    """
+    found = {}
+    for sent in files:
+        references, digest = [], hashlib.sha256()
+        try:
+            with Path(sent.source).open("rb") as file:
+                while content := file.read(_PART):
+                    digest.update(content)
+                    references.append(put(content))
+        except OSError as error:
+            raise BundleError(f"{sent.source} cannot be sent to the nodes: {error.strerror}") from error
+        if digest.hexdigest() != sent.sha256:
+            raise BundleError(f"{sent.source} changed or is damaged; copy it again, or export the bundle again")
+        found[sent.name] = references
+    return found
+
+
+def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:
+    """The folder of this node that has the files; empty where they are in the driver's places.
+
+    Args:
+        parts: what :func:`parts_of` gave; ``None`` to look only.
+        get: takes one out of the object store.
+
+    Returns:
+        ``None`` where they are not here and were not sent.
+
+    Raises:
+        ScorerError: they cannot be written, or arrived damaged.
+    """
+    if all(_is(Path(sent.source), sent.sha256) for sent in files):
+        return ""
+    digest = hashlib.sha256(repr([(sent.name, sent.sha256) for sent in files]).encode()).hexdigest()
+    folder = cache_folder() / "sent" / digest
+    if parts is None:
+        return str(folder) if all(_is(folder / sent.name, sent.sha256) for sent in files) else None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "_lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of the workers of one node, one writes and the others wait
+            for sent in files:
+                if not _is(folder / sent.name, sent.sha256):
+                    _write(folder / sent.name, sent.sha256, map(get, parts[sent.name]))
+    except OSError as error:
+        raise ScorerError(
+            f"the bundle cannot be written to {folder}: {error.strerror}; set XDG_CACHE_HOME in the environment of "
+            "`ray start` to a folder with space, or give all nodes a bundle under the driver's path"
+        ) from error
+    return str(folder)
+
+
+def with_files_of(settings: Settings, folder: str) -> Settings:
+    """The settings, with the files that a node has in a folder; empty for the driver's own places."""
+    if folder and (Path(folder) / BUNDLE).is_dir():
+        settings = replace(settings, bundle=Path(folder) / BUNDLE)
+    if folder and (Path(folder) / TEMPLATES).is_file():
+        settings = replace(settings, templates=Path(folder) / TEMPLATES)
+    return settings
+
+
+def _is(path: Path, sha256: str) -> bool:
+    try:
+        return file_sha256(path) == sha256
+    except OSError:
+        return False
+
+
+def _write(path: Path, sha256: str, contents: Iterable[bytes]) -> None:
+    temporary, file = open_temporary(path)
+    digest = hashlib.sha256()
+    try:
+        with file:
+            for content in contents:
+                digest.update(content)
+                file.write(content)
+        if digest.hexdigest() != sha256:
+            raise ScorerError(f"{path.name} arrived damaged from the driver")
+        temporary.replace(path)
+    finally:
+        discard(temporary)

@@ -1,0 +1,110 @@
+"""A worker process: ``python -P -m scorer.run.worker FD``. It does what the driver asks for over the connection FD.
+
+It reads footers, then opens the scorer, then reads, scores and writes shards. An error that nobody expected ends it
+with a traceback, which the driver reads as a death; it never ends by way of threads and destructors, one of which may
+wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..errors import ScorerError
+from ..system.progress import advanced
+from ..system.worker_process import Channel, serve
+from .messages import (
+    Begin,
+    Inspect,
+    LogMessage,
+    Open,
+    OutOfMemory,
+    Progress,
+    Request,
+    Score,
+    WorkerError,
+    WorkerReady,
+    WorkerStarted,
+)
+
+if TYPE_CHECKING:
+    from .shard_scorer import ShardScorer
+
+PROGRESS_SECONDS = 0.25
+
+
+def main(descriptor: int) -> None:
+    """Serve until the driver closes the connection."""
+    channel, requests = serve(descriptor, Request)
+    try:
+        answer(channel, requests)
+    except ScorerError as error:
+        channel.send(WorkerError.of(error))
+    except MemoryError:
+        channel.send(OutOfMemory())
+        traceback.print_exc()
+        os._exit(1)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    threading.Event().wait()  # for the driver, which closes the connection
+
+
+def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
+    """Read footers until the scorer is to be opened, then score."""
+    from .shard_scorer import ShardScorer, inspect_files  # pyarrow, the runtime: most of the time of a start
+
+    channel.send(WorkerStarted())
+    progress = ProgressThread(channel)
+    while isinstance(request := requests.get(), Inspect):
+        for footer in inspect_files(request):
+            channel.send(footer)
+    assert isinstance(request, Open)
+    if request.cpus:
+        os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
+    scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)))
+    channel.send(WorkerReady(info=scorer.info))
+    progress.scorer = scorer
+    begin = requests.get()
+    assert isinstance(begin, Begin)
+    if (loaded := scorer.begin(begin)) is not None:
+        channel.send(loaded)
+    for result in scorer.score(tasks(requests), stop=lambda: requests.put(None)):
+        channel.send(result)
+
+
+def tasks(requests: queue.SimpleQueue[Any]) -> Iterator[Score]:
+    """The shards as they are given, until the stream ends."""
+    while isinstance(request := requests.get(), Score):
+        yield request
+
+
+class ProgressThread:
+    """Sends progress, whenever something moved. ``scorer``: once it is open."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.scorer: ShardScorer | None = None
+        self._channel = channel
+        threading.Thread(target=self._work, name="progress", daemon=True).start()
+
+    def _work(self) -> NoReturn:
+        sent = Progress()
+        while True:
+            time.sleep(PROGRESS_SECONDS)
+            scorer = self.scorer
+            found = Progress(moved=advanced()) if scorer is None else scorer.progress()
+            if found != sent:
+                sent = found
+                with suppress(OSError):
+                    self._channel.send(found)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,1 +1,0 @@
-"""Inputs and outputs in object stores, through the package ``obstore`` (extra ``objects``)."""

@@ -1,0 +1,258 @@
+"""What the executor of processes makes of workers that die, hang, or differ from the plan.
+
+The workers here are no processes: a script says what one answers, and when it ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from scorer.errors import DeviceError, InputError, ScorerError
+from scorer.run import processes
+from scorer.run.driver import run
+from scorer.run.messages import (
+    Begin,
+    Inspect,
+    Open,
+    OutOfMemory,
+    Progress,
+    Score,
+    WorkerError,
+    WorkerReady,
+    WorkerStarted,
+)
+from scorer.run.options import Outcome
+from scorer.run.processes import Place, Processes, RunStoppedError
+from scorer.run.shard_scorer import ShardScorer, inspect_files
+from tests.run.runs import Told, job, score, texts
+from tests.storage.backends import data_files as outputs
+
+PLACES = (Place("one", "cpu"), Place("two", "cpu"))
+Outputs = dict[str, bytes]
+
+
+@dataclass
+class Script:
+    """What happens to workers.
+
+    ``dies``: from the name of a place, the shard that its worker would score next, and those that it holds: why it
+    ends, empty if it does not. ``opens``: by place, what is said instead of that it is ready, or changes in that.
+    ``silent``: places whose worker says nothing once it has a shard. ``memory``: it says before
+    it ends that it lacks memory.
+    """
+
+    dies: Callable[[str, str, list[str]], str] = lambda place, shard, held: ""
+    opens: dict[str, Any] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    memory: bool = False
+    started: list[str] = field(default_factory=list)
+    seen: list[tuple[str, int, bool]] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+
+
+class ScriptedProcess:
+    """Stands for a worker process; it does its work when it is listened to."""
+
+    def __init__(self, script: Script, place: str) -> None:
+        self.script, self.place = script, place
+        script.started.append(place)
+        self.said: deque[Any] = deque([WorkerStarted()])
+        self.tasks: list[Score] = []
+        self.scorer: ShardScorer | None = None
+        self.why = ""
+        self._here, self._there = os.pipe()
+        os.write(self._there, b"x")  # there is always something to hear
+
+    def fileno(self) -> int:
+        return self._here
+
+    def send(self, message: Any) -> None:
+        match message:
+            case Inspect():
+                self.said.extend(inspect_files(message))
+            case Open():
+                self._open(message)
+            case Begin() if self.scorer is not None:
+                self.scorer.begin(message)
+            case Score():
+                self.tasks.append(message)
+
+    def _open(self, request: Open) -> None:
+        change = self.script.opens.get(self.place, {})
+        if isinstance(change, ScorerError):
+            self.said.append(WorkerError.of(change))
+            return
+        self.scorer = ShardScorer(request, lambda line: None)
+        self.said.append(WorkerReady(info=replace(self.scorer.info, **change)))
+
+    def receive(self) -> Any:
+        if self.said:
+            return self.said.popleft()
+        if self.why:
+            raise EOFError
+        if not self.tasks or self.place in self.script.silent or self.scorer is None:
+            return Progress()
+        names = [task.shard.relative for task in self.tasks]
+        self.script.seen.append((names[0], len(names), self.tasks[0].halved))
+        if why := self.script.dies(self.place, names[0], names):
+            self.why = why
+            if self.script.memory:
+                return OutOfMemory()
+            raise EOFError
+        (result,) = self.scorer.score([self.tasks.pop(0)])
+        return result
+
+    def kill(self) -> None:
+        self.script.killed.append(self.place)
+        self.why = self.why or "ended with SIGKILL"
+
+    def close(self) -> None:
+        if self.scorer is not None:
+            self.scorer.close()
+        for descriptor in (self._here, self._there):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._here = self._there = -1
+
+    def describe_end(self) -> str:
+        self.close()
+        return self.why
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("in")
+    for i in range(6):
+        pq.write_table(texts(5 + i), folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+    """The outputs of an inline run."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    score(data, out, bundle)
+    return outputs(out)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def scripted(data: Path, out: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs with scripted workers in two places."""
+
+    def scripted_run(script: Script, told: Told | None = None, places: tuple[Place, ...] = PLACES) -> Outcome:
+        def start(self: Any, place: Place) -> Any:
+            return processes._Worker(place, ScriptedProcess(script, place.name))  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Processes, "_start", start)
+        told = told or Told()
+        return run(Processes(job(data, out, bundle, max_error_rate=1.0), places, told), told)
+
+    return scripted_run
+
+
+def test_workers_give_the_bytes_of_an_inline_run(scripted: Run, whole: Outputs, out: Path) -> None:
+    script = Script()
+    outcome = scripted(script)
+    assert outcome.exit_code == 0 and outputs(out) == whole
+    assert outcome.summary.counts.rows.all == sum(range(5, 11))
+    assert max(held for _, held, _ in script.seen) == 2
+    assert scripted(Script()).summary.shards.skipped == 6
+
+
+def test_a_shard_that_ends_every_worker_is_quarantined_alone(scripted: Run, out: Path) -> None:
+    script = Script(lambda place, shard, held: "ended with SIGSEGV" if shard == "0.parquet" else "")
+    outcome = scripted(script)
+    assert outcome.exit_code == 3 and outcome.summary.shards.failed == 1
+    note = (out / "_failed" / "0.parquet.json").read_text()
+    assert "ended with SIGSEGV, twice, the second time with no other shard" in note
+    deaths = [held for shard, held, _ in script.seen if shard == "0.parquet"]
+    assert len(deaths) == 2 and deaths[-1] == 1  # first perhaps with another shard, then alone
+    assert sorted(outputs(out)) == [f"{i}.parquet" for i in range(1, 6)]
+
+
+def test_a_worker_that_dies_once_loses_nothing(scripted: Run, whole: Outputs, out: Path) -> None:
+    deaths = iter(["ended with SIGKILL"])
+    script = Script(lambda place, shard, held: next(deaths, "") if shard == "3.parquet" else "")
+    assert scripted(script).exit_code == 0
+    assert outputs(out) == whole and len(script.started) == 3
+
+
+def test_a_shard_that_lacks_memory_is_tried_once_more_in_half_windows(scripted: Run, out: Path) -> None:
+    script = Script(lambda place, shard, held: "lacked memory" if shard == "3.parquet" else "", memory=True)
+    outcome = scripted(script)
+    assert outcome.exit_code == 3 and sorted(outputs(out)) == [f"{i}.parquet" for i in (0, 1, 2, 4, 5)]
+    assert [halved for shard, _, halved in script.seen if shard == "3.parquet"] == [False, False, True]
+
+
+def test_five_shards_in_a_row_that_end_a_worker_stop_the_run(scripted: Run, out: Path) -> None:
+    script = Script(lambda place, shard, held: "ended with SIGSEGV")
+    with pytest.raises(RunStoppedError, match="5 shards in a row each ended a worker"):
+        scripted(script)
+    assert RunStoppedError.exit_code == 3
+    assert len(list((out / "_failed").iterdir())) == 5
+
+
+def test_a_device_whose_worker_cannot_open_is_excluded(scripted: Run, whole: Outputs, out: Path) -> None:
+    told = Told()
+    assert scripted(Script(opens={"two": DeviceError("no memory")}), told).exit_code == 0
+    assert "two: no memory; the run continues without it" in told.messages
+    assert outputs(out) == whole
+
+
+@pytest.mark.parametrize("error", [DeviceError("no memory"), InputError("nearly all rows have errors")])
+def test_an_error_of_the_first_worker_ends_the_run(scripted: Run, out: Path, error: ScorerError) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        scripted(Script(opens={"one": error}))
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("differs", ["provider", "versions", "signature"])
+def test_a_worker_that_computes_otherwise_is_excluded(scripted: Run, out: Path, differs: str) -> None:
+    change = {"provider": "Other", "versions": {"x": "2"}, "signature": "model:other"}[differs]
+    told, script = Told(), Script(opens={"two": {differs: change}})
+    assert scripted(script, told).exit_code == 0
+    assert any(f"two: differs from the plan in {differs}" in line for line in told.messages)
+    assert script.killed == ["two"]
+
+
+def test_a_worker_without_progress_is_replaced(
+    scripted: Run, whole: Outputs, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "HANG_SECONDS", 0.0)
+    told, script = Told(), Script(silent={"two"})
+    real = processes._Worker.receive
+
+    def receive(self: Any) -> Any:
+        found = real(self)
+        if self.place.name == "two" and self.tasks and isinstance(found, Progress):
+            return self.kill_if_silent(float("inf"))
+        return found
+
+    monkeypatch.setattr(processes._Worker, "receive", receive)
+
+    def started(script: Script) -> None:
+        if script.started.count("two") > 1:
+            script.silent.clear()
+
+    dies = script.dies
+    script.dies = lambda place, shard, held: (started(script), dies(place, shard, held))[1]
+    assert scripted(script, told).exit_code == 0
+    assert any("made no progress" in line for line in told.messages) and "two" in script.killed
+    assert outputs(out) == whole

@@ -1,0 +1,281 @@
+"""CSV, TSV and JSON Lines, compressed or not, are read as Parquet of the same rows would be; what is wrong is said with
+its line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from scorer.errors import ShardError
+from scorer.metric.facts import iterate
+from scorer.metric.inputs import find_columns
+from scorer.metric.options import ColumnNames
+from scorer.metric.row_key import row_keys
+from scorer.storage.inputs import find_files
+from scorer.storage.reading import text_lines
+from scorer.storage.reading.text_lines import TextLines
+from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables
+from scorer.storage.text_files import JsonRecords
+from scorer.system.input_formats import ROW_INFO, Format, format_of
+from tests.storage.tables import input_of
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "text": 'He said "no",\nthen left.\t', "score": 0.5, "zip": "0123", "none": None},
+    {"id": 2, "text": "", "score": None, "zip": "9", "none": None},
+    {"id": -3, "text": "Größe | 日本", "score": 1e3, "zip": "10", "none": None},
+]
+
+
+def read(path: Path, form: Format = "auto", delimiter: str | None = None, **options: Any) -> pa.Table:
+    file = input_of(str(path), format_of(path.name, form), delimiter)
+    columns = options.pop("columns", None)
+    tables = list(read_tables(file, lambda schema: columns, **{"max_rows": 2, "max_bytes": 1 << 20, **options}))
+    found = pa.concat_tables(tables)
+    (shard,) = read_shards(file)[1]
+    assert len(found) == shard.rows and all(len(table) <= 2 for table in tables)
+    return found
+
+
+def values(table: pa.Table) -> list[dict[str, Any]]:
+    """The columns of the file itself."""
+    return table.drop_columns([name for name in table.column_names if name == ROW_INFO]).to_pylist()
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_a_cell_is_what_is_written(tmp_path: Path, name: str, delimiter: str) -> None:
+    with (tmp_path / name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(ROWS[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(ROWS)
+    written = [{key: "" if value is None else str(value) for key, value in row.items()} for row in ROWS]
+    assert values(read(tmp_path / name)) == written
+    assert values(read(tmp_path / name, columns=["text"]))[0] == {"text": ROWS[0]["text"]}
+
+
+def test_a_value_of_json_does_not_depend_on_other_lines(tmp_path: Path) -> None:
+    triples = [[["a", "b", 1.50]], "a | b | c", {"s": "é"}, None]
+    numbers = ["1", "1.0", "8.50", "1e-05"]
+    lines = [
+        f'{{"triples": {json.dumps(value)}, "n": {n}, "b": true}}' for value, n in zip(triples, numbers, strict=True)
+    ]
+    for order in (lines, lines[::-1]):
+        (tmp_path / "a.ndjson").write_text("\ufeff" + "\n\n".join(order), encoding="utf-8")
+        found = values(read(tmp_path / "a.ndjson"))
+        assert sorted(found, key=str) == sorted(
+            [
+                {"triples": '[["a", "b", 1.5]]', "n": "1", "b": "true"},
+                {"triples": "a | b | c", "n": "1", "b": "true"},
+                {"triples": '{"s": "\\u00e9"}', "n": "8.50", "b": "true"},
+                {"triples": None, "n": "0.00001", "b": "true"},
+            ],
+            key=str,
+        )
+
+
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",\n", ":")}])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
+def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str, Any]) -> None:
+    rows = [{"text": 'a ] , " b', "n": [1, {"x": "}"}]}, {"text": "b", "n": None}]
+    content = json.dumps(rows, **layout).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    found = values(read(tmp_path / name))
+    assert [row["text"] for row in found] == ['a ] , " b', "b"]
+    assert json.loads(found[0]["n"]) == rows[0]["n"] and found[1]["n"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),
+    [("9.90", "9.90"), ("1e3", "1000"), ("1.0", "1"), ("12345678901234567890", "12345678901234567890"), ("-0", "0"),
+     ("0.00001", "0.00001"), ("7", "7"), ("true", "true"), ('"9.90"', "9.90"), ('"1.0"', "1.0")],
+)  # fmt: skip
+def test_numbers_in_facts_have_one_spelling(tmp_path: Path, value: str, spelled: str) -> None:
+    for also in ("1", "0.5", '"x"', "null"):
+        lines = [f'{{"triples": [{{"s": "a", "p": "b", "o": {one}}}], "text": "t"}}\n' for one in (value, also)]
+        (tmp_path / "a.jsonl").write_text("".join(lines))
+        found = find_columns((table := read(tmp_path / "a.jsonl")).schema, ColumnNames()).rows(table)
+        assert [triple.object for triple in next(iterate(found.triples))] == [spelled]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_delimiter_that_is_given_is_the_only_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('text|n\n"a|b, c;\td"|1\n')
+    assert values(read(tmp_path / name, delimiter="|")) == [{"text": "a|b, c;\td", "n": "1"}]
+    (tmp_path / name).write_text("text;n, m\na,b;1\n")
+    assert values(read(tmp_path / name, delimiter=";")) == [{"text": "a,b", "n, m": "1"}]
+    assert read(tmp_path / name, delimiter="\t").column_names[0] == "text;n, m"
+
+
+def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"text,n\nok,1\nb\xffd,2\n")
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "ok"}\n{"text": "b\xffd"}\n{"text": "\\ud800"}\n')
+    assert read(tmp_path / "a.csv")["text"].cast(pa.binary()).to_pylist() == [b"ok", b"b\xffd"]
+    assert read(tmp_path / "a.jsonl")["text"].cast(pa.binary()).to_pylist() == [b"ok", b"b\xffd", b"\xed\xa0\x80"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "detail"),
+    [
+        (
+            "a.csv",
+            b"a,text\n1,2\n\n1,2,3\n4,5\n",
+            "malformed_row",
+            "line 4 has 3 fields, but the header has 2: '1,2,3'",
+        ),
+        ("a.csv", b'a,text\n1,2\n1,"x"y\n4,5\n', "malformed_row", "line 3: .*double the quotes"),
+        ("a.jsonl", b'{"text": "1"}\n{"a": 1\n{"text": "2"}', "malformed_json", r"line 2 is not JSON .*: '{\"a\": 1'"),
+        ("a.jsonl", b'{"text": "1"}\n["a"]\n{"text": "2"}', "malformed_json", "line 2 is a list, not an object"),
+        (
+            "a.jsonl",
+            b'{"text": "1"}\n{"a": 1, "a": 3}\n{"text": "2"}',
+            "malformed_json",
+            "line 2 has the key 'a' twice",
+        ),
+        ("a.jsonl", b'{"text": "1"}\n' + b"[" * 100_000 + b'\n{"text": "2"}', "malformed_json", "line 2 is not JSON"),
+        ("a.json", b'[{"text": "1"}, {"a" 1}, {"text": "2"}]', "malformed_json", "line 1 is not JSON"),
+    ],
+    ids=["fields", "quote", "cut", "list", "twice", "deep", "array"],
+)
+def test_a_row_that_cannot_be_read_costs_itself_alone(
+    tmp_path: Path, name: str, content: bytes, error: str, detail: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    table = read(tmp_path / name).append_column("triples", pa.array([["x | y | z"]] * 3))
+    columns = find_columns(table.schema, ColumnNames())
+    rows = columns.rows(table)
+    assert rows.errors == {1: error}
+    assert re.search(detail, (columns.invalid_rows(table) or pytest.fail()).why)
+    assert ROW_INFO not in columns.passed and table["text"].to_pylist()[1] is None
+    assert len(set(row_keys(rows).to_pylist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", b'a\tb\n1\t"x\n', r"line 2: a quote that is opened there or behind it is never closed"),
+        ("a.csv", b"", "is empty; its first line"),
+        ("a.csv", b'"a"b,c\n', "line 1: the names of the columns"),
+        ("a.csv", b"\xff,b\n1,2\n", "a column whose name is not UTF-8"),
+        ("a.csv", b"\xff\xfea\0", "UTF-16"),
+        ("a.jsonl", b"", "is empty"),
+        ("a.jsonl", b"no json", "line 1 is not JSON"),
+        ("a.json", b'[{"a": 1},\n{"a": 2},\n{"a": 3}', "line 3: the array of objects does not end"),
+        ("a.json", b'[\n{"a": 1}]\nx', "line 3: something follows the end"),
+    ],
+)
+def test_what_has_no_rows_any_more_is_said_with_its_line(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ShardError, match=message):
+        read_shards(input_of(str(tmp_path / name), format_of(name, "auto")))
+
+
+def test_windows_do_not_depend_on_batches_and_many_rows_are_all_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"n": i, "text": "x" * (i % 500)}) + "\n" for i in range(9000)))
+    file = input_of(str(path), format_of(path.name, "auto"))
+    tables, small = (list(read_tables(file, max_rows=5000, max_bytes=most)) for most in (1 << 30, 100_000))
+    assert [len(table) for table in tables] == [5000, 4000]
+    for found in (tables, small):
+        assert pa.concat_tables(found)["n"].to_pylist() == list(map(str, range(9000)))
+
+
+def test_a_folder_gives_parquet_first_and_outputs_are_parquet(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.jsonl", "deep/c.tsv", "d.json", "_e.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    folder = str(tmp_path)
+
+    def outputs(*inputs: str, form: Format = "auto") -> list[str]:
+        return [file.relative for file in find_files(inputs or [folder], form)]
+
+    assert outputs() == ["a.parquet", "b.parquet", "deep/c.parquet"]
+    assert outputs(form="jsonl") == ["b.parquet", "d.parquet"]
+    assert outputs(f"{folder}/*.csv") == ["a.parquet"]
+    for name in ("f.parquet", "g.CSV.gz", "h.gz"):
+        (tmp_path / name).touch()
+    assert outputs(f"{folder}/g.*") == ["g.parquet"]
+    assert outputs(f"{folder}/h.gz", form="csv") == ["h.parquet"]
+    assert outputs() == ["f.parquet"]
+
+
+TEXT = b"".join(b"%d %s\n" % (i, b"x" * (i % 90)) for i in range(2000))
+PACKED = gzip.compress(TEXT, mtime=0)
+MARK = b"\xef\xbb\xbf"
+
+
+def lines_of(path: Path, content: bytes) -> list[bytes]:
+    """The lines, after what the file itself must say was checked."""
+    path.write_bytes(content)
+    with OpenedFile(str(path)) as opened:
+        lines = TextLines(opened, lambda: None)
+        found = list(lines)
+    assert (lines.file_bytes, lines.digest) == (len(content), hashlib.sha256(content).hexdigest())
+    return found
+
+
+@pytest.mark.parametrize("chunk", [7, 1000, 1 << 20])
+def test_the_lines_do_not_depend_on_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(text_lines, "CHUNK_BYTES", chunk)
+    members = [gzip.compress(part, mtime=0) for part in (TEXT[:700], b"", TEXT[700:])]
+    for content in (TEXT, MARK + TEXT, PACKED, b"".join(members), PACKED + bytes(512), gzip.compress(MARK + TEXT)):
+        assert lines_of(tmp_path / "named by nobody", content) == TEXT.splitlines(keepends=True)
+
+
+def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_lines, "MOST_LINE_BYTES", 2 << 20)
+    for content, message in (
+        (PACKED[:1000], r"cut off behind line \d+;"),
+        (PACKED[:-8] + bytes(8), r"damaged behind line \d+ .*check"),
+        (PACKED + b"more", "damaged behind line 2000 "),
+        (gzip.compress(PACKED), "compressed by gzip twice"),
+        (gzip.compress(b"x\n" + bytes(3 << 20), 1), "line 2 is longer than 2 MiB"),
+    ):
+        with pytest.raises(RefusedError, match=message):
+            lines_of(tmp_path / "a.jsonl.gz", content)
+
+
+def test_many_members_are_unpacked_in_proportion_and_tick_by_the_bytes_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied behind each member is counted: it does not grow with the number of members."""
+    copied: list[int] = []
+    ticks: list[None] = []
+    unpacker = zlib.decompressobj
+
+    class Counting:
+        def __init__(self, form: int) -> None:
+            self._inner = unpacker(form)
+
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(self._inner, name)
+            copied.extend([len(found)] if name == "unused_data" else [])
+            return found
+
+    monkeypatch.setattr(text_lines.zlib, "decompressobj", Counting)
+    path = tmp_path / "many.gz"
+    path.write_bytes(gzip.compress(b"a\n", mtime=0) * 20_000)
+    with OpenedFile(str(path)) as opened:
+        assert sum(1 for _ in TextLines(opened, lambda: ticks.append(None))) == 20_000
+    assert 0 < sum(copied) < 4096 * 20_000 and len(ticks) < 10
+
+
+def test_millions_of_blank_lines_are_passed_over_together_and_counted(tmp_path: Path) -> None:
+    path, row = tmp_path / "a.gz", b'{"a": 1}\n'
+    path.write_bytes(gzip.compress(row + b"\n \r\n" * 2_000_000 + row + b"{\n"))
+    with OpenedFile(str(path)) as opened:
+        lines = list(TextLines(opened, lambda: None, joins_blank=True))
+    assert len(lines) < 2_200_000 and b"".join(lines).count(b"\n") == 4_000_003
+    found = list(JsonRecords().records(lines))
+    assert [(record.line, record.error) for record in found] == [
+        (1, None), (4_000_002, None), (4_000_003, "malformed_json")
+    ]  # fmt: skip
