@@ -74,7 +74,7 @@ def test_other_values_are_taken_as_their_arrow_text(value: Any, kind: pa.DataTyp
         ('["a", "b", "c"]', MALFORMED),
         ('[{"subject": "a", "predicate": "b"}]', MALFORMED),
         ('[{"s": "a", "p": "b", "o": "c", "o": "d"}]', MALFORMED),
-        ('[{"subject": "a", "predicate": "b", "object": "\\ud800"}]', MALFORMED),
+        ('[{"subject": "a", "predicate": "b", "object": "\\ud800"}]', "invalid_utf8"),
         ("[[" * 100_000, MALFORMED),
     ],
 )
