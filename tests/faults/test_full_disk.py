@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from scorer.errors import OutputError
+from scorer.storage.store import LocalStore
 from tests.faults import harness
 from tests.faults.harness import LIMIT_S, Trial, assert_nothing_half, finish
 
@@ -82,7 +83,8 @@ def test_a_limit_on_file_sizes(trial: Trial, what: str) -> None:
     plan = (trial.whole / "_plan.json").stat().st_size
     largest = plan // 2 if what == "_plan.json" else plan + 100
     assert plan + 100 < max(path.stat().st_size for path in harness.outputs(trial.whole).values())
-    said = finish(trial.launch(limits={resource.RLIMIT_FSIZE: largest}), 2)
+    without = {"PYTHONDONTWRITEBYTECODE": "1"}  # which would be cut off, and found damaged by later processes
+    said = finish(trial.launch(limits={resource.RLIMIT_FSIZE: largest}, env=without), 2)
     assert "File too large; raise the limit on file sizes and run again: it resumes" in said
     assert what in said
     assert_nothing_half(trial.out)
@@ -179,11 +181,14 @@ def test_kill_at_the_kth_call(trial: Trial, call: str, whens: Iterable[int]) -> 
 
 def test_the_totals_that_cannot_be_written_leave_no_marker(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     out = trial.out
+    real = LocalStore.write
 
-    def full(*_: object) -> None:
-        raise OutputError("cannot write _run.json: No space left on device; free some space and run again: it resumes")
+    def full(self: LocalStore, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        if name == "_run.json":
+            raise OutputError("cannot write _run.json: No space left on device; free some space and run again")
+        return real(self, name, content, expect=expect)
 
-    monkeypatch.setattr("scorer.storage.output_folder.LockedOutput.finish", full)
+    monkeypatch.setattr(LocalStore, "write", full)
     trial.run(code=2)
     assert not trial.succeeded and not (out / "_run.json").exists()
     monkeypatch.undo()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from scorer.storage import lock
 from scorer.storage.local_copy import local_copy
 from scorer.storage.location import StoreUri
 from scorer.storage.shards import OpenedFile
@@ -146,12 +147,13 @@ POINTS = ["plan.renamed", "output.renamed", "receipt.renamed", "run.renamed", "s
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_run_is_killed_at_each_step(stored: StoreTrial, point: str) -> None:
-    """The next run sees that the process has ended, and takes its lease over at once."""
+def test_a_run_is_killed_at_each_step(stored: StoreTrial, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run waits until the lock has expired; here that takes seconds."""
     stored.crash(point)
     with local_copy(stored.out) as folder:
         harness.assert_nothing_half(folder)
-    assert "waiting for" not in stored.run()
+    monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
+    assert ("waiting at most" in stored.run()) or point == "output.written"
     stored.check()
 
 
@@ -168,7 +170,11 @@ def test_an_input_that_is_replaced_is_never_read_half() -> None:
             opened.read(15 << 20, 100)
 
 
-def test_credentials_that_expire_end_the_worker_and_the_next_continues(stored: StoreTrial, proxy: Proxy) -> None:
+def test_credentials_that_expire_end_the_worker_and_the_next_continues(
+    stored: StoreTrial, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock could not be deleted: it expires."""
+    monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
     receipts: list[str] = []
 
     def rule(method: str, path: str) -> Action:
