@@ -29,7 +29,7 @@ from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part
 from scorer.storage.writer import ShardWriter
 from tests.plans import made_summary
-from tests.storage.records import Shard, make_plan, make_receipt
+from tests.storage.records import make_plan, make_receipt, make_shard
 
 SIGNATURE = (
     "model:made-up@0123456789ab|prec:fp32|ep:cpu|exact:no|templates:none|protocol:paper|optional:none|checks:both|"
@@ -83,7 +83,7 @@ def finish(
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
     columns = asdict(ColumnNames(triples="triples", prefix=prefix))
-    planned = [Shard(relative, len(table)) for relative, table in shards.items()]
+    planned = [make_shard(relative, len(table)) for relative, table in shards.items()]
     plan = make_plan(planned, signature, settings={"columns": columns, **(settings or {})}, part=part)
     with OutputFolder.lock(out) as folder:
         folder.begin(plan, folder.unfinished(planned, plan))

@@ -10,7 +10,7 @@ from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCo
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN
 from ..system.codec import Count, Magnitude, OpenRecord, decode, encode
-from ..system.formats import PLAN_SCHEMA
+from ..system.formats import RUN_SCHEMA
 from .origin import Device, Origin
 from .signature import Signed
 
@@ -84,7 +84,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     ISO 8601.
     """
 
-    schema: int = PLAN_SCHEMA
+    schema: int = RUN_SCHEMA
     rows: RowCounts
     labels: Mapping[str, Count]
     facts: FactCounts

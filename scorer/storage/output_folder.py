@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from ..system.waiting import several
 from . import refusals
 from .location import Location
 from .lock import FileLock, LockRecord, RunLock, lock_holder, take_lock
-from .plan import PLAN, RUN, SUCCESS, Plan, PlannedShard
+from .plan import PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     DAMAGED_OUTPUT,
     FAILED,
@@ -54,9 +54,11 @@ from .store import (
     temporary_name,
 )
 
+if TYPE_CHECKING:
+    from .shards import Shard
+
 _READERS = 16
 Files = Mapping[str, FileInfo]
-Shard = TypeVar("Shard", bound=PlannedShard)
 
 
 @dataclass(frozen=True)
@@ -261,8 +263,8 @@ class OutputFolder:
         self,
         stored: Plan | None,
         plan: Plan,
-        shards: Collection[PlannedShard],
-        todo: Collection[PlannedShard],
+        shards: Collection[Shard],
+        todo: Collection[Shard],
         *,
         rescore: bool = False,
         allow_stale: bool = False,
@@ -276,7 +278,7 @@ class OutputFolder:
             self, self._files, stored, plan, shards, todo, rescore=rescore, allow_stale=allow_stale
         )
 
-    def _why_unfinished(self, shard: PlannedShard, plan: Plan, receipt: Receipt | str, files: Files) -> str | None:
+    def _why_unfinished(self, shard: Shard, plan: Plan, receipt: Receipt | str, files: Files) -> str | None:
         """Why a shard is not done; ``None`` if it is, and is remembered."""
         relative = shard.relative
         if isinstance(receipt, str):
@@ -321,7 +323,7 @@ class LockedOutput(OutputFolder):
         if self._lock.may_publish:
             self._sweep()
 
-    def begin(self, plan: Plan, todo: Collection[PlannedShard]) -> list[str]:
+    def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
         """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
         receipts of the shards that will be scored are removed.
 
@@ -401,7 +403,7 @@ class LockedOutput(OutputFolder):
         with self._guard:
             self._quarantined.add(relative)
 
-    def totals(self, plan: Plan, shards: Sequence[PlannedShard]) -> Totals:
+    def totals(self, plan: Plan, shards: Sequence[Shard]) -> Totals:
         """All planned shards as they are now. Outputs and receipts that were replaced since this process hashed or
         wrote them are checked again.
 

@@ -5,36 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from hashlib import blake2b, sha256
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..system.codec import Count, Magnitude, Record, decode, encode
-from .receipts import FAILED, RECEIPTS, Fingerprint, Groups, Identity, InputRecord, digest
+from ..system.formats import PLAN_SCHEMA
+from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, digest
+
+if TYPE_CHECKING:
+    from .shards import Shard
 
 PLAN, RUN, SUCCESS, LOCK = "_plan.json", "_run.json", "_SUCCESS", "_lock"
 OWN_NAMES = frozenset({PLAN, RUN, SUCCESS, LOCK, RECEIPTS, FAILED})
 """Names in an output folder that are not those of shards."""
-PLAN_SCHEMA = 2
-
-
-class PlannedShard(Protocol):
-    """The part of a :class:`.shards.Shard` that plans, fingerprints and the output folder look at."""
-
-    @property
-    def relative(self) -> str: ...
-    @property
-    def uri(self) -> str: ...
-    @property
-    def identity(self) -> Identity: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def groups(self) -> Groups | None: ...
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def columns(self) -> Any: ...
-    @property
-    def min_output_bytes(self) -> int: ...
 
 
 class ExactBudget(Record, frozen=True):
@@ -128,7 +110,7 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
         """The bytes of ``_plan.json``."""
         return encode(self, indent=1)
 
-    def fingerprint(self, shard: PlannedShard) -> Fingerprint:
+    def fingerprint(self, shard: Shard) -> Fingerprint:
         """The fingerprint that the receipt of a shard has under this plan."""
         return Fingerprint(
             signature=self.signature,

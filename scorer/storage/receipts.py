@@ -19,12 +19,11 @@ from msgspec import field
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, Record
+from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
 from ..system.progress import sha256_of
 from .counts import Counts
 
 RECEIPTS, FAILED = "_receipts", "_failed"
-RECEIPT_SCHEMA = 4
-FAILED_SCHEMA = 1
 NO_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its output is damaged"
 _SUFFIX = ".json"
 _SHOWN = 40

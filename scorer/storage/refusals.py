@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from ..errors import DeviceError, OutputError
 from .location import Location, StoreUri
-from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan, PlannedShard
+from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import RECEIPTS, Receipt, failed_name, receipt_name
 from .store import FileInfo, open_store, refuse_links
 
 if TYPE_CHECKING:
     from .output_folder import OutputFolder
+    from .shards import Shard
 
 _SHOWN = 3
 
@@ -53,8 +54,8 @@ def refuse_replacement(
     files: Mapping[str, FileInfo],
     stored: Plan | None,
     plan: Plan,
-    shards: Collection[PlannedShard],
-    todo: Collection[PlannedShard],
+    shards: Collection[Shard],
+    todo: Collection[Shard],
     *,
     rescore: bool,
     allow_stale: bool,
@@ -110,16 +111,14 @@ def refuse_replacement(
             _refuse_other_hardware(output.location, stored, plan)
 
 
-def _written(todo: Iterable[PlannedShard]) -> list[str]:
+def _written(todo: Iterable[Shard]) -> list[str]:
     """Names that a run writes."""
     relatives = [shard.relative for shard in todo]
     shards = [name for one in relatives for name in (one, receipt_name(one), failed_name(one))]
     return [PLAN, RUN, SUCCESS, *shards]
 
 
-def _shorter(
-    output: OutputFolder, files: Mapping[str, FileInfo], todo: Iterable[PlannedShard]
-) -> dict[str, tuple[int, int]]:
+def _shorter(output: OutputFolder, files: Mapping[str, FileInfo], todo: Iterable[Shard]) -> dict[str, tuple[int, int]]:
     """Outputs that would be replaced by fewer rows: by relative path the rows now and then. All row ranges of an input
     count as one output."""
     rows: dict[str, tuple[int, int]] = {}
@@ -146,7 +145,7 @@ def _rows(output: OutputFolder, relative: str) -> int:
         return 0
 
 
-def _refuse_other_labels(output: OutputFolder, plan: Plan, todo: Iterable[PlannedShard]) -> None:
+def _refuse_other_labels(output: OutputFolder, plan: Plan, todo: Iterable[Shard]) -> None:
     """Refuse to replace labels because the bundle, the templates or an option changed."""
     for shard in todo:
         receipt, wanted = output.receipt(shard.relative), plan.fingerprint(shard)

@@ -10,9 +10,11 @@ SIGNATURE_KEY = "d2t_scorer.signature"
 SIGNATURE_PARTS_KEY = "d2t_scorer.signature_parts"
 """In a Parquet footer: the parts of the signature with whole digests, as canonical JSON."""
 
-PLAN_SCHEMA = 1
-"""Of ``_plan.json`` and ``_run.json``."""
-RECEIPT_SCHEMA = 3
+PLAN_SCHEMA = 2
+"""Of ``_plan.json``."""
+RUN_SCHEMA = 1
+"""Of ``_run.json``."""
+RECEIPT_SCHEMA = 4
 """Of ``_receipts/*.json``."""
 FAILED_SCHEMA = 1
 """Of ``_failed/*.json``."""

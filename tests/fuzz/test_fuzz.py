@@ -28,7 +28,7 @@ from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt
 from scorer.system.codec import seal, unseal
 from tests.bundles import make_bundle
-from tests.storage.records import IDENTITY, Shard, make_plan
+from tests.storage.records import IDENTITY, make_plan, make_shard
 from tests.sweeps import sampled
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -85,10 +85,10 @@ def receipts(content: bytes, folder: Path) -> None:
     except SchemaError as error:
         assert one_line(error)
         return
-    shard = Shard("a.parquet")
+    shard = make_shard("a.parquet")
     if isinstance(found, Receipt):
         assert unseal(seal(found), Receipt, "x") == found
-        shard = Shard("a.parquet", identity=found.input.identity or IDENTITY)
+        shard = make_shard("a.parquet", identity=found.input.identity or IDENTITY)
     assert list(output.unfinished([shard], make_plan([shard]))) == [shard]
 
 

@@ -26,7 +26,7 @@ from scorer.storage.plan import Part
 from scorer.storage.writer import ShardWriter
 from scorer.system.codec import seal
 from tests.scored_outputs import SIGNATURE as OF_RUNS
-from tests.storage.records import Shard, make_plan, make_receipt
+from tests.storage.records import make_plan, make_receipt, make_shard
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
 LABELS = pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))])
@@ -53,7 +53,7 @@ def put(
     writer = ShardWriter.replacing(out / relative, rows.schema, metadata=Signature(footer).footer)
     for start in range(0, len(rows), group):
         writer.write(rows.slice(start, group))
-    shard = Shard(relative, len(rows))
+    shard = make_shard(relative, len(rows))
     receipt = make_receipt(shard, make_plan([shard], promise), output=writer.commit())
     path = out / "_receipts" / f"{relative}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
 from scorer.system.codec import encode
-from tests.storage.records import Shard, make_plan
+from tests.storage.records import make_plan, make_shard
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -68,7 +68,7 @@ def test_a_footer_gives_both_forms_back() -> None:
 
 def fingerprint(names: ColumnNames, *columns: str) -> bytes:
     schema = pa.schema([(name, pa.string()) for name in columns])
-    shard = Shard("a.parquet", columns=find_columns(schema, names).shape)
+    shard = make_shard("a.parquet", columns=find_columns(schema, names).shape)
     return encode(make_plan([shard], of_parts(BASE).line).fingerprint(shard))
 
 

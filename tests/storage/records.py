@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,24 +14,24 @@ from scorer.storage.location import Location
 from scorer.storage.output_folder import LockedOutput, OutputFolder
 from scorer.storage.plan import Budgets, Plan
 from scorer.storage.receipts import Identity, InputRecord, Provenance, Receipt, WrittenFile, line_parts
+from scorer.storage.shards import InputFile, Shard
 from scorer.storage.store import open_store
 
 SIGNATURE = "model:x|prec:int8"
 IDENTITY = Identity(10, 1_784_000_000_123_456_789, "ab")
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A shard of ``rows`` rows; see :class:`scorer.storage.plan.PlannedShard`."""
-
-    relative: str
-    rows: int = 3
-    identity: Identity = IDENTITY
-    uri: str = "/in/file"
-    groups: tuple[int, int] | None = None
-    limit: int | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    min_output_bytes: int = 0
+def make_shard(
+    relative: str,
+    rows: int = 3,
+    *,
+    uri: str = "/in/file",
+    identity: Identity = IDENTITY,
+    **more: Any,
+) -> Shard:
+    """A shard of which the output keeps no column of the input."""
+    file = InputFile(uri=uri, relative=relative)
+    return Shard(file=file, relative=relative, identity=identity, rows=rows, bytes=0, row_groups=1, **more)
 
 
 def make_plan(shards: Iterable[Shard], signature: str = SIGNATURE, **changes: Any) -> Plan:

@@ -21,7 +21,7 @@ from scorer.storage.output_folder import OutputFolder
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
 from tests.storage.backends import put
-from tests.storage.records import Shard, files, make_plan, run, score
+from tests.storage.records import files, make_plan, make_shard, run, score
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -95,7 +95,7 @@ def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
 
     for name in ("put", "get", "head", "list", "delete"):
         monkeypatch.setattr(obstore, name, counted(name))
-    shards = [Shard(f"{i}.parquet") for i in range(20)]
+    shards = [make_shard(f"{i}.parquet") for i in range(20)]
     plan = make_plan(shards)
     with OutputFolder.lock(OUT) as output:
         output.begin(plan, output.unfinished(shards, plan))
@@ -113,7 +113,7 @@ def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
 
 
 def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:
-    shards = [Shard("a.parquet"), Shard("deep/b.parquet")]
+    shards = [make_shard("a.parquet"), make_shard("deep/b.parquet")]
     run(OUT, shards, bad=["deep/b.parquet"])
     run(OUT, shards)
     with local_copy(OUT) as folder:

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from scorer.errors import DeviceError, OutputError, SchemaError
 from scorer.storage.location import Location
@@ -24,9 +23,9 @@ from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import put, remove
-from tests.storage.records import SIGNATURE, Shard, content_of, files, make_plan, make_receipt, run, score
+from tests.storage.records import SIGNATURE, Shard, content_of, files, make_plan, make_receipt, make_shard, run, score
 
-A, B, C = Shard("a.parquet"), Shard("2026/b.parquet", rows=5), Shard("2026/01/c.parquet")
+A, B, C = make_shard("a.parquet"), make_shard("2026/b.parquet", rows=5), make_shard("2026/01/c.parquet")
 ALL = [A, B, C]
 RECEIPT = "_receipts/2026/b.parquet.json"
 NONE = "it has no receipt"
@@ -98,7 +97,8 @@ def test_a_touched_input_is_the_same_while_its_content_is(tmp_path: Path) -> Non
 
     def look() -> Shard:
         found = source.stat()
-        return replace(A, uri=str(source), identity=Identity(found.st_size, found.st_mtime_ns, "ab"))
+        identity = Identity(found.st_size, found.st_mtime_ns, "ab")
+        return make_shard("a.parquet", uri=str(source), identity=identity)
 
     shard = look()
     plan = make_plan([shard])
@@ -106,7 +106,7 @@ def test_a_touched_input_is_the_same_while_its_content_is(tmp_path: Path) -> Non
     with OutputFolder.lock(tmp_path / "out") as output:
         output.begin(plan, output.unfinished([shard], plan))
         receipt = make_receipt(shard, plan)
-        score(output, shard, plan, input=changed(receipt.input, content_sha256=digest))
+        score(output, shard, plan, input=replace(receipt.input, content_sha256=digest))
         output.finish(plan, b"{}", output.totals(plan, [shard]))
     os.utime(source, ns=(1, 1))
     assert run(tmp_path / "out", [look()]) == {}
@@ -143,7 +143,7 @@ def test_labels_of_another_signature_need_rescore(target: Location) -> None:
 
 def test_shards_of_one_output_are_scored_on_one_kind_of_device(target: Location) -> None:
     run(target, ALL)
-    more = [*ALL, Shard("d.parquet")]
+    more = [*ALL, make_shard("d.parquet")]
     elsewhere = {"device": "cuda L4", "versions": {"numpy": "3", "pyarrow": "21"}}
     why = r"different device or runtime \(device: cpu x → cuda L4; numpy: 2 → 3\). Resume there"
     refused(target, why, more, make_plan(more, **elsewhere), error=DeviceError)
@@ -419,7 +419,7 @@ def test_a_run_that_lost_its_lock_publishes_nothing(tmp_path: Path) -> None:
 
 def test_too_little_space_is_refused_before_anything_is_written(target: Location) -> None:
     run(target, [A])
-    large = [A, replace(B, min_output_bytes=1 << 60)]
+    large = [A, replace(B, bytes=1 << 62)]
     if isinstance(target, Path):
         refused(target, "free, and the output of 1 shard needs at least 1,073,741,824 GiB", large)
     else:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from scorer.errors import DamagedFileError, SchemaError
 from scorer.storage.plan import Budgets, ExactBudget, Part, Plan, PlannedReuse, belongs_to_part, shards_digest
 from scorer.storage.receipts import Identity, InputRecord
-from tests.storage.records import Shard, make_plan
+from tests.storage.records import make_plan, make_shard
 
-SHARDS = [Shard("a.parquet"), Shard("b\udcff.parquet/part-00001.parquet", groups=(2, 5))]
+SHARDS = [make_shard("a.parquet"), make_shard("b\udcff.parquet/part-00001.parquet", groups=(2, 5))]
 
 
 def test_a_plan_is_read_as_it_was_stored() -> None:
@@ -25,7 +23,7 @@ def test_a_plan_is_read_as_it_was_stored() -> None:
     )
     read = Plan.decode(plan.content, "_plan.json")
     assert read == plan and read.digest == plan.digest
-    assert changed(plan, limit=3).digest != plan.digest
+    assert replace(plan, limit=3).digest != plan.digest
     assert read.fingerprint(SHARDS[1]).groups == (2, 5)
 
 

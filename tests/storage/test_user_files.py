@@ -14,7 +14,7 @@ import pytest
 from scorer.errors import OutputError, SchemaError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.user_files import check_user_file, staged, write_user_file
-from tests.storage.records import Shard, make_plan, run
+from tests.storage.records import make_plan, make_shard, run
 
 
 def tree(out: Path) -> list[str]:
@@ -132,7 +132,7 @@ def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
     rows.touch()
     out.mkdir()
-    (out / "_plan.json").write_bytes(make_plan([Shard("rows.parquet", uri=str(rows))]).content)
+    (out / "_plan.json").write_bytes(make_plan([make_shard("rows.parquet", uri=str(rows))]).content)
     with pytest.raises(OutputError, match=r"is an input \(.*rows.jsonl\)"):
         check_user_file(rows, "--summary", inputs=[out])
     (out / "_plan.json").write_text("[1]")
@@ -163,7 +163,7 @@ def test_standard_output_by_its_path(tmp_path: Path) -> None:
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """An output folder with a finished shard."""
-    run(tmp_path / "out", [Shard("a.parquet"), Shard("deep/b.parquet")], bad=["deep/b.parquet"])
+    run(tmp_path / "out", [make_shard("a.parquet"), make_shard("deep/b.parquet")], bad=["deep/b.parquet"])
     return tmp_path / "out"
 
 
