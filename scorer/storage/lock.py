@@ -270,8 +270,8 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
     deadline = time.monotonic() + left
     if left > 0:
         on_wait(
-            f"{store.location} is held by {_read(store)}; waiting at most {left:.0f} s for the other run to end or to "
-            "renew its lock"
+            f"{store.location} is held by {_holder(store)}; waiting at most {left:.0f} s for the other run to end or "
+            "to renew its lock"
         )
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 10))
@@ -319,9 +319,12 @@ def _read(store: Store) -> LockRecord | None:
 
 
 def _held(store: Store) -> OutputError:
-    return OutputError(
-        f"{store.location} is held by another run ({_read(store)}); wait for it to end, or choose another --out"
-    )
+    return OutputError(f"{store.location} is held by {_holder(store)}; wait for it to end, or choose another --out")
+
+
+def _holder(store: Store) -> str:
+    record = _read(store)
+    return "another run" if record is None else f"another run ({record})"
 
 
 def _now() -> float:
