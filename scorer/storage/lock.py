@@ -17,7 +17,6 @@ import secrets
 import socket
 import threading
 import time
-from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -56,61 +55,9 @@ class LockRecord(OpenRecord, frozen=True):
         return f"pid {self.pid} on {self.host} since {self.started}"
 
 
-class RunLock(Closing):
-    """The lock of an output while this process holds it."""
-
-    @property
-    @abstractmethod
-    def may_publish(self) -> bool:
-        """Whether outputs and receipts may be written now; costs no request."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Check before a write that the lock is still held; renews an old record first.
-
-        Raises:
-            OutputError: another run has taken the lock, it was released, or the store does not answer.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release the lock."""
-
-
-def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: None) -> RunLock:
-    """Take the lock of an output.
-
-    Args:
-        on_wait: called with a message before this waits for a record to expire or to be renewed.
-
-    Raises:
-        OutputError: another run holds it, or the store cannot be used.
-    """
-    if isinstance(store, LocalStore):
-        try:
-            return FileLock(store.location / LOCK)
-        except BlockingIOError:
-            raise _held(store) from None
-        except OSError as error:
-            if error.errno not in _NO_FLOCK:
-                with output_errors("lock", store.location / LOCK):
-                    raise
-    return RecordLock(store, on_wait)
-
-
-def lock_holder(store: Store) -> LockRecord | None:
-    """The run that holds an output now, as far as one look tells."""
-    info = store.list(LOCK).get(LOCK)
-    record = _read(store)
-    if info is None or record is None:
-        return None
-    if isinstance(store, LocalStore) and (is_locked := _is_flocked(store.location / LOCK)) is not None:
-        return record if is_locked else None
-    return record if time.time() - info.modified < EXPIRY_S else None
-
-
-class FileLock(RunLock):
-    """An flock on a lock file. Child processes do not inherit the descriptor, so that none keeps the lock.
+class FileLock(Closing):
+    """An flock on a lock file while this process holds it. Child processes do not inherit the descriptor, so that none
+    keeps the lock.
 
     Raises:
         BlockingIOError: another process holds it. OSError: the file cannot be opened or locked.
@@ -134,9 +81,15 @@ class FileLock(RunLock):
 
     @property
     def may_publish(self) -> bool:
+        """Whether outputs and receipts may be written now; costs no request."""
         return self._is_open and self._is_there()
 
     def check(self) -> None:
+        """Check before a write that the lock is still held.
+
+        Raises:
+            OutputError: its file was removed or replaced, or it was released.
+        """
         if not self.may_publish:
             raise OutputError(
                 f"{self._path} was removed or replaced during the run, so that another run may have begun; run again "
@@ -164,8 +117,8 @@ class FileLock(RunLock):
             return False
 
 
-class RecordLock(RunLock):
-    """A record that a thread renews, see the module. Waits for the record of a holder that gives no sign of life."""
+class RecordLock(Closing):
+    """A record that a thread renews; see the module. Waits for the record of a holder that gives no sign of life."""
 
     def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
         self._store, self._record = store, LockRecord()
@@ -190,9 +143,15 @@ class RecordLock(RunLock):
 
     @property
     def may_publish(self) -> bool:
+        """See :attr:`FileLock.may_publish`."""
         return not self._is_lost and not self._ended.is_set() and _now() - self._renewed < STALE_S
 
     def check(self) -> None:
+        """Check before a write that the lock is still held; renews an old record first.
+
+        Raises:
+            OutputError: another run has taken it over, it was released, or the store does not answer.
+        """
         if self.may_publish:
             return
         if self._ended.is_set() or not self._renew():
@@ -202,6 +161,7 @@ class RecordLock(RunLock):
             )
 
     def close(self) -> None:
+        """Release the lock; its record is deleted."""
         if not self._ended.is_set():
             self._ended.set()
             with suppress(TimeoutError, OutputError):
@@ -255,6 +215,41 @@ class RecordLock(RunLock):
                     "If-Match), without which two runs could overwrite each other's outputs; use a store that has "
                     "them (docs/stores.md), or a local --out"
                 )
+
+
+RunLock = FileLock | RecordLock
+
+
+def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: None) -> RunLock:
+    """Take the lock of an output.
+
+    Args:
+        on_wait: called with a message before this waits for a record to expire or to be renewed.
+
+    Raises:
+        OutputError: another run holds it, or the store cannot be used.
+    """
+    if isinstance(store, LocalStore):
+        try:
+            return FileLock(store.location / LOCK)
+        except BlockingIOError:
+            raise _held(store) from None
+        except OSError as error:
+            if error.errno not in _NO_FLOCK:
+                with output_errors("lock", store.location / LOCK):
+                    raise
+    return RecordLock(store, on_wait)
+
+
+def lock_holder(store: Store) -> LockRecord | None:
+    """The run that holds an output now, as far as one look tells."""
+    info = store.list(LOCK).get(LOCK)
+    record = _read(store)
+    if info is None or record is None:
+        return None
+    if isinstance(store, LocalStore) and (is_locked := _is_flocked(store.location / LOCK)) is not None:
+        return record if is_locked else None
+    return record if time.time() - info.modified < EXPIRY_S else None
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
