@@ -39,3 +39,12 @@ def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set
     )
     assert not loaded & absent
     assert len(loaded) <= most
+
+
+@pytest.mark.parametrize(
+    "module", ["scorer.run.status", "scorer.audit", "scorer.evaluation.report", "scorer.evaluation.rates"]
+)
+def test_what_reads_finished_outputs_imports_no_inference(module: str) -> None:
+    program = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('scorer.inference')))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert {*done.stdout.split()} <= {"scorer.inference", "scorer.inference.choices"}  # names of options alone

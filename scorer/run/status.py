@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..errors import OutputError
 from ..storage.location import Location
 from ..storage.lock import LockRecord
 from ..storage.output_folder import OutputFolder
+from ..storage.parts import check_parts, find_outputs
 from ..storage.plan import PLAN, Plan
-from ..storage.receipts import Receipt
+from ..storage.receipts import FailedShard, Receipt, failed_name, receipt_name
+from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
 
 RECENT_S = 600.0
@@ -20,16 +23,16 @@ RECENT_S = 600.0
 
 
 class RunStatus(OpenRecord, frozen=True, kw_only=True):
-    """A run.
+    """A run, or all parts of one that were given.
 
     ``planned``, ``done``, ``failed``, ``waiting``: shards. ``failures``: quarantined shards by kind of error.
     ``devices``: finished shards by the device that scored them. ``rows``: in finished shards. ``rows_per_s``: of all
     workers, ``None`` if no shard was finished recently. ``left_s``: estimated from the rate and the mean size of a
-    shard. ``finished``: whether the run is complete. ``stale``: outputs without an input. ``holder``: the process that
-    holds the output now.
+    shard. ``finished``: whether the run is complete. ``missing_parts``: numbers of the parts that were not given.
+    ``stale``: outputs without an input. ``holders``: the processes that hold the outputs now.
     """
 
-    schema: int = 4
+    schema: int = 5
     out: str
     finished: bool
     planned: int
@@ -41,51 +44,93 @@ class RunStatus(OpenRecord, frozen=True, kw_only=True):
     rows: int
     rows_per_s: float | None
     left_s: float | None
+    missing_parts: list[int]
     stale: list[str]
-    holder: LockRecord | None
+    holders: list[LockRecord]
 
 
-def status_of(out: Location) -> RunStatus:
-    """Look at an output; nothing is written.
+@dataclass(frozen=True)
+class _Folder:
+    """One output. ``written``: when its plan was."""
+
+    output: OutputFolder
+    plan: Plan
+    written: float
+    files: Mapping[str, FileInfo]
+
+    @classmethod
+    def open(cls, out: Location) -> _Folder:
+        output = OutputFolder(out)
+        files = output.store.list()
+        plan = output.read_plan()
+        if plan is None or PLAN not in files:
+            raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
+        return cls(output, plan, files[PLAN].modified, files)
+
+    @property
+    def stale(self) -> list[str]:
+        return self.output.extra_outputs(self.files, self.plan, self.plan)[1]
+
+
+def status_of(outs: Sequence[Location]) -> RunStatus:
+    """Look at an output, or at the parts of one; nothing is written.
 
     Raises:
-        OutputError: it is not an output, or cannot be read.
+        OutputError: one is not an output, cannot be read, or they are not parts of one run.
     """
-    output = OutputFolder(out)
-    files = output.store.list()
-    plan, info = output.read_plan(), files.get(PLAN)
-    if plan is None or info is None:
-        raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
-    done = [one for one in output.receipts(plan.inputs).values() if isinstance(one, Receipt)]
-    names = {receipt.relative for receipt in done}
-    failed = [one for name, one in output.failed().items() if name in plan.inputs and name not in names]
-    waiting = len(plan.inputs) - len(done) - len(failed)
-    rows = sum(receipt.output.rows for receipt in done)
-    rate = _rate(done, plan, info.modified)
-    left = waiting * rows / len(done) / rate if rate and done else None
+    folders = [_Folder.open(out) for out in find_outputs(outs)]
+    missing = check_parts({str(one.output.location): one.plan for one in folders}, allow_partial=True)
+    done: list[Receipt] = []
+    failed: list[FailedShard] = []
+    rates = []
+    for one in folders:
+        mine = [found for found in one.output.receipts(one.plan.inputs).values() if isinstance(found, Receipt)]
+        names = {receipt.relative for receipt in mine}
+        failed += [
+            found for name, found in one.output.failed().items() if name in one.plan.inputs and name not in names
+        ]
+        done += mine
+        rates.append(_rate(mine, one.plan, one.written))
+    planned = sum(len(one.plan.inputs) for one in folders)
+    waiting, rows, rate = planned - len(done) - len(failed), sum(one.output.rows for one in done), sum(rates)
     return RunStatus(
-        out=str(out),
-        finished=not waiting and not failed and output.why_unfinished() is None,
-        planned=len(plan.inputs),
+        out=", ".join(map(str, outs)),
+        finished=not missing and all(one.output.why_unfinished() is None for one in folders),
+        planned=planned,
         done=len(done),
         failed=len(failed),
         waiting=waiting,
         failures=dict(sorted(Counter(one.kind for one in failed).items())),
         devices=dict(sorted(Counter(one.provenance.worker for one in done).items())),
         rows=rows,
-        rows_per_s=None if rate is None else round(rate, 1),
-        left_s=None if left is None else round(left, 1),
-        stale=output.extra_outputs(files, plan, plan)[1],
-        holder=output.lock_holder(),
+        rows_per_s=round(rate, 1) if rate else None,
+        left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
+        missing_parts=list(missing),
+        stale=[name for one in folders for name in one.stale],
+        holders=[holder for one in folders if (holder := one.output.lock_holder()) is not None],
     )
 
 
-def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float | None:
+def stale_files(outs: Sequence[Location]) -> list[str]:
+    """Absolute paths or URIs of the outputs without an input, and of what was recorded about them.
+
+    Raises:
+        OutputError: see :func:`status_of`.
+    """
+    found = []
+    for one in map(_Folder.open, find_outputs(outs)):
+        for relative in one.stale:
+            names = (relative, receipt_name(relative), failed_name(relative))
+            found += [one.output.store.uri(name) for name in names if name in one.files]
+    return found
+
+
+def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float:
     """Rows a second of the shards of this plan that were finished recently. ``planned``: when it was written."""
     now, digest = time.time(), plan.digest
     since = max(planned, now - RECENT_S)
     rows = sum(one.output.rows for one in done if one.plan == digest and _seconds(one.created) >= since - 1)
-    return rows / max(now - since, 1.0) if rows else None
+    return rows / max(now - since, 1.0)
 
 
 def _seconds(text: str) -> float:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 import msgspec
 
 from .. import __version__
-from ..inference.engine import ExactBound
 from ..scoring.counts import total
 from ..scoring.origin import Origin
 from ..scoring.summary import ReusedOutput, RunSummary, ShardCounts, Speed
@@ -52,7 +51,6 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         for stage, value in one.provenance.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + value
     stages["total"] = seconds
-    exact = plan.budgets.exact
     return RunSummary(
         signature_line=info.signature,
         signature_parts=info.signature_parts,
@@ -65,7 +63,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         seconds={stage: round(value, 3) for stage, value in stages.items()},
         computed_now=sum(one.provenance.computed for one in work.receipts),
         speed=Speed.of(scored_now, work.scoring),
-        exact=None if exact is None else ExactBound(exact.pairs, exact.largest),
+        exact=plan.budgets.exact,
         device=info.origin.device,
         bound=info.origin.bound,
         invariance_error=info.origin.invariance_error,

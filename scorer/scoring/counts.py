@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from ..inference.engine import EncodedPairs
 from ..metric.checks import Checks
 from ..metric.facts import Rows
 from ..metric.verdict import FINE, Verdicts
 from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
+
+if TYPE_CHECKING:
+    from ..inference.engine import EncodedPairs
 
 MOST_PREDICATES = 1000
 """``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""

@@ -13,19 +13,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from ..inference.engine import Engine
-from ..inference.scheme import NLI
 from ..metric import REVISION
 from ..metric.options import Options
 from ..metric.templates import Templates
 from ..storage.receipts import Fingerprint, canonical, line_parts
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
 from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
+
+if TYPE_CHECKING:
+    from ..inference.engine import Engine
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="
@@ -119,7 +120,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "maxlen": engine.bundle.max_length,
         "overlong": "truncate" if truncate else "error",
         "metric": REVISION,
-        **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != NLI else {}),
+        **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != "nli" else {}),
     }
     return of_parts(parts)
 

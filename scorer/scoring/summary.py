@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..inference.engine import ExactBound
 from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
 from ..storage.output_folder import OutputFolder
-from ..storage.plan import RUN
+from ..storage.plan import RUN, ExactBudget
 from ..system.codec import Count, Magnitude, OpenRecord, decode, encode
 from ..system.formats import RUN_SCHEMA
 from .origin import Device, Origin
@@ -94,7 +93,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     seconds: Mapping[str, Magnitude]
     computed_now: Count
     speed: Speed
-    exact: ExactBound | None
+    exact: ExactBudget | None
     device: Device
     bound: Magnitude | None
     invariance_error: Magnitude | None

@@ -49,8 +49,8 @@ def test_shards_have_columns_signature_and_receipts(data: Path, target: Location
     plan = json.loads(found["_plan.json"])
     assert plan["settings"]["bundle"] == str(bundle) and set(plan["inputs"]) == {"a.parquet", "deep/b.parquet"}
     assert (plan["budgets"]["window_rows"], plan["budgets"]["first_rows"]) == (4, [1024, 4096])
-    status = status_of(target)
-    assert (status.finished, status.done, status.planned, status.holder) == (True, 2, 2, None)
+    status = status_of([target])
+    assert (status.finished, status.done, status.planned, status.holders) == (True, 2, 2, [])
 
 
 def test_the_bytes_are_those_of_any_other_place(data: Path, target: Location, tmp_path: Path, bundle: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_bytes_are_those_of_any_other_place(data: Path, target: Location, tm
     whole = data_files(tmp_path / "whole")
     assert score(data, target, bundle, limit=7).summary.counts.rows.all == 7
     assert score(data, target, bundle).exit_code == 0
-    assert data_files(target) == whole and status_of(target).finished
+    assert data_files(target) == whole and status_of([target]).finished
     remove(target, "_receipts/a.parquet.json")
     put(target, "deep/b.parquet", b"other bytes")
     assert score(data, target, bundle).summary.shards.skipped == 0 and data_files(target) == whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...run.status import RunStatus
+from ...storage.parts import in_words
 from ...system.display import all_visible
 from .console import make_console
 
@@ -24,9 +25,14 @@ def print_status(status: RunStatus) -> None:
     console.print(f"rows: {status.rows:,} done; {rate}{left}")
     for device, shards in status.devices.items():
         console.print(f"scored on {device}: {shards:,} shards")
-    for name in status.stale:
-        console.print(f"stale: {name}")
-    console.print(f"held by {status.holder}" if status.holder is not None else "no process holds the output")
+    if status.missing_parts:
+        console.print(f"parts that were not given: {', '.join(map(str, status.missing_parts))}")
+    if status.stale:
+        console.print(f"outputs without an input: {in_words(status.stale)}; --stale lists their files")
+    for holder in status.holders:
+        console.print(f"held by {holder}")
+    if not status.holders:
+        console.print("no process holds the output")
 
 
 def _time(seconds: float) -> str:
