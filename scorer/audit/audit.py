@@ -15,7 +15,8 @@ from ..metric.group_values import spelled
 from ..metric.templates import Templates
 from ..scoring.outputs import Output, open_labels
 from ..scoring.signature import differences, parse
-from ..storage.finished_output import paths_of, refuse_unequal
+from ..storage.finished_output import paths_of
+from ..storage.parts import refuse_unequal
 from ..system.arguments import check_fields
 from . import findings, gates, history, queries
 from .changes import add_changes, compare_groups, correct, match

@@ -37,7 +37,7 @@ class Output(FinishedOutput):
     @property
     def full_signature(self) -> Signature:
         """The signature of all files."""
-        return Signature(self.signature_line, self.signature_whole if self.signature_line else "")
+        return Signature(self.signature_line, self.signature_whole)
 
     @cached_property
     def columns(self) -> ColumnNames:

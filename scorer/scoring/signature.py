@@ -21,7 +21,8 @@ import msgspec
 from ..metric import REVISION
 from ..metric.options import Options
 from ..metric.templates import Templates
-from ..storage.receipts import Fingerprint, canonical, line_parts
+from ..storage.parts import signature_of_footer
+from ..storage.receipts import canonical, line_parts
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
 from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
 
@@ -65,19 +66,9 @@ class Signature:
         return dict(json.loads(self.whole))
 
     @property
-    def model(self) -> str:
-        """Name of the model; empty where none is named."""
-        found = self.parts.get("model", "")
-        return str(found[0]) if isinstance(found, list) and found else _decode(str(found).partition("@")[0])
-
-    @property
     def footer(self) -> dict[str, str]:
         """What a Parquet footer says of it."""
         return {FOOTER_KEY: self.line, WHOLE_KEY: self.whole}
-
-    def is_of(self, fingerprint: Fingerprint) -> bool:
-        """Whether an output was made under it."""
-        return (fingerprint.signature, fingerprint.signature_parts) == (self.line, self.parts)
 
     @classmethod
     def of(cls, record: SignedRecord) -> Signature:
@@ -87,10 +78,7 @@ class Signature:
     @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Signature:
         """The signature in a Parquet footer; its line is empty when there is none."""
-        line, whole = (
-            (metadata or {}).get(key.encode(), b"").decode(errors="replace") for key in (FOOTER_KEY, WHOLE_KEY)
-        )
-        return cls(line, whole if _is_object(whole) else "")
+        return cls(*signature_of_footer(metadata))
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,15 +163,3 @@ def differences(one: Signature, other: Signature) -> list[str]:
         return found
     a, b = one.parts, other.parts
     return [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
-
-
-def what_differs(one: Signature, other: Signature) -> str:
-    """The :func:`differences` of two signatures of which either may be missing, in words."""
-    return "; ".join(differences(one, other)) if one.line and other.line else "one of them carries no signature"
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -25,7 +25,15 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError, ScorerError, UsageError
 from ..system.waiting import outcome
 from .output_folder import OutputFolder
-from .parts import check_parts, find_outputs, in_words, signature_changes, signature_of_footer, signature_of_plan
+from .parts import (
+    Coverage,
+    check_parts,
+    find_outputs,
+    in_words,
+    signature_changes,
+    signature_of_footer,
+    signature_of_plan,
+)
 from .plan import PLAN, RUN, SUCCESS, Plan
 from .receipts import RECEIPTS, is_output
 from .store import LocalStore
@@ -58,61 +66,6 @@ class OutputWindow:
 
     first: int
     table: pa.Table
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
-    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
-    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
-
-    limit: int | None = None
-    missing: tuple[str, ...] = ()
-    planned: int = 0
-    missing_parts: tuple[int, ...] = ()
-    parts: int = 1
-    finished: bool = True
-
-    @property
-    def reason(self) -> str | None:
-        """What is missing, as a phrase; ``None`` when nothing is."""
-        found = []
-        if self.limit is not None:
-            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
-        if self.missing_parts:
-            found.append(
-                f"{len(self.missing_parts):,} of {self.parts:,} parts are missing: {in_words(self.missing_parts)}"
-            )
-        if self.missing:
-            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {in_words(self.missing)}")
-        elif not self.finished:
-            found.append("the run did not finish")
-        return "; ".join(found) or None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no shard is missing; the rows may be limited."""
-        return self.finished and not self.missing and not self.missing_parts
-
-
-def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
-    """Refuse to compare outputs when one lacks rows that the other has.
-
-    Two runs with the same limit compare: both hold the first rows.
-
-    Raises:
-        UsageError: says which of them is partial, and why.
-    """
-    if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
-        return
-    if out.reason is None:
-        message = f"the baseline is partial ({baseline.reason}), and the output is complete"
-    elif baseline.reason is None:
-        message = f"the output is partial ({out.reason}), and the baseline is complete"
-    else:
-        message = f"the output is partial ({out.reason}), and so is the baseline, in another way ({baseline.reason})"
-    raise UsageError(f"{message}: rows that were not scored would count as removed or added; score all, or pass "
-                     "--allow-partial to compare them anyway")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -336,17 +289,23 @@ class _RunFolder:
     def __init__(self, path: Path, allow_partial: bool) -> None:
         self.path, self.versions = path, _versions(path)
         with _unchanged(path, self.versions):
-            self.plan, written, self.why_unfinished = _read_run(path)
-            self.run = OutputFolder(path).read(RUN)
+            folder = OutputFolder(path)
+            plan, self.run, self.why_unfinished = folder.read_plan(), folder.read(RUN), folder.why_unfinished()
+            if plan is None:
+                raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
+            self.plan = plan
             if self.why_unfinished is not None and not allow_partial:
                 raise OutputError(
                     f"{path} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
                     "--allow-partial to read what there is"
                 )
-            self.files = {
-                OutputFile(path, relative, rows): _footer(path / relative, size)[0]
-                for relative, (rows, size) in written.items()
-            }
+            self.files: dict[OutputFile, pa.Schema] = {}
+            for relative, receipt in folder.receipts().items():
+                if isinstance(receipt, str):
+                    raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
+                if relative in plan.inputs:
+                    file = OutputFile(path, relative, receipt.output.rows)
+                    self.files[file] = _footer(file.path, receipt.output.bytes)[0]
 
 
 def _coverage(folders: Sequence[_RunFolder], missing_parts: tuple[int, ...]) -> Coverage:
@@ -362,21 +321,6 @@ def _coverage(folders: Sequence[_RunFolder], missing_parts: tuple[int, ...]) -> 
         parts=plans[0].part.count if plans[0].part is not None else 1,
         finished=all(folder.why_unfinished is None for folder in folders),
     )
-
-
-def _read_run(path: Path) -> tuple[Plan, dict[str, tuple[int, int]], str | None]:
-    folder = OutputFolder(path)
-    content = folder.read(PLAN)
-    if content is None:
-        raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
-    plan = Plan.decode(content, folder.store.uri(PLAN))
-    written = {}
-    for relative, receipt in folder.receipts().items():
-        if isinstance(receipt, str):
-            raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
-        if relative in plan.inputs:
-            written[relative] = receipt.output.rows, receipt.output.bytes
-    return plan, written, folder.why_unfinished()
 
 
 def _versions(path: Path) -> dict[str, str]:

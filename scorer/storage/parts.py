@@ -1,14 +1,17 @@
-"""The parts of a run (``--part k/n``), where outputs are read: which outputs a place holds, and whether they are all
-parts of one run, each there once.
+"""How much of a run there is, where outputs are read.
+
+Which outputs a place holds; whether they are all parts of one run (``--part k/n``), each there once; and how much of
+the inputs they hold.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import OutputError
+from ..errors import OutputError, UsageError
 from ..system.formats import SIGNATURE_KEY, SIGNATURE_PARTS_KEY
 from .location import Location
 from .plan import PLAN, Plan
@@ -22,6 +25,61 @@ def in_words(values: Sequence[object]) -> str:
     """The first few of some values."""
     named = ", ".join(str(value).encode("utf-8", "replace").decode() for value in values[:_MOST_NAMED])
     return f"{named} and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else named
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
+    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
+    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
+
+    limit: int | None = None
+    missing: tuple[str, ...] = ()
+    planned: int = 0
+    missing_parts: tuple[int, ...] = ()
+    parts: int = 1
+    finished: bool = True
+
+    @property
+    def reason(self) -> str | None:
+        """What is missing, as a phrase; ``None`` when nothing is."""
+        found = []
+        if self.limit is not None:
+            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
+        if self.missing_parts:
+            found.append(
+                f"{len(self.missing_parts):,} of {self.parts:,} parts are missing: {in_words(self.missing_parts)}"
+            )
+        if self.missing:
+            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {in_words(self.missing)}")
+        elif not self.finished:
+            found.append("the run did not finish")
+        return "; ".join(found) or None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no shard is missing; the rows may be limited."""
+        return self.finished and not self.missing and not self.missing_parts
+
+
+def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
+    """Refuse to compare outputs when one lacks rows that the other has.
+
+    Two runs with the same limit compare: both hold the first rows.
+
+    Raises:
+        UsageError: says which of them is partial, and why.
+    """
+    if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
+        return
+    if out.reason is None:
+        message = f"the baseline is partial ({baseline.reason}), and the output is complete"
+    elif baseline.reason is None:
+        message = f"the output is partial ({out.reason}), and the baseline is complete"
+    else:
+        message = f"the output is partial ({out.reason}), and so is the baseline, in another way ({baseline.reason})"
+    raise UsageError(f"{message}: rows that were not scored would count as removed or added; score all, or pass "
+                     "--allow-partial to compare them anyway")  # fmt: skip
 
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:

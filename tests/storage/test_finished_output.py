@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.storage.finished_output import Coverage, FinishedOutput, data_files, partition_keys, refuse_unequal
+from scorer.storage.finished_output import FinishedOutput, data_files, partition_keys
+from scorer.storage.parts import Coverage, refuse_unequal
 from scorer.storage.plan import Part, belongs_to_part
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
