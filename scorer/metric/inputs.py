@@ -401,7 +401,8 @@ def invalid_rows(errors: Mapping[int, str], rows: int, why: Callable[[int], str]
     """
     if not errors:
         return None
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(errors.values()).items()))
+    counted = Counter(error.partition(":")[0] for error in errors.values())
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
     first = min(errors)
     return InvalidRows(len(errors) == rows, kinds, first, why(first))
 

@@ -29,7 +29,7 @@ from .store import open_store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .reading.text_source import TextSource
+    from .text_source import TextSource
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
@@ -297,7 +297,7 @@ def _open(file: InputFile, *, keeps: bool = False) -> Iterator[ParquetSource | T
 def _new_source(file: InputFile) -> ParquetSource | TextSource:
     if file.form == "parquet":
         return ParquetSource(file.uri)
-    from .reading.text_source import TextSource
+    from .text_source import TextSource
 
     return TextSource(file.uri, file.form, file.delimiter)
 

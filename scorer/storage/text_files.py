@@ -98,6 +98,11 @@ def to_batch(records: Sequence[Record], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _refused(kind: str, line: int, detail: str, raw: bytes) -> Record:
+    """A row that cannot be read."""
+    return Record(line, error=f"{kind}:line {line}", detail=detail, raw=raw)
+
+
 def _info(record: Record) -> dict[str, Any]:
     return {"error": record.error, "detail": record.detail, "raw": record.raw, "nested": record.nested}
 
@@ -156,7 +161,9 @@ class DelimitedRecords:
                 if not self.header:
                     raise BrokenTextError(f"line {began}: the names of the columns cannot be read: {error}") from error
                 detail = f"line {reader.line_num}: {error}; quote a field that has quotes, and double the quotes in it"
-                yield Record(reader.line_num, error=MALFORMED_ROW, detail=detail, raw=b"".join(taken))
+                yield Record(
+                    reader.line_num, error=f"{MALFORMED_ROW}:line {reader.line_num}", detail=detail, raw=b"".join(taken)
+                )
                 continue
             if fields is None:
                 break
@@ -169,7 +176,9 @@ class DelimitedRecords:
                     f"line {reader.line_num} has {len(fields)} fields, but the header has {len(self.header)}: "
                     f"{_shown(b''.join(taken))}; quote fields that contain the delimiter"
                 )
-                yield Record(reader.line_num, error=MALFORMED_ROW, detail=detail, raw=b"".join(taken))
+                yield Record(
+                    reader.line_num, error=f"{MALFORMED_ROW}:line {reader.line_num}", detail=detail, raw=b"".join(taken)
+                )
             else:
                 values = [text.encode("utf-8", "surrogateescape") for text in fields]
                 yield Record(reader.line_num, dict(zip(self.header, values, strict=True)))
@@ -307,7 +316,9 @@ class _TwiceError(ValueError):
 
 def _parse_slowly(number: int, text: bytes) -> Record:
     def refused(detail: str) -> Record:
-        return Record(number, error=MALFORMED_JSON, detail=f"line {number} {detail}: {_shown(text)}", raw=text)
+        return Record(
+            number, error=f"{MALFORMED_JSON}:line {number}", detail=f"line {number} {detail}: {_shown(text)}", raw=text
+        )
 
     try:
         found = json.loads(

@@ -20,11 +20,11 @@ from scorer.metric.facts import iterate
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
+from scorer.storage import text_lines
 from scorer.storage.inputs import find_files
-from scorer.storage.reading import text_lines
-from scorer.storage.reading.text_lines import TextLines
 from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables
 from scorer.storage.text_files import JsonRecords
+from scorer.storage.text_lines import TextLines
 from scorer.system.input_formats import ROW_INFO, Format, format_of
 from tests.storage.tables import input_of
 
@@ -151,7 +151,10 @@ def test_a_row_that_cannot_be_read_costs_itself_alone(
     table = read(tmp_path / name).append_column("triples", pa.array([["x | y | z"]] * 3))
     columns = find_columns(table.schema, ColumnNames())
     rows = columns.rows(table)
-    assert rows.errors == {1: error}
+    assert {row: found.partition(":")[0] for row, found in rows.errors.items()} == {1: error}
+    assert rows.errors[1].endswith(
+        ":line " + (re.findall("line ([0-9]+)", (columns.invalid_rows(table) or pytest.fail()).why)[0])
+    )
     assert re.search(detail, (columns.invalid_rows(table) or pytest.fail()).why)
     assert ROW_INFO not in columns.passed and table["text"].to_pylist()[1] is None
     assert len(set(row_keys(rows).to_pylist())) == 3
@@ -277,5 +280,5 @@ def test_millions_of_blank_lines_are_passed_over_together_and_counted(tmp_path: 
     assert len(lines) < 2_200_000 and b"".join(lines).count(b"\n") == 4_000_003
     found = list(JsonRecords().records(lines))
     assert [(record.line, record.error) for record in found] == [
-        (1, None), (4_000_002, None), (4_000_003, "malformed_json")
+        (1, None), (4_000_002, None), (4_000_003, "malformed_json:line 4000003")
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The lines of a text file in the reader's child process, unpacked if gzip compressed it, hashed as they are read."""
+"""The lines of a text file, unpacked if gzip compressed it, hashed as they are read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from ..shards import OpenedFile, RefusedError
+from .shards import OpenedFile, RefusedError
 
 CHUNK_BYTES = 1 << 20
 MOST_LINE_BYTES = 64 << 20

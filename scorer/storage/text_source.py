@@ -1,4 +1,4 @@
-"""Open one CSV, TSV or JSON file in a worker, as :class:`..shards.ParquetSource` opens Parquet.
+"""Open one CSV, TSV or JSON file in a worker, as :class:`.shards.ParquetSource` opens Parquet.
 
 The file is read once from start to end to count its rows, find its columns and hash it; then again for its rows. Both
 passes keep one batch in memory.
@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...system.closing import Closing
-from ...system.progress import advance
-from ..receipts import Identity
-from ..shards import OpenedFile, RefusedError
-from ..text_files import BrokenTextError, Record, schema_of, text_format, to_batch
+from ..system.closing import Closing
+from ..system.progress import advance
+from .receipts import Identity
+from .shards import OpenedFile, RefusedError
+from .text_files import BrokenTextError, Record, schema_of, text_format, to_batch
 from .text_lines import TextLines
 
 BATCH_ROWS = 4096

@@ -1,1 +1,0 @@
-"""Read untrusted Parquet files in a child process with bounded memory."""
