@@ -3,16 +3,16 @@
     python -m benchmarks.speed.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
     python -m benchmarks.speed.host_overhead --rows 43000 --bundle DIR   # over the stand-in for a GPU
 
-The model is replaced by one that answers immediately; the rest is the real program: reading in the child process,
-parsing, templates, tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches,
-verdicts, row keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is
-measured for it alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of
-pairs per second.
+The model is replaced by one that answers immediately; the rest is the real program: reading, parsing, templates,
+tokenisation (with the embedded bundle's tokenizer), deduplicating, packing and assembling batches, verdicts, row
+keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is measured for it
+alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of pairs per
+second.
 
-With ``--bundle`` the fp16 variant of a bundle runs on libraries that stand in for CUDA's (``../shared/gpu/fake``, whose
-README says how to make them and what to set). They compute nothing, and a wait for the device takes as long as the
-products that were handed in would at ``FAKE_CUDA_TFLOPS``. From their log comes the share of time in which the device
-had work: what the host can do, not what a GPU does.
+With ``--bundle`` the fp16 variant of a bundle runs on libraries that stand in for CUDA's (``../shared/gpu/fake``,
+whose README says how to make them and what to set). They compute nothing, and a wait for the device takes as long as
+the products that were handed in would at ``FAKE_CUDA_TFLOPS``. From their log comes the share of time in which the
+device had work: what the host can do, not what a GPU does.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESTAURANTS
-from benchmarks.speed.runners.ours import run_open
+from benchmarks.speed import machine
+from benchmarks.speed.runners.ours import run_here
+from benchmarks.speed.worker import versions
 from scorer import Scorer
 from scorer.inference import verification
 from scorer.inference.device import KINDS
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
-from scorer.run.options import RunOptions
 
 
 class FreeModel:
@@ -110,23 +111,22 @@ def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
         return found | device_share(log.read_text().splitlines()[before:], rate)
 
 
+def free_scorer() -> Scorer:
+    """A scorer whose model takes no time. fp32 so that pairs are packed into batches, of a GPU's size, since it is a
+    fast device that the host must keep up with; the session itself is never asked."""
+    scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
+    return scorer.with_model(FreeModel(scorer.engine))
+
+
 def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, Any]:
     """Run once over generated rows; returns the figures of the run. ``opened``: takes the place of the model that takes
     no time."""
-
-    began = time.perf_counter()
-    scorer = opened
-    if scorer is None:
-        # fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must
-        # keep up with; the session itself is never asked.
-        scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
-        scorer = scorer.with_model(FreeModel(scorer.engine))
-    outcome = run_open(scorer, RunOptions((str(data),), out))
-    seconds = time.perf_counter() - began
+    with opened or free_scorer() as scorer:
+        began, used = time.perf_counter(), time.process_time()
+        outcome = run_here(scorer, str(data), out)
+        seconds, used = time.perf_counter() - began, time.process_time() - used
     summary = outcome.summary
-    rows, checks = summary.counts.rows.all, summary.counts.checks
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    rows, checks, tokens = summary.counts.rows.all, summary.counts.checks, summary.counts.tokens
     if opened is not None:
         seconds = summary.speed.seconds
     return {
@@ -139,8 +139,8 @@ def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, An
         "seconds": round(seconds, 2),
         "rows_per_second": round(rows / seconds),
         "checks_per_second": round(checks.all / seconds),
-        "peak_mb": round(own / 1024),
-        "peak_mb_reader": round(child / 1024),
+        "tokens_per_cpu_second": round(tokens.real / used),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "stages": dict(summary.seconds),
     }
 
@@ -173,8 +173,8 @@ def main() -> None:
             runs.append(one)
         print(
             f"{one['rows']:>9,} rows in {one['shards']:>2} shards: {one['rows_per_second']:>7,} rows/s, "
-            f"{one['checks_per_second']:>9,} checks/s, peak {one['peak_mb']:,} MB "
-            f"(reader {one['peak_mb_reader']:,} MB); stages {one['stages']}"
+            f"{one['checks_per_second']:>9,} checks/s, {one['tokens_per_cpu_second'] / 1e6:.1f} M tokens a processor "
+            f"second, peak {one['peak_mb']:,} MB; stages {one['stages']}"
         )
         if args.bundle:
             print(
@@ -183,17 +183,9 @@ def main() -> None:
                 f"{one['longest_gap_ms']} at most"
             )
     if args.out:
-        machine = {"processor": _cpu_name(), "cores": os.cpu_count(), "load_at_the_end": os.getloadavg()[0]}
+        here = machine.describe() | {"load_at_the_end": os.getloadavg()[0]}
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(
-            json.dumps({"machine": machine, "versions": runs[0].pop("versions"), "runs": runs}, indent=1) + "\n"
-        )
-
-
-def _cpu_name() -> str:
-    from scorer.inference.device import device
-
-    return device("cpu").name
+        args.out.write_text(json.dumps({"machine": here, "versions": versions(), "runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

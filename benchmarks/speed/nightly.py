@@ -4,8 +4,8 @@
 
 The model is that of ``benchmarks.speed.host_overhead``, which answers at once. For each number of rows: rows are made
 and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited
-against the first output by system, with the HTML report. Each stage is a process of its own; reading is done by a child
-of it, whose peak is listed apart. With several numbers of rows, the bytes a row are the slope of the first to the last.
+against the first output by system, with the HTML report. Each stage is a process of its own. With several numbers of
+rows, the bytes a row are the slope of the first to the last.
 
 Stages that are in the folder are not repeated, so the command may be interrupted and given again.
 """
@@ -29,8 +29,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
-from benchmarks import RESTAURANTS
 
 from . import machine
 from .make_rows import write
@@ -62,9 +60,9 @@ else:
     from scorer.audit.document import Document
     from scorer.audit.report import render
     paths[1].write_text(render(decode(paths[0].read_bytes(), Document, str(paths[0]))))
-own, child = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 seconds = round(time.perf_counter() - began, 1)
-print(json.dumps({"seconds": seconds, "peak": own, "peak_of_reader": child, "rows": rows}))
+print(json.dumps({"seconds": seconds, "peak": peak, "rows": rows}))
 """
 
 
@@ -89,16 +87,11 @@ def change(data: Path, out: Path, percent: float) -> int:
 
 def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
     """The counts of rows of a run whose model answers at once, in this process."""
-    from scorer import Scorer
-    from scorer.inference.device import KINDS
-    from scorer.run.options import RunOptions
+    from .host_overhead import free_scorer
+    from .runners.ours import run_here
 
-    from .host_overhead import FreeModel
-    from .runners.ours import run_open
-
-    scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
-    free = scorer.with_model(FreeModel(scorer.engine))
-    summary = run_open(free, RunOptions((str(data),), out, reuse=tuple(reuse))).summary
+    with free_scorer() as scorer:
+        summary = run_here(scorer, str(data), out, reuse=tuple(reuse)).summary
     return dict(msgspec.to_builtins(summary.rows))
 
 
@@ -151,8 +144,8 @@ def night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
     for number, what in enumerate(STAGES):
         one = found[what] = kept(folder / f"stage-{number}.json", partial(measure, what, *paths[what]))
         of = f", {one['rows']['in']:,} rows, {one['rows']['reused']:,} reused" if one["rows"] else ""
-        peaks = f"peak {one['peak'] / 1e6:,.0f} MB, of its reader {one['peak_of_reader'] / 1e6:,.0f} MB"
-        print(f"{rows:>12,} rows, {what}: {peaks}, {one['seconds']:.1f} s{of}", flush=True)
+        peak = f"peak {one['peak'] / 1e6:,.0f} MB"
+        print(f"{rows:>12,} rows, {what}: {peak}, {one['seconds']:.1f} s{of}", flush=True)
     return found
 
 

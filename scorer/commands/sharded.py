@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -180,18 +179,20 @@ def run_shards(
     from .console.progress import make_reporter
 
     job, places = Job(settings, options), [Place("", settings.device)]
+    if ray is not None:
+        from ..run.ray import Ray
+        from ..run.ray_cluster import connect
+
+        with make_reporter() as reporter, connect(ray) as module:
+            outcome = run(Ray(job, module, ray_cpus, reporter), reporter)
+        _end(options, outcome, as_json=as_json)
+        return
     if devices is not None:
         from ..inference.device import count_gpus
 
         places = parse_devices(devices, count_gpus(), usable_cpus())
-    with ExitStack() as stack:
-        reporter = stack.enter_context(make_reporter())
-        if ray is None:
-            outcome = run(Processes(job, places, reporter), reporter)
-        else:
-            from ..run.ray import RayWorkers, connect
-
-            outcome = run(RayWorkers(stack.enter_context(connect(ray)), job, ray_cpus, reporter), reporter)
+    with make_reporter() as reporter:
+        outcome = run(Processes(job, places, reporter), reporter)
     _end(options, outcome, as_json=as_json)
 
 

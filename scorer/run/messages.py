@@ -95,13 +95,11 @@ class Open(Message, frozen=True):
 
 class Begin(Message, frozen=True):
     """Request: score under a plan, whose inputs are left out. ``digest``: that of the whole plan. ``run``: names the
-    run in receipts. ``uploads_to``: URI of the store that the worker publishes outputs in; empty where the driver
-    publishes them."""
+    run in receipts."""
 
     plan: Plan
     digest: str
     run: str
-    uploads_to: str = ""
 
 
 class Score(Message, frozen=True):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace as with_fields
 
@@ -69,8 +69,24 @@ class Place:
     cpus: tuple[int, ...] = ()
 
 
+class Process(Protocol):
+    """A worker's process, as :class:`scorer.system.worker_process.WorkerProcess` is one."""
+
+    def fileno(self) -> int: ...
+
+    def send(self, message: Any) -> None: ...
+
+    def receive(self) -> Any: ...
+
+    def kill(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def describe_end(self) -> str: ...
+
+
 @dataclass(eq=False)
-class _Worker:
+class Worker:
     """A worker and what the driver knows of it.
 
     ``owed``: replies that it still has to send. ``heard``: when it last said or was asked something. ``tasks``: shards
@@ -78,7 +94,7 @@ class _Worker:
     """
 
     place: Place
-    process: WorkerProcess
+    process: Process
     has_started: bool = False
     is_ready: bool = False
     is_isolated: bool = False
@@ -117,16 +133,11 @@ class _Worker:
 
 
 class Processes(Executor):
-    """A worker process a place. The first one reads the footers and finds the budgets; the others take them.
-
-    ``uploads``: workers publish in a store by themselves, since they may be on other machines.
-    """
-
-    uploads = False
+    """A worker process a place. The first one reads the footers and finds the budgets; the others take them."""
 
     def __init__(self, job: Job, places: Sequence[Place], reporter: Reporter) -> None:
         self.job, self._places, self._reporter = job, places, reporter
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._info: WorkerInfo | None = None
         self._begin: Begin | None = None
         self._progress = RunProgress(reporter)
@@ -168,7 +179,7 @@ class Processes(Executor):
                         self._replace(worker)
         return found
 
-    def _ask_for_footers(self, worker: _Worker, found: Inspected, left: Sequence[InputFile]) -> None:
+    def _ask_for_footers(self, worker: Worker, found: Inspected, left: Sequence[InputFile]) -> None:
         limit = None if self.job.options.limit is None else max(0, self.job.options.limit - found.rows)
         worker.send(self.job.inspect(left, limit), len(left))
 
@@ -194,8 +205,6 @@ class Processes(Executor):
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
         """See :class:`.executors.Executor`. Shards in flight when a worker ends are tried again, each alone in a
         worker; one that ends this worker too is given up."""
-        if self.uploads and not isinstance(self.job.options.out, Path):
-            begin = with_fields(begin, uploads_to=str(self.job.options.out))
         self._begin = begin
         todo, suspects = deque(Score(shard=shard, temporary="") for shard in shards), deque[Score]()
         left, deaths = len(shards), 0
@@ -235,7 +244,7 @@ class Processes(Executor):
                                 )
                         self._reopen(self._replace(worker))
 
-    def _blame(self, worker: _Worker, ended: WorkerEnded, suspects: deque[Score]) -> ShardResult | None:
+    def _blame(self, worker: Worker, ended: WorkerEnded, suspects: deque[Score]) -> ShardResult | None:
         """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already. One
         that ended it for want of memory is tried once more, in windows of half the size."""
         name = f"{worker.place.name}: " if worker.place.name else "the worker "
@@ -256,7 +265,7 @@ class Processes(Executor):
             kind="crashed",
         )
 
-    def _receive(self) -> Iterator[tuple[_Worker, Any]]:
+    def _receive(self) -> Iterator[tuple[Worker, Any]]:
         """What workers say next, and who of them ended; waits for a second at most. Progress and lines for people go to
         the reporter. The silence of a worker counts up to the moment from which it is waited for: before, this process
         may have published for long, or have been stopped, and what the worker sent was not read.
@@ -279,7 +288,7 @@ class Processes(Executor):
                 case WorkerError():
                     self._stop(worker, message.to_exception())
                 case WorkerEnded() if not worker.has_started:
-                    raise DeviceError(f"a worker process does not start: it {message.reason}")
+                    self._did_not_start(worker, message.reason)
                 case _:
                     yield worker, message
 
@@ -289,7 +298,7 @@ class Processes(Executor):
             self._said.add(text)
             self._reporter.say(text)
 
-    def _stop(self, worker: _Worker, error: ScorerError) -> None:
+    def _stop(self, worker: Worker, error: ScorerError) -> None:
         """A worker cannot go on: the others do, unless they could not either.
 
         Raises:
@@ -300,32 +309,37 @@ class Processes(Executor):
             raise error
         self._exclude(worker, str(error))
 
-    def _start(self, place: Place) -> _Worker:
-        return _Worker(place, self._start_process(place))
+    def _did_not_start(self, worker: Worker, reason: str) -> None:
+        """A worker ended before its modules were imported.
 
-    def _start_process(self, place: Place) -> Any:
-        return WorkerProcess(WORKER, Reply)
+        Raises:
+            DeviceError: it is not the shards.
+        """
+        raise DeviceError(f"a worker process does not start: it {reason}")
 
-    def _replace(self, worker: _Worker) -> _Worker:
+    def _start(self, place: Place) -> Worker:
+        return Worker(place, WorkerProcess(WORKER, Reply))
+
+    def _replace(self, worker: Worker) -> Worker:
         """Start another process in the place of one that ended."""
         fresh = self._start(worker.place)
         self._workers[self._workers.index(worker)] = fresh
         return fresh
 
-    def _open(self, worker: _Worker, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> None:
+    def _open(self, worker: Worker, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> None:
         settings = replace(self.job.settings, device=worker.place.device)
         worker.send(self.job.open(settings, budgets, bound_of, shards, list(worker.place.cpus)))
 
-    def _reopen(self, worker: _Worker) -> None:
+    def _reopen(self, worker: Worker) -> None:
         """Open the scorer as the first worker did."""
         info = self._info
         assert info is not None
         self._open(worker, info.budgets, (info.signature_parts, info.provider), [])
 
-    def _opening_failed(self, worker: _Worker, reason: str) -> str:
+    def _opening_failed(self, worker: Worker, reason: str) -> str:
         return f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} {reason}"
 
-    def _accept(self, worker: _Worker, info: WorkerInfo) -> None:
+    def _accept(self, worker: Worker, info: WorkerInfo) -> None:
         """Let a worker begin if it computes as the first one does; otherwise exclude it."""
         assert self._info is not None
         if differs := differences(self._info, info):
@@ -335,7 +349,7 @@ class Processes(Executor):
         if self._begin is not None:
             worker.send(self._begin, 0)
 
-    def _reconsider(self, worker: _Worker, reason: str) -> None:
+    def _reconsider(self, worker: Worker, reason: str) -> None:
         """Start a worker again that ended before it was ready; the second time, exclude its place."""
         self._deaths[worker.place] = self._deaths.get(worker.place, 0) + 1
         if self._deaths[worker.place] > 1 or len(self._workers) == 1:
@@ -344,7 +358,7 @@ class Processes(Executor):
         self._reporter.say(f"{reason}; it is started again")
         self._reopen(self._replace(worker))
 
-    def _exclude(self, worker: _Worker, reason: str) -> None:
+    def _exclude(self, worker: Worker, reason: str) -> None:
         """Go on without a worker; its shards are scored by the others.
 
         Raises:
@@ -357,11 +371,16 @@ class Processes(Executor):
         worker.process.kill()
         worker.process.close()
         if not self._workers:
-            raise DeviceError(f"no worker is left: {name}{reason}; the same command resumes")
+            self._out_of_workers(f"{name}{reason}")
+            return
         self._reporter.say(f"{name}{reason}; the run continues without it")
 
+    def _out_of_workers(self, reason: str) -> None:
+        """Raises :class:`DeviceError`: the last worker was excluded."""
+        raise DeviceError(f"no worker is left: {reason}; the same command resumes")
 
-def _choose(worker: _Worker, todo: deque[Score], suspects: deque[Score]) -> Score | None:
+
+def _choose(worker: Worker, todo: deque[Score], suspects: deque[Score]) -> Score | None:
     """The next shard of a worker, taken from its queue; a suspect gets a worker that has nothing else."""
     if not worker.tasks:
         worker.is_isolated = bool(suspects)

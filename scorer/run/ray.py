@@ -1,384 +1,346 @@
-"""Workers on a Ray cluster (``--ray``): the same worker as an actor on each GPU, or share of a node's processors.
+"""``--ray``: the worker of :mod:`.worker` as an actor on each GPU of a Ray cluster, or on each node without one.
 
-An actor is a process, so no other process is in it. Requests and replies pass through Ray, rows never do. Ray never
-restarts an actor; the executor does, on the same node. This is the only module that imports Ray.
+An actor is a process: no process is started inside it. Requests and replies are those of :mod:`.messages`; an actor's
+replies come as a stream, which a thread of the driver passes on to a connection, so that the driver waits for them as
+for those of its own processes. Ray places actors and notices lost nodes; it restarts none, since with restarts a job
+whose device is gone for good would not end.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import queue
 import re
-import socket
+import tempfile
 import threading
-import traceback
-from collections import Counter
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from multiprocessing import Pipe
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from .. import __version__
-from ..errors import DeviceError, MissingDependencyError, ScorerError, UsageError, install_hint
+from ..errors import DeviceError, ScorerError
 from ..scoring.settings import Settings
+from ..storage.location import StoreUri, parse_location
+from ..storage.plan import Budgets
+from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
+from ..storage.store import open_store
 from ..system.codec import decode, encode
-from ..system.worker_process import Channel, mark_as_worker
-from .executors import Job
-from .messages import Inspect, LogMessage, Open, OutOfMemory, Progress, Reply, Request, WorkerError
-from .processes import Place, Processes, share_of, usable_cpus
+from ..system.worker_process import Channel, become_worker
+from .executors import BoundOf, Inspected, Job
+from .messages import (
+    Open,
+    Reply,
+    Request,
+    Score,
+    ShardResult,
+    WorkerEnded,
+    WorkerInfo,
+    WorkerReady,
+)
+from .processes import Place, Processes, Worker, usable_cpus
 from .progress import Reporter
-from .ray_files import Parts, SentFile, files_of, parts_of, place_files, with_files_of
-from .worker import answer
+from .ray_cluster import Nodes, RaySlot, demand_of, first_line, slots_of
+from .ray_files import Parts, SentFile, files_of, parts_of, place, with_files_of
+from .worker import work
 
-_REQUESTS: Any = Request
-_REPLIES: Any = Reply
 MISSING = "missing"
 """The answer of a node that has to be sent the bundle."""
-_ANSWER_S = 10.0
-_LATE_S = 30.0
+_START_SECONDS = 30.0
 """After such a time without an actor, people are told what is waited for."""
-_HEAR_S = 2.0
-"""How long an actor waits for something to tell."""
+_NODES_SECONDS = 300.0
+"""How long a run waits for a node when none is left."""
 
 
-class RayWorker:
-    """A worker in an actor. Methods take and return plain values, so that a node with another version of this program
-    can say so. ``hear`` runs in a concurrency group of its own: otherwise a request would wait for it to end."""
+class RayActor:
+    """The worker on a node. Methods take and return plain values, so that a node with another version of this program
+    can say so. Two calls at a time: :meth:`run`, and what is sent to it."""
 
     def __init__(self) -> None:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._folder = ""
+        self._folder, self._out = "", ""
 
-    def begin(self, version: str, files: Sequence[SentFile], parts: Parts | None, share: tuple[int, int]) -> str:
-        """Start to work; empty, :data:`MISSING`, or why it is not started.
+    def prepare(self, version: str, out: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> str:
+        """Find or take the files of the run; empty, :data:`MISSING`, or why there is no worker here.
 
         Args:
-            version: of the driver.
-            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.place_files`.
-            share: which share of the node's processors it may use, and how many workers share them.
+            version: of the driver. out: the output, where it is in an object store.
+            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_files.place`.
         """
+        import ray
+
         if version != __version__:
             return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
         try:
-            folder = place_files(files, parts, _taken_out)
+            folder = place(files, parts, ray.get)
         except ScorerError as error:
             return str(error)
         if folder is None:
             return MISSING
-        self._folder = folder
-        if cpus := share_of(usable_cpus(), *share):
-            with suppress(OSError):
-                os.sched_setaffinity(0, cpus)  # before the runtime counts its threads
-        mark_as_worker()
-        threading.Thread(target=self._work, name="worker", daemon=True).start()
+        self._folder, self._out = folder, out
         return ""
 
+    def run(self, number: int, processors: int) -> Iterator[bytes]:
+        """The replies of the worker, until it ends.
+
+        Args:
+            number, processors: which share of this node's processors it may use; none of 0.
+        """
+        become_worker()
+        cpus = usable_cpus()
+        if processors and processors < len(cpus):
+            first = number * processors
+            os.sched_setaffinity(0, {cpus[(first + step) % len(cpus)] for step in range(processors)})
+        replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        channel = _Replies(replies, self._out)
+
+        def serve() -> None:
+            work(channel, self._requests)  # type: ignore[arg-type]  # it only sends
+            replies.put(None)
+
+        threading.Thread(target=serve, name="worker", daemon=True).start()
+        while (content := replies.get()) is not None:
+            yield content
+
     def send(self, content: bytes) -> None:
-        """Take in a request."""
-        message = decode(content, _REQUESTS, "a request of the driver")
-        if isinstance(message, Inspect | Open):
-            settings = Settings.from_plan(message.settings, "the driver's request")
-            message = replace(message, settings=with_files_of(settings, self._folder).to_plan())
-        self._requests.put(message)
-
-    def hear(self, wait_s: float) -> list[bytes]:
-        """The replies since the last call; waits for the first one."""
-        found: list[bytes] = []
-        with suppress(queue.Empty):
-            found.append(self._replies.get(timeout=wait_s))
-            while True:
-                found.append(self._replies.get_nowait())
-        return found
-
-    def _work(self) -> None:
-        channel = _QueueChannel(self._replies)
-        try:
-            answer(channel, self._requests)
-        except ScorerError as error:
-            channel.send(WorkerError.of(error))
-        except MemoryError:
-            channel.send(OutOfMemory())
-            self._end()
-        except BaseException:
-            traceback.print_exc()
-            self._end()
-
-    def _end(self) -> None:
-        """End the actor once what it has said was heard."""
-        while not self._replies.empty():
-            threading.Event().wait(0.1)
-        os._exit(1)
+        """A request of the driver. An output in a store is written to a file of this node first."""
+        asked: Any = Request
+        request: Any = decode(content, asked, "a message of the driver")
+        if isinstance(request, Open) and self._folder:
+            settings = with_files_of(Settings.from_plan(request.settings, "the driver's request"), Path(self._folder))
+            request = replace(request, settings=settings.to_plan())
+        elif isinstance(request, Score) and self._out:
+            request = replace(request, temporary=str(Path(tempfile.mkdtemp(prefix="d2t-scorer-")) / "shard.parquet"))
+        self._requests.put(request)
 
 
-class _QueueChannel(Channel):
-    """The end of a conversation that an actor replies on."""
+class _Replies:
+    """The worker's end: replies go into a queue; the output of a shard is uploaded first, where it goes to a store."""
 
-    def __init__(self, replies: queue.SimpleQueue[bytes]) -> None:
+    def __init__(self, replies: queue.SimpleQueue[bytes | None], out: str) -> None:
         self._replies = replies
+        self._store = open_store(parse_location(out)) if out else None
 
     def send(self, message: Any) -> None:
+        if self._store is not None and isinstance(message, ShardResult) and message.receipt is not None:
+            temporary, receipt = Path(message.temporary), message.receipt
+            version = self._store.publish(temporary, receipt.relative).version
+            with suppress(OSError):
+                temporary.parent.rmdir()
+            receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
+            message = replace(message, temporary="", receipt=receipt)
         self._replies.put(encode(message))
 
 
 class RayProcess:
-    """An actor, as the executor sees a worker process; see :class:`scorer.system.worker_process.WorkerProcess`.
+    """The driver's end of an actor, as :class:`scorer.system.worker_process.WorkerProcess` of a process.
 
-    A thread asks the actor for its replies and writes them to a pipe, so that all workers can be waited for at once.
+    Attributes:
+        is_pending: the cluster has not started it yet.
     """
 
-    def __init__(self, ray: Any, place: RayPlace, files: Sequence[SentFile], parts: _LazyParts) -> None:
+    def __init__(self, executor: Ray, slot: RaySlot) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        self._ray, self._files, self._parts, self._place = ray, files, parts, place
-        chosen = ray.remote(concurrency_groups={"hear": 1})(RayWorker).options(
-            num_cpus=place.reserved,
-            num_gpus=place.gpus,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
+        self._executor, self._slot = executor, slot
+        self._ray = executor.ray
+        self._handle = (
+            self._ray.remote(RayActor)
+            .options(
+                num_cpus=slot.reserved,
+                num_gpus=slot.gpus,
+                max_restarts=0,
+                max_task_retries=0,
+                max_concurrency=2,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(slot.node, soft=False),
+            )
+            .remote()
         )
-        self._handle = chosen.remote()
-        self._why = "its actor was ended"
-        self._ours, self._theirs = Pipe(duplex=False)
-        threading.Thread(target=self._pump, name="actor", daemon=True).start()
+        self.is_pending, self._reason = True, ""
+        ours, self._theirs = Pipe()
+        self._channel = Channel(ours, Reply)
+        threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
 
     def fileno(self) -> int:
-        return self._ours.fileno()
+        """For :func:`multiprocessing.connection.wait`."""
+        return self._channel.fileno()
 
     def send(self, message: Any) -> None:
-        """Send a request, which the actor takes in after those before it."""
-        self._handle.send.remote(encode(message))
+        """Send a request; it waits until the actor is there. Calls of one actor are carried out in their order."""
+        with suppress(Exception):  # that it has ended is told by `receive`
+            self._handle.send.remote(encode(message))
 
     def receive(self) -> Any:
         """The next reply. Raises :class:`EOFError` or :class:`OSError` if the actor has ended."""
-        return decode(self._ours.recv_bytes(), _REPLIES, "a reply of a worker")
+        return self._channel.receive()
 
     def kill(self) -> None:
-        """End the actor at once."""
+        """Kill it. Does not wait."""
         with suppress(Exception):  # it is dead already, or the cluster is gone
             self._ray.kill(self._handle)
 
     def close(self) -> None:
-        """End the actor."""
+        """End it. A second call does nothing."""
         self.kill()
-        with suppress(OSError):
-            self._ours.close()
+        self._channel.close()
 
     def describe_end(self) -> str:
-        """Why the actor ended."""
+        """Why it ended."""
         self.close()
-        return self._why
+        return self._reason or "its actor ended"
 
-    def _pump(self) -> None:
-        """Start the worker in the actor, then pass its replies on until it ends."""
+    def _relay(self) -> None:
+        """Prepare the actor, and pass on what it replies."""
         try:
-            why = self._begin(None)
-            if why == MISSING:
-                why = self._begin(self._parts.get())
-            if why:
-                self._tell(WorkerError(error="DeviceError", message=f"{self._place.name}: {why}"))
-            while True:
-                for content in self._ray.get(self._handle.hear.options(concurrency_group="hear").remote(_HEAR_S)):
-                    self._theirs.send_bytes(content)
-        except ScorerError as error:
-            with suppress(OSError):
-                self._tell(WorkerError.of(error))
-        except OSError:
-            pass  # the driver has closed its end
-        except Exception as error:
-            self._why = f"ended: its actor died ({first_line(error)})"
-        with suppress(OSError):
+            self._reason = self._prepare()
+            self.is_pending = False
+            if not self._reason:
+                processors = 0 if self._slot.gpus else self._slot.reserved
+                run = self._handle.run.options(num_returns="streaming")
+                for reference in run.remote(self._slot.number, processors):
+                    self._theirs.send_bytes(self._ray.get(reference))
+        except Exception as error:  # of Ray, or of a connection that is closed
+            if found := re.search(r"ModuleNotFoundError.*?(No module named '[^']*')", str(error), re.DOTALL):
+                self._reason = f"d2t-scorer cannot be imported on this node ({found[1]}); install it"
+            else:
+                self._reason = f"its actor died ({first_line(error)})"
+        finally:
+            self.is_pending = False
             self._theirs.close()
 
-    def _begin(self, parts: Parts | None) -> str:
-        """Begin; while the cluster has not started the actor, say so, and that nothing hangs."""
-        call = self._handle.begin.remote(__version__, self._files, parts, (self._place.number, self._place.count))
-        waited = 0.0
-        while not self._ray.wait([call], timeout=_ANSWER_S)[0]:
-            waited += _ANSWER_S
-            self._tell(Progress(moved=int(waited)))
-            if waited == _LATE_S:
-                line = (
-                    f"{self._place.name}: the cluster has not started its actor for {_LATE_S:.0f} s; it is waited for "
-                    "(`ray status` shows what else holds processors or GPUs)"
-                )
-                self._tell(LogMessage(text=line))
-        found: str = self._ray.get(call)
-        return found
-
-    def _tell(self, message: Any) -> None:
-        self._theirs.send_bytes(encode(message))
+    def _prepare(self) -> str:
+        """Why there is no worker on the node; empty if there is."""
+        asked = (__version__, self._executor.out, self._executor.files)
+        answer: str = self._ray.get(self._handle.prepare.remote(*asked, None))
+        if answer == MISSING:
+            answer = self._ray.get(self._handle.prepare.remote(*asked, self._executor.parts()))
+        return answer
 
 
-@dataclass(frozen=True)
-class RayPlace(Place):
-    """A place for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves.
-    ``number``, ``count``: which of how many workers of its node it is, where they share its processors."""
+class Ray(Processes):
+    """Workers on a cluster; nodes may join and leave.
 
-    node: str = ""
-    reserved: int = 0
-    gpus: int = 0
-    number: int = 0
-    count: int = 1
+    Args:
+        ray: as :func:`.ray_cluster.connect` gives it.
+        cpus: ``--ray-cpus``.
 
+    Raises:
+        UsageError, DeviceError: no node has what a worker needs.
+        BundleError, TemplateError: what workers need is not there.
+    """
 
-class _LazyParts:
-    """Files in Ray's object store, put there once, when a node lacks them."""
-
-    def __init__(self, ray: Any, files: Sequence[SentFile]) -> None:
-        self._ray, self._files, self._lock = ray, files, threading.Lock()
+    def __init__(self, job: Job, ray: Any, cpus: int | None, reporter: Reporter) -> None:
+        super().__init__(job, [], reporter)
+        self.ray = ray
+        self.out = str(job.options.out) if isinstance(job.options.out, StoreUri) else ""
+        self.files = files_of(job.settings)
+        self._nodes = Nodes(ray)
+        self._demand = demand_of(job.settings.device, cpus, self._nodes.alive())
+        self._excluded: set[Place] = set()
+        self._late: dict[Worker, float] = {}
         self._parts: Parts | None = None
+        self._putting = threading.Lock()
 
-    def get(self) -> Parts:
-        with self._lock:
-            self._parts = self._parts or parts_of(self._files, self._ray.put)
-        return self._parts
+    def parts(self) -> Parts:
+        """The files of the run in Ray's object store, put there once for all nodes."""
+        with self._putting:
+            if self._parts is None:
+                self._parts = parts_of(self.files, self.ray.put)
+            return self._parts
 
+    def __enter__(self) -> Ray:
+        self._take_in_nodes()
+        return self
 
-class RayWorkers(Processes):
-    """The executor of actors. Outputs in a store are uploaded by the workers."""
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        """Footers are read on the driver's machine, which sees the inputs, while the actors start."""
+        with Processes(self.job, [Place("", "cpu")], self._reporter) as here:
+            return here.inspect(files)
 
-    uploads = True
+    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+        """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
+        asked: Worker | None = None
+        while self._info is None:
+            if asked not in self._workers:
+                asked = next((worker for worker in self._workers if worker.has_started), None)
+                if asked is not None:
+                    self._open(asked, budgets, bound_of, shards)
+            for worker, message in self._receive():
+                match message:
+                    case WorkerReady():
+                        self._info, worker.is_ready = message.info, True
+                    case WorkerEnded():
+                        self._exclude(worker, message.reason)
+        assert asked is not None
+        self._workers.sort(key=lambda worker: worker is not asked)
+        for worker in self._workers[1:]:
+            self._reopen(worker)
+        return self._info
 
-    def __init__(self, ray: Any, job: Job, cpus: int | None, reporter: Reporter) -> None:
-        super().__init__(job, places_of(ray.nodes(), job.settings.device, cpus), reporter)
-        self._ray, self._files = ray, files_of(job.settings)
-        self._parts = _LazyParts(ray, self._files)
+    def _start(self, place: Place) -> Worker:
+        assert isinstance(place, RaySlot)
+        worker = Worker(place, RayProcess(self, place))
+        self._late[worker] = time.monotonic() + _START_SECONDS
+        return worker
 
-    def _start_process(self, place: Place) -> Any:
-        assert isinstance(place, RayPlace)
-        return RayProcess(self._ray, place, self._files, self._parts)
+    def _receive(self) -> Iterator[tuple[Worker, Any]]:
+        self._take_in_nodes()
+        now = time.monotonic()
+        for worker in self._workers:
+            if isinstance(worker.process, RayProcess) and worker.process.is_pending:
+                worker.heard = now  # it is waited for: nothing of it hangs
+                if now > self._late.get(worker, now):
+                    del self._late[worker]
+                    self._reporter.say(
+                        f"{worker.place.name}: the cluster has not started its actor for {_START_SECONDS:.0f} s; it is "
+                        "waited for (`ray status` shows what else holds processors or GPUs)"
+                    )
+        for worker, message in super()._receive():
+            if isinstance(message, ShardResult) and self._sees_otherwise(worker, message):
+                self._exclude(worker, f"does not see the inputs as the driver does: {message.error}")
+            else:
+                yield worker, message
 
+    def _sees_otherwise(self, worker: Worker, result: ShardResult) -> bool:
+        """Whether an input that a worker cannot find, or finds changed, is there unchanged for the driver."""
+        task = worker.tasks.get(result.relative)
+        return task is not None and (CHANGED in result.error or UNOPENED in result.error) and is_seen(task.shard)
 
-def places_of(nodes: Sequence[dict[str, Any]], device: str, cpus: int | None) -> list[RayPlace]:
-    """The places for workers: one for each GPU, or share of the processors, of the nodes that are alive.
+    def _take_in_nodes(self) -> None:
+        """Start a worker in each place of the cluster that has none and is not excluded."""
+        taken = {worker.place for worker in self._workers} | self._excluded
+        for slot in slots_of(self._nodes.alive(), self._demand):
+            if slot not in taken:
+                worker = self._start(slot)
+                self._workers.append(worker)
+                if self._info is not None:
+                    self._reopen(worker)
 
-    Args:
-        nodes: as ``ray.nodes()`` gives them.
-        device: of ``--device``; ``auto`` is a GPU if a node has one, otherwise processors.
-        cpus: of ``--ray-cpus``: processors of a worker; ``None`` for all of its node, or one next to a GPU.
+    def _did_not_start(self, worker: Worker, reason: str) -> None:
+        self._exclude(worker, reason)
 
-    Raises:
-        UsageError: a device of one machine.
-        DeviceError: no node has what a worker needs.
-    """
-    if device not in ("auto", "cpu", "cuda"):
-        raise UsageError(f"--device {device} with --ray: Ray chooses the GPU of a worker; write auto, cpu or cuda")
-    alive = sorted((node for node in nodes if node["Alive"]), key=lambda node: str(node["NodeID"]))
-    given = [(int(n.get("Resources", {}).get("CPU", 0)), int(n.get("Resources", {}).get("GPU", 0))) for n in alive]
-    wants_gpu = device == "cuda" or (device == "auto" and any(gpus for _, gpus in given))
-    hosts = Counter(node.get("NodeManagerHostname") or "node" for node in alive)
-    places = []
-    for node, (cores, gpus) in zip(alive, given, strict=True):
-        if wants_gpu:
-            count, reserved = min(gpus, cores // cpus) if cpus else gpus, cpus or min(1, cores)
-        else:
-            count, reserved = cores // (cpus or max(cores, 1)), cpus or cores
-        host = node.get("NodeManagerHostname") or "node"
-        name = host if hosts[host] == 1 else f"{host}/{node['NodeID'][:8]}"
-        for number in range(count):
-            places.append(
-                RayPlace(
-                    name if count == 1 else f"{name}#{number}",
-                    "cuda:0" if wants_gpu else "cpu",
-                    node=node["NodeID"],
-                    reserved=reserved,
-                    gpus=int(wants_gpu),
-                    number=number,
-                    count=1 if wants_gpu else count,
-                )
-            )
-    if not places:
-        parts = [*(["a GPU"] if wants_gpu else []), *([f"{cpus} CPU cores"] if cpus else [])]
-        wanted = " and ".join(parts)
-        raise DeviceError(
-            f"--ray: no node of the cluster has {wanted or 'a CPU core'} to give out (nodes: {len(alive)}, most CPU "
-            f"cores of a node: {max((cores for cores, _ in given), default=0)}, GPUs: {sum(g for _, g in given)}); "
-            "start nodes, or change --device or --ray-cpus"
-        )
-    return places
+    def _stop(self, worker: Worker, error: ScorerError) -> None:
+        """Go on without a worker that cannot go on; another node may see or have what this one lacks."""
+        self._exclude(worker, str(error))
 
+    def _exclude(self, worker: Worker, reason: str) -> None:
+        self._excluded.add(worker.place)
+        super()._exclude(worker, reason)
 
-@contextmanager
-def connect(address: str) -> Iterator[Any]:
-    """The ``ray`` module, connected to a cluster until the context ends.
-
-    Args:
-        address: HOST:PORT, or ``auto`` for the cluster that runs on this machine; if there is none, Ray is started here
-            and ends with the context.
-
-    Raises:
-        UsageError: an address of Ray Client.
-        MissingDependencyError: Ray is not installed.
-        DeviceError: there is no such cluster, or it runs another version of Ray or Python.
-    """
-    if address.startswith("ray://"):
-        raise UsageError(
-            f"--ray {address}: Ray Client is not supported; start the command on a node of the cluster, with --ray auto"
-        )
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise a warning; workers name their device
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingDependencyError(f"--ray needs Ray 2.60 or later; {install_hint('ray')}") from error
-    more = {}
-    named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
-    found = _on_this_machine() if named == "auto" else named
-    if found is None:
-        address, more = "local", {"include_dashboard": False}
-    elif why := answers(found):
-        # Ray tries for a minute, and then ends the process.
-        raise DeviceError(
-            f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
-        )
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
-    except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
-        raise DeviceError(f"--ray {address}: {first_line(error)}; start a cluster with `ray start --head`") from error
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def answers(address: str, wait_s: float = _ANSWER_S) -> str:
-    """Why nothing listens on an address; empty if something does, or if it is not of the form HOST:PORT."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        return ""
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), wait_s):
-            return ""
-    except (OSError, OverflowError) as error:
-        return str(error) or type(error).__name__
-
-
-def first_line(error: BaseException) -> str:
-    """A message of Ray in one line; its later lines are advice and traces."""
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
-    return next((line.rstrip(".:") for line in lines if line), type(error).__name__)[:300]
-
-
-def _on_this_machine() -> str | None:
-    """The address of the cluster that runs on this machine; one that was killed leaves its address."""
-    from ray._private.services import canonicalize_bootstrap_address
-
-    try:
-        found: str | None = canonicalize_bootstrap_address("auto")
-    except ConnectionError:
-        return None
-    return None if found is None or answers(found) else found
-
-
-def _taken_out(reference: Any) -> bytes:
-    """A part of a file, out of Ray's object store."""
-    import ray
-
-    content: bytes = ray.get(reference)
-    return content
+    def _out_of_workers(self, reason: str) -> None:
+        """Wait for a node, where the cluster has none any more."""
+        deadline, said = time.monotonic() + _NODES_SECONDS, False
+        while not self._workers and time.monotonic() < deadline:
+            self._take_in_nodes()
+            if self._workers or slots_of(self._nodes.alive(), self._demand):
+                break
+            if not said:
+                self._reporter.say(f"{reason}; the cluster has no node for a worker, and the run waits for one")
+            said = True
+            time.sleep(1.0)
+        if not self._workers:
+            raise DeviceError(f"no worker is left: {reason}; the same command resumes")

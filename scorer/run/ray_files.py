@@ -1,7 +1,7 @@
-"""The bundle and the template file of a run on the nodes of a Ray cluster.
+"""The bundle and the template file of a run on the nodes of a cluster.
 
 A node that sees the driver's files under the driver's paths uses them there. Any other gets them through Ray's object
-store, once, into the cache folder, where later runs find them. Both ways each file must have the driver's SHA-256. This
+store, once, into the cache folder, where later runs find them. Both ways each file must have the driver's SHA-256. It
 imports nothing of Ray: what puts parts into the object store and takes them out is given.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ..inference.bundle import MANIFEST, Bundle
 from ..inference.choices import BUILTIN_BUNDLES
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
-from ..storage.store import discard, file_sha256, open_temporary
+from ..storage.store import discard, file_sha256, temporary_name
 
 BUNDLE, TEMPLATES = "bundle", "templates.json"
 """Names in the folder of a node: a folder, and a file."""
@@ -40,8 +40,8 @@ class SentFile:
 
 
 def files_of(settings: Settings) -> tuple[SentFile, ...]:
-    """The files that workers need besides the data: the bundle's small files, the variants that they may open (that of
-    the precision, and fp32 for ``--exact`` and for rows that are not finite), and the template file.
+    """What workers need besides the data: the bundle's small files, the variants that they may open (that of the
+    precision, and fp32 for ``--exact`` and for rows that are not finite), and the template file.
 
     Raises:
         BundleError, TemplateError: something is not there, or not what was exported.
@@ -85,7 +85,7 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     return found
 
 
-def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:
+def place(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:
     """The folder of this node that has the files; empty where they are in the driver's places.
 
     Args:
@@ -119,12 +119,12 @@ def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[A
     return str(folder)
 
 
-def with_files_of(settings: Settings, folder: str) -> Settings:
-    """The settings, with the files that a node has in a folder; empty for the driver's own places."""
-    if folder and (Path(folder) / BUNDLE).is_dir():
-        settings = replace(settings, bundle=Path(folder) / BUNDLE)
-    if folder and (Path(folder) / TEMPLATES).is_file():
-        settings = replace(settings, templates=Path(folder) / TEMPLATES)
+def with_files_of(settings: Settings, folder: Path) -> Settings:
+    """The settings, with the files that a node has in a folder."""
+    if (folder / BUNDLE).is_dir():
+        settings = replace(settings, bundle=folder / BUNDLE)
+    if (folder / TEMPLATES).is_file():
+        settings = replace(settings, templates=folder / TEMPLATES)
     return settings
 
 
@@ -135,11 +135,12 @@ def _is(path: Path, sha256: str) -> bool:
         return False
 
 
-def _write(path: Path, sha256: str, contents: Iterable[bytes]) -> None:
-    temporary, file = open_temporary(path)
+def _write(path: Path, sha256: str, contents: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(temporary_name())
     digest = hashlib.sha256()
     try:
-        with file:
+        with temporary.open("xb") as file:
             for content in contents:
                 digest.update(content)
                 file.write(content)

@@ -6,7 +6,6 @@ processes. It never makes a shard done: the driver publishes what it wrote.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,7 +28,6 @@ from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..stats.percentages import percent
 from ..storage.counts import Counts
-from ..storage.location import parse_location
 from ..storage.plan import Budgets, ExactBudget
 from ..storage.receipts import InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import (
@@ -43,7 +41,7 @@ from ..storage.shards import (
     read_windows,
     with_columns,
 )
-from ..storage.store import Store, open_store, require_space, temporary_name
+from ..storage.store import require_space
 from ..storage.writer import ShardWriter
 from ..system.closing import Closing
 from ..system.progress import advanced
@@ -134,8 +132,6 @@ class ShardScorer(Closing):
         self._early = EarlyCheck(self._warnings, request.max_error_rate, log)
         self._contents = ThreadPoolExecutor(1, "digest of inputs")
         self._plan: Begin | None = None
-        self._staged = Path()
-        self._uploads: tuple[Store, tempfile.TemporaryDirectory[str]] | None = None
         self._rows, self._computed_before = 0, self.scorer.engine.computed  # those of the bound do not count
         self._writing = 0.0
         self._seconds_before = dict(self.scorer.pipeline.seconds)
@@ -145,8 +141,6 @@ class ShardScorer(Closing):
         self._contents.shutdown(wait=False, cancel_futures=True)
         if self._reuse is not None:
             self._reuse.close()
-        if self._uploads is not None:
-            self._uploads[1].cleanup()
         self.scorer.close()
 
     def _measure_bound(self, request: Open) -> None:
@@ -190,9 +184,6 @@ class ShardScorer(Closing):
     def begin(self, request: Begin) -> ReuseLoaded | None:
         """Score under a plan from here on; reads the keys of the outputs that are reused."""
         self._plan = request
-        if request.uploads_to:
-            place = parse_location(request.uploads_to)
-            self._uploads = open_store(place), tempfile.TemporaryDirectory(prefix="d2t-", ignore_cleanup_errors=True)
         if self._reuse is None:
             return None
         for line in self._reuse.notes():
@@ -243,8 +234,7 @@ class ShardScorer(Closing):
                         result = msgspec.structs.replace(result, error=str(reason), kind=kind_of(reason))
                     else:
                         receipt = self._finish(item, finished, counts, began)
-                        temporary = "" if self._uploads is not None else task.temporary
-                        result = msgspec.structs.replace(result, temporary=temporary, receipt=receipt)
+                        result = msgspec.structs.replace(result, temporary=task.temporary, receipt=receipt)
                     writer, counts = None, []
                     yield result
         finally:
@@ -279,8 +269,6 @@ class ShardScorer(Closing):
 
     def _open_writer(self, scored: ScoredWindow) -> ShardWriter:
         shard, path = scored.tag.shard, Path(scored.tag.temporary)
-        if self._uploads is not None:
-            path = self._staged = Path(self._uploads[1].name, temporary_name())
         require_space(path.parent, shard.min_output_bytes, f"the output of {shard.relative}")
         final = path.with_name(Path(shard.relative).name)
         return ShardWriter(path, scored.table.schema, metadata=self.scorer.full_signature.footer, path=final)
@@ -290,9 +278,6 @@ class ShardScorer(Closing):
         assert self._plan is not None
         shard = end.task.shard
         written = writer.finish()
-        if self._uploads is not None:
-            version = self._uploads[0].publish(self._staged, shard.relative).version
-            written = msgspec.structs.replace(written, e_tag=version)
         self._writing += time.perf_counter() - began
         return Receipt(
             relative=shard.relative,

@@ -43,6 +43,12 @@ PROGRESS_SECONDS = 0.25
 def main(descriptor: int) -> None:
     """Serve until the driver closes the connection."""
     channel, requests = serve(descriptor, Request)
+    work(channel, requests)
+    threading.Event().wait()  # for the driver, which closes the connection
+
+
+def work(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
+    """Do what is asked for, and tell why it cannot go on; an error that nobody expected ends the process."""
     try:
         answer(channel, requests)
     except ScorerError as error:
@@ -54,7 +60,6 @@ def main(descriptor: int) -> None:
     except BaseException:
         traceback.print_exc()
         os._exit(1)
-    threading.Event().wait()  # for the driver, which closes the connection
 
 
 def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:

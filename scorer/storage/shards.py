@@ -36,6 +36,8 @@ WINDOW_BYTES = 32 << 20
 """The largest window by default: rows, and bytes of their columns as they stand in memory."""
 FIRST_ROWS = (1024, 4096)
 """Rows of the first windows of a shard, where windows may have more: a device begins once the first is prepared."""
+CHANGED, UNOPENED = "changed since it was first looked at; run again", "cannot be opened"
+"""Why a shard is refused: these may be true of one machine alone."""
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 MOST_PARTS = 100_000
@@ -209,13 +211,23 @@ def read_windows(
     """
     with _shard_errors(shard.uri), _open(shard.file, keeps=shard.groups is not None) as source:
         if source.identity != shard.identity:
-            raise RefusedError("changed since it was first looked at; run again")
+            raise RefusedError(CHANGED)
         columns = find_columns(source.schema)
         bounds = shard.groups, shard.rows, shard.limit
         for window in _cut(source, columns.needed, *bounds, max_rows, max_bytes, first_rows):
             yield columns, window
         if source.changed():
             raise RefusedError("was modified while it was read; run again when it is complete")
+
+
+def is_seen(shard: Shard) -> bool:
+    """Whether this process sees an input as it was first looked at, by size, time and version; nothing is decoded."""
+    try:
+        with OpenedFile(shard.uri) as file:
+            seen = file.size, file.mtime_ns, file.e_tag
+    except RefusedError:
+        return False
+    return seen == (shard.identity.size, shard.identity.mtime_ns, shard.identity.e_tag)
 
 
 def read_tables(
@@ -505,7 +517,7 @@ class OpenedFile(Closing):
             self._local = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             found = os.fstat(self._local)
         except OSError as error:
-            raise RefusedError(f"cannot be opened: {error.strerror}") from error
+            raise RefusedError(f"{UNOPENED}: {error.strerror}") from error
         if not stat.S_ISREG(found.st_mode):
             os.close(self._local)
             raise RefusedError("is not a regular file")
@@ -525,7 +537,7 @@ class OpenedFile(Closing):
                 raise FileNotFoundError(f"{uri} does not exist")
             file = store.open(place.path, version.version)
         except (OSError, OutputError) as error:
-            raise RefusedError(f"cannot be opened: {describe(error)}") from error
+            raise RefusedError(f"{UNOPENED}: {describe(error)}") from error
         import pyarrow as pa
 
         self.file = pa.PythonFile(file, "r")

@@ -146,8 +146,8 @@ def is_worker() -> bool:
     return os.environ.get(_WORKER) == str(os.getppid())
 
 
-def mark_as_worker() -> None:
-    """Make this process a worker that something else than :class:`WorkerProcess` started."""
+def become_worker() -> None:
+    """Declare this process a worker, which somebody else has started."""
     os.environ[_WORKER] = str(os.getppid())
 
 

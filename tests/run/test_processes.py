@@ -158,7 +158,7 @@ def scripted(data: Path, out: Path, bundle: Path, monkeypatch: pytest.MonkeyPatc
 
     def scripted_run(script: Script, told: Told | None = None, places: tuple[Place, ...] = PLACES) -> Outcome:
         def start(self: Any, place: Place) -> Any:
-            return processes._Worker(place, ScriptedProcess(script, place.name))  # type: ignore[arg-type]
+            return processes.Worker(place, ScriptedProcess(script, place.name))  # type: ignore[arg-type]
 
         monkeypatch.setattr(Processes, "_start", start)
         told = told or Told()
@@ -237,7 +237,7 @@ def test_a_worker_without_progress_is_replaced(
 ) -> None:
     monkeypatch.setattr(processes, "HANG_SECONDS", 0.0)
     told, script = Told(), Script(silent={"two"})
-    real = processes._Worker.receive
+    real = processes.Worker.receive
 
     def receive(self: Any) -> Any:
         found = real(self)
@@ -245,7 +245,7 @@ def test_a_worker_without_progress_is_replaced(
             return self.kill_if_silent(float("inf"))
         return found
 
-    monkeypatch.setattr(processes._Worker, "receive", receive)
+    monkeypatch.setattr(processes.Worker, "receive", receive)
 
     def started(script: Script) -> None:
         if script.started.count("two") > 1:

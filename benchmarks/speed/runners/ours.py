@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -21,28 +21,12 @@ from scorer.inference.variants import VariantChoice
 
 from .common import Probabilities, load_cuda, load_pairs, softmax
 
-if TYPE_CHECKING:
-    from scorer import Scorer
-    from scorer.run.options import Outcome, RunOptions
-
 
 class Silent:
     """A reporter that prints nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None
-
-
-def run_open(scorer: Scorer, options: RunOptions) -> Outcome:
-    """A run in this process, by a scorer that is open and stays open."""
-    from scorer.run import shard_scorer
-    from scorer.run.driver import run
-    from scorer.run.executors import Job
-    from scorer.run.inline import Inline
-
-    opened = mock.patch.object(shard_scorer, "open_scorer", lambda *_: scorer)
-    with opened, mock.patch.object(scorer, "close", lambda: None):
-        return run(Inline(Job(scorer.settings, options), Silent()), Silent())
 
 
 def _engine_options(spec: dict[str, Any]) -> dict[str, Any]:
@@ -129,6 +113,23 @@ def bare_session(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], t
     return run
 
 
+def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
+    """The outcome of ``scorer run`` in this process with a scorer that is open, and stays so.
+
+    Args:
+        options: of :class:`scorer.run.options.RunOptions`.
+    """
+    from scorer.run.driver import run
+    from scorer.run.executors import Job
+    from scorer.run.inline import Inline
+    from scorer.run.options import RunOptions
+
+    job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
+    opened = mock.patch("scorer.run.shard_scorer.open_scorer", lambda *arguments: scorer)
+    with opened, mock.patch.object(scorer, "close", lambda: None):
+        return run(Inline(job, reporter), reporter)
+
+
 def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tuple[Any, float]]:
     """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the time of reading, checks, tokens,
     inference, verdicts, writing with checksums, and receipts. The result is the label of every row.
@@ -138,7 +139,6 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
-    from scorer.run.options import RunOptions
 
     load_cuda(spec)
     scorer = Scorer(spec["bundle"], **_engine_options(spec))
@@ -148,7 +148,7 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         began = time.perf_counter()
         try:
-            outcome = run_open(scorer, RunOptions((str(rows),), folder / "out"))
+            outcome = run_here(scorer, str(rows), folder / "out")
             seconds = time.perf_counter() - began
             if outcome.exit_code:
                 raise RuntimeError(outcome.reason)

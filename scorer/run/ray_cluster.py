@@ -1,0 +1,244 @@
+"""A Ray cluster: connecting to it, its head, and for which of its GPUs and processors there is to be a worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DeviceError, MissingDependencyError, UsageError, install_hint
+from .processes import Place
+
+_CONNECT_SECONDS = 10.0
+_ANSWER_SECONDS = 2.0
+_GONE_SECONDS = 20.0
+"""A head that is started again answers within this time."""
+_LOOK_SECONDS = 1.0
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """The ``ray`` module, connected to a cluster until the context ends.
+
+    Args:
+        address: HOST:PORT, or ``auto`` for the cluster that runs on this machine; if there is none, Ray is started here
+            and ends with the context.
+
+    Raises:
+        UsageError: an address of Ray Client.
+        MissingDependencyError: Ray is not installed.
+        DeviceError: there is no such cluster, or it runs another version of Ray or Python.
+    """
+    if address.startswith("ray://"):
+        raise UsageError(
+            f"--ray {address}: Ray Client is not supported; start the command on a node of the cluster, with --ray auto"
+        )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise a warning; workers name their device
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError(f"--ray needs Ray 2.60 or later; {install_hint('ray')}") from error
+    more = {}
+    named = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+    found = _on_this_machine() if named == "auto" else named
+    if found is None:
+        address, more = "local", {"include_dashboard": False}
+    elif why := answers(found, _CONNECT_SECONDS):
+        # Ray tries for a minute, and then ends the process
+        raise DeviceError(
+            f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
+        )
+    elif ":" in found:
+        _refuse_token(ray, address, found)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+    except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
+        raise DeviceError(f"--ray {address}: {first_line(error)}; start a cluster with `ray start --head`") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _on_this_machine() -> str | None:
+    """The address of the cluster that runs on this machine; one that was killed leaves its address."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    try:
+        found: str | None = canonicalize_bootstrap_address("auto")
+    except ConnectionError:
+        return None
+    return None if found is None or answers(found) else found
+
+
+def _refuse_token(ray: Any, given: str, address: str) -> None:
+    """Ask the head once whether it takes the token: ``ray.init`` asks it for 20 s, and does not say why it gives up.
+
+    Raises:
+        DeviceError: it does not, or there is none.
+    """
+    from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
+    from ray._raylet import GcsClient
+
+    try:
+        ensure_token_if_auth_enabled(create_token_if_missing=False)
+        GcsClient(address=address)
+    except ray.exceptions.AuthenticationError as error:
+        raise DeviceError(
+            f"--ray {given}: no token that the cluster at {address} takes ({first_line(error)}); set "
+            "RAY_AUTH_MODE=token, and copy ~/.ray/auth_token of the machine on which the head was started to this one"
+        ) from error
+    except Exception:  # what else is wrong, `ray.init` says
+        return
+
+
+def first_line(error: BaseException) -> str:
+    """A message of Ray in one line; its later lines are advice and traces."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
+    return next((line.rstrip(".:") for line in lines if line), type(error).__name__)[:300]
+
+
+def answers(address: str, wait_seconds: float = _ANSWER_SECONDS) -> str:
+    """Why nothing listens on an address; empty if something does, or if it is not of the form HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return ""
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), wait_seconds):
+            return ""
+    except (OSError, OverflowError) as error:
+        return str(error) or type(error).__name__
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a Ray cluster that is alive. ``cpus``, ``gpus``: that Ray may give out, in use or not."""
+
+    id: str
+    host: str
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaySlot(Place):
+    """A place for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves.
+    ``number``: of the worker on its node."""
+
+    node: str
+    reserved: int
+    gpus: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What each worker gets. ``gpus``: 1 or 0. ``cpus``: processors; ``None`` for all of its node, or one next to a
+    GPU."""
+
+    gpus: int
+    cpus: int | None = None
+
+    def count(self, node: Node) -> int:
+        """How many workers a node has room for."""
+        if self.gpus:
+            return node.gpus if not self.cpus else min(node.gpus, node.cpus // self.cpus)
+        return node.cpus // (self.cpus or max(node.cpus, 1))
+
+    def __str__(self) -> str:
+        cpus = f"{self.cpus} CPU core{'' if self.cpus == 1 else 's'}" if self.cpus else ""
+        if self.gpus:
+            return f"a GPU and {cpus}" if cpus else "a GPU"
+        return cpus or "a CPU core"
+
+
+def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
+    """What each worker is to get; ``auto`` is a GPU if a node has one, otherwise processors.
+
+    Args:
+        device, cpus: of ``--device`` and ``--ray-cpus``.
+
+    Raises:
+        UsageError: a device of one machine.
+        DeviceError: no node has what a worker needs.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"--device {device} with --ray: Ray chooses the GPU of a worker; write auto, cpu or cuda")
+    has_gpu = any(node.gpus for node in nodes)
+    demand = Demand(int(device == "cuda" or (device == "auto" and has_gpu)), cpus)
+    if not any(demand.count(node) for node in nodes):
+        most = max((node.cpus for node in nodes), default=0)
+        raise DeviceError(
+            f"--ray: no node of the cluster has {demand} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
+            f"{most}, GPUs: {sum(node.gpus for node in nodes)}); start nodes, or change --device or --ray-cpus"
+        )
+    return demand
+
+
+def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
+    """The places for workers, by node. A name is the host's, with more where hosts or workers have the same."""
+    hosts = Counter(node.host for node in nodes)
+    found = []
+    for node in nodes:
+        count = demand.count(node)
+        host = node.host if hosts[node.host] == 1 else f"{node.host}/{node.id[:8]}"
+        cpus = demand.cpus or (min(1, node.cpus) if demand.gpus else node.cpus)
+        for number in range(count):
+            name = host if count == 1 else f"{host}#{number}"
+            device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
+            found.append(RaySlot(name, device, node=node.id, reserved=cpus, gpus=demand.gpus, number=number))
+    return found
+
+
+class Nodes:
+    """The nodes of the cluster that this process is connected to.
+
+    Args:
+        ask: see :func:`answers`. now: seconds on a clock that does not go back.
+    """
+
+    def __init__(
+        self, ray: Any, ask: Callable[[str], str] = answers, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ray, self._ask, self._now = ray, ask, now
+        self._head = str(ray.get_runtime_context().gcs_address)
+        self._looked = -_LOOK_SECONDS
+        self._silent_since: float | None = None
+        self._alive: list[Node] = []
+
+    def alive(self) -> list[Node]:
+        """Those that are alive, by their ids; while the head does not answer, those that were. It is asked once a
+        second: an answer takes as long as a small shard.
+
+        Raises:
+            DeviceError: the head has not answered for a while.
+        """
+        if self._now() - self._looked < _LOOK_SECONDS:
+            return self._alive
+        self._looked = self._now()
+        # A question to a head that is gone blocks, and after a minute Ray ends the process that asked.
+        if why := self._ask(self._head):
+            self._silent_since = self._now() if self._silent_since is None else self._silent_since
+            if self._now() - self._silent_since > _GONE_SECONDS:
+                raise DeviceError(
+                    f"--ray: the head of the cluster, {self._head}, is gone ({why}); start a cluster, on which the "
+                    "same command resumes"
+                )
+            return self._alive
+        self._silent_since = None
+        found = []
+        for node in self._ray.nodes():
+            if node["Alive"]:
+                given = node.get("Resources", {})
+                host = node.get("NodeManagerHostname") or "node"
+                found.append(Node(node["NodeID"], host, int(given.get("CPU", 0)), int(given.get("GPU", 0))))
+        self._alive = sorted(found, key=lambda node: node.id)
+        return self._alive

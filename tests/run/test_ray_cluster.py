@@ -1,0 +1,116 @@
+"""Workers on a cluster: for which GPUs and processors, and while the head is there; the actor without Ray."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scorer import __version__
+from scorer.errors import DeviceError, UsageError
+from scorer.run.messages import Inspect, Open
+from scorer.run.ray import RayActor
+from scorer.run.ray_cluster import Demand, Node, Nodes, answers, demand_of, slots_of
+from scorer.scoring.settings import Settings
+from scorer.storage.plan import Budgets
+from scorer.storage.shards import InputFile
+from scorer.system.codec import decode, encode
+
+HEAD = Node("aa" * 8, "head", 0, 0)
+CPU = Node("bb" * 8, "big", 16, 0)
+GPU = Node("cc" * 8, "fast", 8, 4)
+
+
+def test_a_worker_gets_a_gpu_where_there_is_one_and_what_no_node_has_is_refused() -> None:
+    assert demand_of("auto", None, [HEAD, CPU]) == Demand(0)
+    assert demand_of("auto", None, [HEAD, CPU, GPU]) == Demand(1)
+    assert demand_of("cpu", 4, [HEAD, CPU, GPU]) == Demand(0, 4)
+    assert demand_of("cuda", 2, [GPU]) == Demand(1, 2)
+    for device, cpus, nodes, says in (
+        ("cuda", None, [HEAD, CPU], "has a GPU to give out .*most CPU cores of a node: 16, GPUs: 0"),
+        ("cuda", 9, [GPU], "has a GPU and 9 CPU cores to give out"),
+        ("auto", None, [], "nodes: 0"),
+    ):
+        with pytest.raises(DeviceError, match=says):
+            demand_of(device, cpus, nodes)
+    with pytest.raises(UsageError, match="write auto, cpu or cuda"):
+        demand_of("cuda:1", None, [GPU])
+
+
+def test_a_node_has_a_worker_for_each_gpu_or_share_of_processors() -> None:
+    def found(demand: Demand) -> list[tuple[str, int, int, str]]:
+        return [(slot.name, slot.reserved, slot.gpus, slot.device) for slot in slots_of([HEAD, CPU, GPU], demand)]
+
+    assert found(Demand(1)) == [(f"fast#{number}", 1, 1, "cuda:0") for number in range(4)]
+    assert found(Demand(1, 4)) == [("fast#0", 4, 1, "cuda:0"), ("fast#1", 4, 1, "cuda:0")]
+    assert found(Demand(0)) == [("big", 16, 0, "cpu"), ("fast", 8, 0, "cpu")]
+    assert found(Demand(0, 6)) == [("big#0", 6, 0, "cpu"), ("big#1", 6, 0, "cpu"), ("fast", 6, 0, "cpu")]
+
+
+def test_nodes_with_one_host_name_are_told_apart() -> None:
+    nodes = [Node("1234567890", "same", 1, 0), Node("abcdefghij", "same", 1, 0)]
+    assert [slot.name for slot in slots_of(nodes, Demand(0))] == ["same/12345678", "same/abcdefgh"]
+
+
+def test_a_node_with_another_version_has_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=None))
+    assert f"d2t-scorer {__version__}, the driver has 9.9" in RayActor().prepare("9.9", "")
+
+
+def test_the_actor_answers_as_a_worker_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file that is no Parquet file, then a bundle that is not there."""
+    monkeypatch.setattr("scorer.run.ray.become_worker", lambda: None)
+    (tmp_path / "a.parquet").write_text("no")
+    settings = Settings(tmp_path / "nothing").to_plan()
+    actor = RayActor()
+    actor.send(encode(Inspect(files=[InputFile(str(tmp_path / "a.parquet"), "a.parquet")], settings=settings)))
+    actor.send(encode(Open(settings=settings, budgets=Budgets())))
+    replies: list[Any] = [decode(content, Any, "a reply") for content in actor.run(0, 0)]
+    assert [reply["type"] for reply in replies if reply["type"] != "Progress"] == [
+        "WorkerStarted",
+        "FooterRead",
+        "WorkerError",
+    ]
+    assert "not a Parquet file" in replies[1]["error"] and replies[-1]["error"] == "BundleError"
+
+
+class Cluster:
+    """A cluster with one node."""
+
+    def get_runtime_context(self) -> SimpleNamespace:
+        return SimpleNamespace(gcs_address="10.0.0.1:6379")
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"NodeID": "n", "Alive": True, "NodeManagerHostname": "h", "Resources": {"CPU": 2.0}}]
+
+
+def test_a_head_that_comes_back_is_waited_for_and_one_that_is_gone_is_named() -> None:
+    said, now = [""], [0.0]
+    nodes = Nodes(Cluster(), lambda address: said[0], lambda: now[0])
+    expected = [Node("n", "h", 2, 0)]
+    assert nodes.alive() == expected
+    said[0] = "Connection refused"
+    for now[0] in (1.0, 10.0, 20.0):
+        assert nodes.alive() == expected, "those that were alive"
+    said[0] = ""
+    now[0] = 21.5
+    assert nodes.alive() == expected
+    said[0] = "Connection refused"
+    for now[0] in (23.0, 43.0):
+        nodes.alive()
+    now[0] = 44.5
+    with pytest.raises(DeviceError, match=r"the head of the cluster, 10\.0\.0\.1:6379, is gone \(Connection refused\)"):
+        nodes.alive()
+
+
+def test_an_address_answers_or_says_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert answers(address) == ""
+    assert "refused" in answers(address)
+    assert answers("auto") == ""
+    assert answers("127.0.0.1:99999999999") != ""
