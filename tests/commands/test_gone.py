@@ -13,6 +13,10 @@ def test_one_line_says_what_to_use_and_hides_nothing_that_exists(tmp_path: Path,
         ("config --json", "config"),
         ("run in --out o --bundle b --report r.html", "run --report"),
         ("run in --out o --openlineage f", "--openlineage"),
+        ("gates check o --gates g.toml", "gates check"),
+        ("audit o --reference p", "audit --reference"),
+        ("sample o --file l.csv --page l.html", "sample --page"),
+        ("rate o --labels l.csv --save r.json", "rate --save"),
         ("run in --out o --bundle b --precision openvino-int8", "openvino-int8"),
     ):
         code, _, errors = command_line(*arguments.split())
