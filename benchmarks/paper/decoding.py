@@ -20,6 +20,7 @@ import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
 from scorer import Scorer
+from scorer.metric.verdict import EMPTY_TEXT
 
 _SMALLEST = 1e-9
 """Probabilities are at least this, so that a logarithm is finite."""
@@ -80,7 +81,7 @@ class FactPromoter(LogitsProcessor):
         return result
 
     def _probabilities(self, rows: Iterable[tuple[Sequence[Fact], list[int]]]) -> list[np.ndarray]:
-        """P(fact | text) of the facts of each row; float64, *Shape:* (facts,) each. A blank text says none.
+        """P(fact | text) of the facts of each row; float64, *Shape:* (facts,) each. An empty text says none.
 
         Raises:
             ValueError: a row that the scorer cannot judge, such as a text that is too long for its model.
@@ -89,9 +90,10 @@ class FactPromoter(LogitsProcessor):
         texts = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
         table = pa.table({"triples": [list(map(dict, one)) for one in facts], "text": texts})
         scored = self._scorer.score_table(table)
+        notes = scored["note"].to_pylist()
         if errors := [error for error in scored["error"].to_pylist() if error is not None]:
             raise ValueError(f"a text of this length or these facts cannot be judged: {errors[0]}")
         return [
-            np.zeros(len(triples)) if not text.strip() else np.array(found, np.float64)
-            for triples, text, found in zip(facts, texts, scored["fact_entailment"].to_pylist(), strict=True)
+            np.zeros(len(triples)) if note == EMPTY_TEXT else np.array(found, np.float64)
+            for triples, note, found in zip(facts, notes, scored["fact_entailment"].to_pylist(), strict=True)
         ]

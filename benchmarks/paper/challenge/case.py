@@ -26,11 +26,6 @@ class Case:
     expected: str
     fact: int | None = None
 
-    @property
-    def passes(self) -> bool:
-        """Whether the edited text is right too."""
-        return self.expected == OK
-
 
 class Pair(NamedTuple):
     """What a kind of change makes: a :class:`Case` without what all cases of the kind share."""

@@ -48,7 +48,7 @@ def by_hand(scorer: Scorer, words: PreTrainedTokenizerFast, ids: list[int], logi
     def said(prefix: list[int]) -> np.ndarray:
         text = words.decode(prefix, skip_special_tokens=True)
         verdict = scorer.score([tuple(fact.values()) for fact in FACTS], text)
-        return np.array(verdict.fact_entailment, np.float64) if text.strip() else np.zeros(len(FACTS))
+        return np.array(verdict.fact_entailment, np.float64) if verdict.note is None else np.zeros(len(FACTS))
 
     found, before = {}, said(ids)
     for token in logits.topk(CANDIDATES).indices.tolist():
