@@ -46,15 +46,13 @@ def explain_command(
     from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
     from ..scoring.outputs import Output
     from ..storage.local_copy import local_outputs
-    from ..storage.output_folder import OutputFolder
     from .console.verdict import print_explanation
 
     name = row.rpartition(":")[0] if row is not None else ""
-    with local_outputs(out, lambda relative: not name or relative == name) as folders:
+    with local_outputs(out, lambda relative: not name or f"{relative}/".startswith(f"{name}/")) as folders:
         output = Output.open(*folders, allow_partial=True)
-        settings, plan = output.run_settings, OutputFolder(output.outs[0]).read_plan()
-        assert plan is not None
-        number = find_row(output, row, key)
+        settings, number = output.run_settings, find_row(output, row, key)
+        plan = output.plan_of(number)
         if precision is not None:
             settings = dataclasses.replace(settings, precision=precision)
         with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:

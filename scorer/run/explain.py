@@ -105,7 +105,7 @@ def _find_place(output: Output, given: str) -> int:
     name, colon, number = given.rpartition(":")
     if not (number.isascii() and number.isdecimal() and len(number) < 19):
         raise UsageError(f"--row {given!r}: write FILE:N, a path below the output folder and a row counted from 0")
-    files = [file.relative for file in output.files]
+    files = sorted(planned for plan in output.plans for planned in plan.inputs)
     if not colon:
         if len(files) != 1:
             raise UsageError(f"--row {given}: {output.name} has {len(files):,} files; write FILE:{number}")

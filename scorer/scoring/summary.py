@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
-from ..storage.output_folder import OutputFolder
-from ..storage.plan import RUN, ExactBudget
-from ..system.codec import Count, Magnitude, OpenRecord, decode, encode
+from ..storage.plan import ExactBudget
+from ..system.codec import Count, Magnitude, OpenRecord, encode
 from ..system.formats import RUN_SCHEMA
 from .origin import Device, Origin
 from .signature import Signed
@@ -114,14 +112,3 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     def content(self) -> bytes:
         """What ``_run.json`` holds."""
         return encode(self, indent=1)
-
-    @classmethod
-    def load(cls, out: Path) -> RunSummary | None:
-        """The summary in an output folder; ``None`` where there is none.
-
-        Raises:
-            SchemaError: another version of this program wrote it. DamagedFileError: names the field.
-        """
-        output = OutputFolder(out)
-        content = output.read(RUN)
-        return decode(content, cls, output.store.uri(RUN)) if content is not None else None

@@ -186,6 +186,11 @@ class FinishedOutput:
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.files[number].relative, row - int(self.starts[number])
 
+    def plan_of(self, row: int) -> Plan:
+        """The plan that a row of the whole was scored under."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.plans[self.outs.index(self.files[number].out)]
+
     def find(self, name: str, row: int) -> int | None:
         """Number in the whole, of a row of a file, or of the folder of an input that was scored in row ranges; ``None``
         where there is no such row."""

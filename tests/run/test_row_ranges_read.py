@@ -17,8 +17,8 @@ from scorer.run.options import RunOptions
 from scorer.scoring.settings import Settings
 from tests.evaluation.test_rates import lines_of, write
 from tests.run.calls import run, scorer
+from tests.run.reuse.nights import rows
 from tests.run.runs import Told
-from tests.scoring.reuse.nights import rows
 
 ROWS = 90
 Forms = tuple[Path, Path, Path]

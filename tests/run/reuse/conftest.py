@@ -9,7 +9,7 @@ import pytest
 
 from tests.bundles import make_bundle
 from tests.run.calls import run
-from tests.scoring.reuse.nights import SHARD, rows
+from tests.run.reuse.nights import SHARD, rows
 
 
 @pytest.fixture(scope="module")

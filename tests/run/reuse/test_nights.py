@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.run.calls import bytes_of, run
-from tests.scoring.reuse.nights import SHARD, Before, assert_labels_of, full_run, rows
+from tests.run.reuse.nights import SHARD, Before, assert_labels_of, full_run, rows
 
 
 def test_a_run_over_unchanged_rows_asks_the_model_nothing(yesterday: Before, tmp_path: Path, bundle: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from scorer.run.key_index import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
-from tests.scoring.reuse.nights import Before, assert_labels_of, full_run, replaced
+from tests.run.reuse.nights import Before, assert_labels_of, full_run, replaced
 
 
 def test_another_signature_is_named_part_by_part(yesterday: Before, tmp_path: Path, bundle: Path) -> None:

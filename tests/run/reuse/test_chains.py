@@ -15,7 +15,7 @@ import pytest
 from scorer.storage.receipts import RECEIPTS
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run
-from tests.scoring.reuse.nights import assert_labels_of
+from tests.run.reuse.nights import assert_labels_of
 
 NIGHTS, ROWS = 4, 90
 Row = dict[str, Any]
