@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..storage.inputs import check_apart, find_files
 from ..storage.output_folder import LockedOutput, OutputFolder
 from ..storage.plan import Budgets, Part, Plan, belongs_to_part, shards_digest
-from ..storage.receipts import InputRecord, json_round_trip
+from ..storage.receipts import RECEIPTS, InputRecord, json_round_trip
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.signals import check_signals, signals_raise
 from .early_check import refuse_unscorable
@@ -91,7 +91,7 @@ def known_budgets(stored: Plan | None, output: OutputFolder, options: RunOptions
     """The budgets of an earlier plan. The bound of ``--exact`` in them holds while its labels are kept."""
     if stored is None:
         return Budgets(), None
-    if options.rescore or not output.receipts():
+    if options.rescore or not output.store.list(RECEIPTS):
         return replace(stored.budgets, exact=None), None
     return stored.budgets, (stored.signature_parts, stored.provider)
 
