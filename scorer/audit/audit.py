@@ -308,6 +308,10 @@ class _Audit:
             ),
         )
         found = [note for holds, note in said if holds]
+        found += [
+            f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
+            for key in self.output.hidden_keys
+        ]
         if self.options.errors == "excluded":
             found.append("rows with errors are left out of the rates of labels (--errors excluded)")
         return found

@@ -181,6 +181,12 @@ class FinishedOutput:
         keys = (key for file in self.files for key in partition_keys(file.relative))
         return list(dict.fromkeys([*self.schema.names, *keys]))
 
+    @property
+    def hidden_keys(self) -> list[str]:
+        """The partition keys of the paths that are columns of the files too, whose values are those of the files."""
+        keys = dict.fromkeys(key for file in self.files for key in partition_keys(file.relative))
+        return [key for key in keys if key in self.schema.names]
+
     def locate(self, row: int) -> tuple[str, int]:
         """Relative path of a file and the number in it, of a row of the whole."""
         number = int(np.searchsorted(self.starts, row, side="right")) - 1

@@ -73,6 +73,8 @@ def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
     found = {str(one.group.get("country")): one.rows for one in document.groups if "country" in one.group}
     assert found == {"Fö": 20, "DE": 10, "None": 8}
     assert [one.rows for one in document.groups if "lang" in one.group] == [38]
+    assert "the column 'lang' of the files is used, and hides the key 'lang' of their folders" in document.notes
+    assert not any("'country'" in note for note in document.notes)
     assert {worst.group["country"] for worst in document.worst} == {"DE", "Fö"}
     opened = Output.open(out)
     assert {"country", "lang"} < {*opened.names}
