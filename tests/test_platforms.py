@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.errors import DeviceError, install_hint
-from scorer.system.children import Spawned
+from scorer.errors import install_hint
 from tests.conftest import ROOT
 
 
@@ -20,12 +19,6 @@ def test_windows_is_refused_before_anything_is_imported() -> None:
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == "scorer: Windows is not supported: use Linux, or Linux in WSL\n"
-
-
-def test_a_run_elsewhere_than_on_linux_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(DeviceError, match=r"only Linux has, and this is darwin$"):
-        Spawned("scorer.storage.reading.reader", ())
 
 
 @pytest.mark.parametrize("target", [".venv/installed", ".venv-dev/installed"])

@@ -23,9 +23,7 @@ class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):
 
 class Speed(OpenRecord, frozen=True, kw_only=True):
     """How fast a process scored. ``seconds``: from its first window to its last receipt. ``padding``, ``duplicates``:
-    shares of tokens and of checks. ``utilisation``: operations of the model on real tokens over the device's own rate
-    in matrix products; ``None`` where it was not measured. ``shapes``: pairs, sequence length and number of the most
-    frequent calls."""
+    shares of tokens and of checks."""
 
     seconds: Magnitude
     rows_per_s: Magnitude
@@ -33,10 +31,6 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
     real_tokens_per_s: Magnitude = 0.0
     padding: Magnitude = 0.0
     duplicates: Magnitude = 0.0
-    model_flops_per_s: Magnitude | None = None
-    matrix_flops_per_s: Magnitude | None = None
-    utilisation: Magnitude | None = None
-    shapes: tuple[tuple[Count, ...], ...] | None = None
 
     @classmethod
     def of(cls, counts: Counts, seconds: float) -> Speed:

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 INTERRUPTED = (130, 143)
 """Exit codes after Ctrl-C and SIGTERM."""
-_PR_SET_PDEATHSIG = 1
 
 
 class Terminated(BaseException):
@@ -75,19 +74,6 @@ def signals_raise() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _Received.error = None
-
-
-def ends_with_parent(parent: int) -> bool:
-    """Have the kernel send this process SIGTERM when its parent ends; false if that has happened already.
-
-    Args:
-        parent: id of the process that started this one.
-    """
-    import ctypes
-
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    return os.getppid() == parent
 
 
 def leave(code: Any) -> NoReturn:

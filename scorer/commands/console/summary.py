@@ -61,14 +61,13 @@ def print_summary(summary: RunSummary, out: Location, *, to_stderr: bool = False
 
 
 def print_speed(console: Console, speed: Speed, total: float, device: str) -> None:
-    """Print the rates of the scoring, and the share of the device's peak that the model used, where it is known."""
-    used = f", {share(speed.utilisation)} of its peak matrix rate" if speed.utilisation is not None else ""
+    """Print the rates of the scoring."""
     pairs = (
         f", {speed.unique_pairs_per_s:,.0f} distinct pairs/s, {speed.real_tokens_per_s:,.0f} tokens/s"
         if speed.unique_pairs_per_s
         else ""
     )
-    console.print(f"speed: {speed.rows_per_s:,.0f} rows/s{pairs} on {device}{used}; {total:.1f} s in total")
+    console.print(f"speed: {speed.rows_per_s:,.0f} rows/s{pairs} on {device}; {total:.1f} s in total")
 
 
 def print_source(console: Console, source: ReusedOutput) -> None:
