@@ -20,8 +20,7 @@ from scorer.commands.ending import App, run_app
 from scorer.commands.files import local
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
-from scorer.evaluation.gold import load
-from scorer.evaluation.inputs import find_inputs
+from scorer.evaluation.gold import find_inputs, load
 from scorer.inference.bundle import Bundle
 from scorer.inference.choices import BUILTIN_BUNDLES, folder_of
 from scorer.scoring.outputs import Output

@@ -22,10 +22,10 @@ from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import correlation, human, metric_table
 from .bootstrap import RESAMPLES
-from .calibration import calibration
-from .gold import Scored, load
+from .calibration import calibration, ranking
+from .figures import Labels, Mask
+from .gold import Scored, find_inputs, load
 from .human import Ratings
-from .inputs import find_inputs
 from .label_report import (
     CalibrationBlock,
     GoldColumns,
@@ -35,8 +35,6 @@ from .label_report import (
     RowErrors,
     Rows,
 )
-from .labels import Labels, Mask
-from .ranking import ranking
 from .truth import find_truth
 
 MAX_GROUPS = 1000

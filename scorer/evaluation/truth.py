@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..errors import ColumnError, UsageError
 from ..scoring.output_columns import fine_codes, from_scores, rough_codes, rough_of
+from .figures import Codes
 from .gold import Scored
 from .human import Ratings
-from .labels import Codes
 
 _RESTAURANT = "eatType=restaurant"
 

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError, OutputError, UsageError
-from scorer.evaluation.gold import Scored, load
-from scorer.evaluation.inputs import find_inputs
+from scorer.evaluation.gold import Scored, find_inputs, load
 from scorer.metric.options import ColumnNames
 from scorer.scoring.outputs import Output
 from tests.audit.nights import night, row

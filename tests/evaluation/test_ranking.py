@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics
 
 from scorer.evaluation.bootstrap import drawn_rows
-from scorer.evaluation.ranking import ranking
+from scorer.evaluation.calibration import ranking
 
 RNG = np.random.default_rng(5)
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.bootstrap import RESAMPLES, Floats, Indices, drawn_interval
+from scorer.evaluation.calibration import ranking
 from scorer.evaluation.figures import Values, ratio
-from scorer.evaluation.ranking import ranking
 from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
 from scorer.stats.design_effect import share_rate
