@@ -157,17 +157,26 @@ def test_a_run_on_cuda_from_parquet_to_parquet(bundle: Path, environment: dict[s
     log = tmp_path / "log"
     path = f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"
     command = ["run", str(tmp_path / "rows.parquet"), "--bundle", str(bundle), "--device", "cuda"]
-    done = subprocess.run(
-        [sys.executable, "-m", "scorer", *command, "--precision", "fp16", "--out", str(tmp_path / "out")],
-        env=environment | {"PYTHONPATH": path, "FAKE_CUDA_LOG": str(log)},
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+
+    def score(out: str) -> str:
+        """A run; the log of the device."""
+        log.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "scorer", *command, "--precision", "fp16", "--out", str(tmp_path / out)],
+            env=environment | {"PYTHONPATH": path, "FAKE_CUDA_LOG": str(log)},
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return log.read_text()
+
+    first = score("out")
     assert pq.read_table(tmp_path / "out" / "rows.parquet").num_rows == n
     run = json.loads((tmp_path / "out" / "_run.json").read_text())
     assert (run["device"]["kind"], run["device"]["name"]) == ("cuda", "NVIDIA H200")
     assert run["checks"]["unique"] == 2 * n
-    assert "AttentionKernelIN7cutlass" in log.read_text()
+    assert json.loads((tmp_path / "out" / "_plan.json").read_text())["budgets"]["batch_tokens"] == 65536
+    assert "AttentionKernelIN7cutlass" in first and first.count("cublasLtCreate") > 1
+    assert score("again").count("cublasLtCreate") == 1, "a device that is known opens one session"
     shapes = {(pairs, length) for pairs, length, _ in run["speed"]["shapes"]}
     lengths = {length for _, length in shapes}
     assert lengths == {32, 64, 128, 256} and len(shapes) <= 3 * len(lengths), "at most three sizes a length"
