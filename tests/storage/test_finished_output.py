@@ -13,7 +13,9 @@ import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage.finished_output import FinishedOutput, data_files, partition_keys
-from scorer.storage.parts import Coverage, refuse_unequal
+from scorer.storage.local_copy import local_outputs
+from scorer.storage.location import StoreUri
+from scorer.storage.parts import Coverage, find_outputs, refuse_unequal
 from scorer.storage.plan import Part, belongs_to_part
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
@@ -21,6 +23,8 @@ from tests.evaluation.scored import SIGNATURE, save, scored
 from tests.run.calls import scorer
 from tests.scored_outputs import SIGNATURE as OF_RUNS
 from tests.scored_outputs import finish
+from tests.storage.backends import memory as memory
+from tests.storage.backends import put
 
 SHARDS = {f"{name}.parquet": i + 1 for i, name in enumerate(["a", "b", "deep/c", "deep/d", "e", "f"])}
 """Rows by shard."""
@@ -60,6 +64,18 @@ def test_parts_are_read_as_the_output_that_is_not_divided(whole: Path, parts: Pa
         assert found.table().equals(one.table())
         assert len(found) == len(one) == sum(SHARDS.values())
         assert [found.locate(row) for row in range(len(one))] == [one.locate(row) for row in range(len(one))]
+
+
+def test_parts_in_a_store_are_copied_to_be_read(parts: Path, memory: Any) -> None:
+    folder = StoreUri("s3", "bucket", "runs/of today")
+    for path in (path for path in parts.rglob("*") if path.is_file()):
+        put(folder, path.relative_to(parts).as_posix(), path.read_bytes())
+    assert find_outputs([folder]) == [folder.below(f"part-{number}") for number in (1, 2, 3)]
+    with local_outputs([folder]) as copies:
+        assert FinishedOutput.open(*copies).table().equals(FinishedOutput.open(parts).table())
+    found = json.loads(scorer("audit", folder, "--json").stdout)
+    assert (found["out"], found["rows"]["in"]) == (str(folder), sum(SHARDS.values()))
+    assert json.loads(scorer("status", folder, "--json").stdout)["finished"]
 
 
 def test_every_reader_takes_parts(whole: Path, parts: Path, tmp_path: Path) -> None:
