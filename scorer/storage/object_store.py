@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 SMALL_S, BULK_S = 60, 1800
 """Longest time of a request for a small object, and of an upload or a read, in seconds."""
-LARGEST_PUT = 5 << 30
-"""Largest object in bytes that S3 and its like take in one request; larger ones are sent in parts."""
-_PART_BYTES = 64 << 20
+LARGEST_PUT = 256 << 20
+"""Largest file in bytes that is sent by one request, which holds it in memory; larger ones are sent in parts."""
+_PART_BYTES, _PARTS_AT_ONCE = 16 << 20, 8
 _ATTEMPTS = 6
 _READ_AHEAD = 8 << 20
 """Least number of bytes of a request when an object is read as a file; the rest is kept for the next read."""
@@ -107,7 +107,14 @@ class ObjectStore:
             size = temporary.stat().st_size
         crash_point("output.synced")
         with limited():
-            version = self._put(self._bulk, key, temporary, use_multipart=size > LARGEST_PUT, chunk_size=_PART_BYTES)
+            version = self._put(
+                self._bulk,
+                key,
+                temporary,
+                use_multipart=size > LARGEST_PUT,
+                chunk_size=_PART_BYTES,
+                max_concurrency=_PARTS_AT_ONCE,
+            )
         discard(temporary)
         crash_point("output.renamed")
         crash_point("output.published")

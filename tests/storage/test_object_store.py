@@ -79,6 +79,18 @@ def test_a_conflict_is_tried_again(memory: Any, monkeypatch: pytest.MonkeyPatch,
     assert store.publish(tmp_path / "file", "file").size == 7 and store.read("file") == b"content"
 
 
+def test_a_large_file_is_sent_in_parts(memory: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("scorer.storage.object_store.LARGEST_PUT", 1 << 20)
+    content = os.urandom((40 << 20) + 7)
+    (tmp_path / "file").write_bytes(content)
+    store = ObjectStore(OUT)
+    info = store.publish(tmp_path / "file", "deep/file")
+    found = store.list("deep/file")["deep/file"]
+    assert (info.size, info.version) == (found.size, found.version) and not (tmp_path / "file").exists()
+    with store.open("deep/file", info.version) as file:
+        assert file.read() == content
+
+
 def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
     memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
