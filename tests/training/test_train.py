@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ from training.train import Run, begin
 
 SIZE = Size(vocabulary=40, hidden=64, layers=1, inner=96, heads=2, positions=32)
 POOL = 5 * 4 * 8
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads of so small a network wait for each other longer than they compute: minutes, on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 class Pools:
