@@ -9,10 +9,10 @@ import pytest
 
 from tests.trace import ROOT, closure, modules, trace_of_the_sample
 
-FUNCTIONS_OF_A_RUN = 630
-FILES_OF_A_RUN = 106
-MODULES_OF_A_RUN = 140
-LINES_OF_A_RUN = 19_500
+FUNCTIONS_OF_A_RUN = 560
+FILES_OF_A_RUN = 82
+MODULES_OF_A_RUN = 86
+LINES_OF_A_RUN = 17_000
 IMPORTS_OF_A_MODULE = 33
 LINES = 55_500
 LINES_OF_A_FUNCTION = 60

@@ -63,7 +63,7 @@ def test_outputs_without_an_input_need_allow_stale(data: Path, out: Path, bundle
     summary = run(data, out, bundle, "--allow-stale")
     assert summary["stale"] == ["c.parquet"] and summary["rows"]["in"] == 55
     assert (out / "c.parquet").exists()
-    assert "stale: c.parquet" in scorer("status", out).stdout
+    assert "outputs without an input: c.parquet" in scorer("status", out).stdout
 
 
 def test_plan_says_what_a_run_would_score_again_and_refuse(data: Path, out: Path, bundle: Path) -> None:
