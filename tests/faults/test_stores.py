@@ -148,13 +148,12 @@ POINTS = ["plan.renamed", "output.renamed", "receipt.renamed", "run.renamed", "s
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_run_is_killed_at_each_step(stored: StoreTrial, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run waits until the lock has expired; here that takes seconds."""
+    """The next run goes on when the lock has expired, which takes seconds here."""
     stored.crash(point)
     with local_copy(stored.out) as folder:
         harness.assert_nothing_half(folder)
     monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
-    assert ("waiting at most" in stored.run()) or point == "output.written"
-    stored.check()
+    stored.resume()
 
 
 def test_an_input_that_is_replaced_is_never_read_half() -> None:
