@@ -9,7 +9,7 @@ How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: 
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, nullcontext
@@ -71,7 +71,6 @@ class Engine(Closing):
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
         bound: of ``exact``; measured on the first window where it is ``None``.
         computed: pairs computed so far, for progress.
-        shapes: calls so far by (pairs, sequence length).
     """
 
     def __init__(
@@ -101,7 +100,6 @@ class Engine(Closing):
         self.exact = False
         self.bound: ExactBound | None = None
         self.computed = 0
-        self.shapes: Counter[tuple[int, int]] = Counter()
         self._truncate, self._warn = truncate, warn
         self._thread = DeviceThread()
         self._fp32: ModelSession | None = None
@@ -355,7 +353,6 @@ class Engine(Closing):
                     future.cancel()
                 self.cancel()
                 raise
-        self.shapes.update((batch.rows, batch.sequence_length) for batch in encoded.batches)
         return logits
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> Logits:
