@@ -178,8 +178,9 @@ reproduce: .venv-dev/installed
 docs: .venv-docs/installed
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet --site-dir build/docs
 
-figures: .venv-docs/installed
+figures: .venv-docs/installed .venv-dev/installed
 	.venv-docs/bin/python benchmarks/figures.py
+	$(DEV)/python -m benchmarks.screenshot
 
 clean:
 	rm -rf .venv .venv-dev .venv-docs .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
