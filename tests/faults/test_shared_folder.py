@@ -55,7 +55,7 @@ def as_user(who: int, shared: Path, *more: str, code: int = 0, crash_at: str = "
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["output.written", FRESH[0], "receipt.synced"])
+@pytest.mark.parametrize("point", ["output.synced", FRESH[0], "receipt.synced"])
 def test_one_user_finishes_what_another_began(shared: Path, reference: Reference, point: str) -> None:
     as_user(0, shared, code=harness.CRASHED, crash_at=point)
     as_user(1, shared)
