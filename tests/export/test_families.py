@@ -12,6 +12,7 @@ import transformers
 from export.families import ENCODER, FAMILIES
 from export.variants import cpu_counts
 from scorer.errors import CheckpointError
+from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.inference.tokenizer import TextTokenizer
@@ -68,7 +69,10 @@ def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -
     assert bundle.layout.segments == (family.model_type in ("bert", "electra"))
 
 
-def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(made: tuple[Path, Bundle]) -> None:
+def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(
+    made: tuple[Path, Bundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "MINIMUM_AGREEMENT", 0.0)  # int8 costs random weights many labels
     _, bundle = made
     for precision in ("fp32", "int8"):
         together = engine_logits(bundle, PAIRS * 2, precision=precision)
