@@ -66,7 +66,7 @@ class Naive:
         assert text is not None and triples is not None
         decoded = [tuple(part.decode().strip() for part in triple) for triple in triples]
         said = text.decode()
-        if not said.strip():
+        if not any(character.isalnum() for character in said):
             return judge(decoded, said, {}, "paper"), 1.0
         asked = pairs_of(decoded, said, "paper")
         long = {
@@ -249,7 +249,7 @@ def test_lengths_at_the_limit_and_one_off(scorer: Scorer, naive: Naive) -> None:
 
 def test_words_and_blanks_of_a_megabyte(scorer: Scorer) -> None:
     million = 1 << 20
-    texts = ["x" * million, "pub " + " " * million, "🦜" * (million // 4), "A " * million, " " * million]
+    texts = ["x" * million, "pub " + " " * million, "é" * (million // 2), "A " * million, "🦜" * (million // 4)]
     table = pa.table({"text": texts, "triples": pa.array([["A | is a | pub"]] * 5, pa.list_(pa.string()))})
     found = scorer.score_table(table)
     assert found["error"].to_pylist() == ["too_long:omission+hallucination"] * 4 + [None]

@@ -64,7 +64,7 @@ def judge(
         return Expected(None, None, None, "null_text", None)
     if not triples:
         return Expected(None, None, None, "no_triples", None)
-    if not text.strip():
+    if not any(character.isalnum() for character in text):
         return Expected("omission", 0.0, list(range(len(triples))), None, "empty_text")
     asked = [(kind, answers[premise, hypothesis]) for kind, premise, hypothesis in pairs_of(triples, text, protocol)]
     passed = [(kind, e > c and e > n) for kind, (c, n, e) in asked]
