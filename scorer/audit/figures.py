@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..metric.verdict import FINE
-from ..scoring.counts import OTHER_PREDICATES
+from ..scoring.summary import OTHER_PREDICATES
 from ..stats.design_effect import ClusterSums, correlation
 from ..stats.intervals import rate
 from ..stats.mantel_haenszel import Sample

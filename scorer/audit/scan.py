@@ -22,10 +22,10 @@ from ..metric.inputs import FactForm, find_facts, one_array, read_facts
 from ..metric.paths import holders_of
 from ..metric.values import is_text
 from ..metric.verdict import EMPTY_TEXT, FINE
-from ..scoring.counts import OTHER_PREDICATES
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.signature import parse
+from ..scoring.summary import OTHER_PREDICATES
 from .database import Database, Grouping
 
 MOST_SENTENCES = 10_000

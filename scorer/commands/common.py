@@ -88,10 +88,11 @@ def note_of(settings: Settings) -> str | None:
     Raises:
         BundleError: it is not there, or its description cannot be read.
     """
+    if shipped := BUILTIN_BUNDLES.get(str(settings.bundle)):
+        return shipped.note
     from ..inference.bundle import read_manifest
 
-    shipped = BUILTIN_BUNDLES.get(str(settings.bundle))
-    return shipped.note if shipped else read_manifest(folder_of(settings.bundle))[0].caveat
+    return read_manifest(folder_of(settings.bundle))[0].caveat
 
 
 def warn_of_documents(settings: Settings) -> None:

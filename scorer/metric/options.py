@@ -9,6 +9,8 @@ from typing import Literal
 from ..errors import ColumnError
 from ..system.arguments import check_fields
 
+FINE = ("OK", "omission", "hallucination", "omission+hallucination")
+
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`)."""
 Sides = Literal["both", "hallucination"]

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from ..status import SCORED, STATUS_NAMES
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .facts import Rows
+from .options import FINE
 
-FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 ROUGH = ("OK", "not_OK")
 EMPTY_TEXT = "empty_text"
 TRUNCATED = "truncated"

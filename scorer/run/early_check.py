@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, ShardError
-from ..metric.inputs import InputColumns
-from ..scoring.counts import total
+from ..scoring.summary import total
 from ..stats.percentages import percent
 from ..storage.counts import Counts
 from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_windows
 from .messages import FirstRows
+
+if TYPE_CHECKING:
+    from ..metric.inputs import InputColumns
 
 HOPELESS_AFTER_ROWS = 10_000
 HOPELESS_RATE = 0.95

@@ -22,10 +22,10 @@ from ..errors import ColumnError, ScorerError, ShardError
 from ..inference.device import PADDED
 from ..inference.engine import EXACT_PAIRS, ExactBound
 from ..metric.inputs import InputColumns, find_columns
-from ..scoring.counts import total
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
+from ..scoring.summary import total
 from ..stats.percentages import percent
 from ..storage.counts import Counts
 from ..storage.plan import Budgets, ExactBudget

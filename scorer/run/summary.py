@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from .. import __version__
-from ..scoring.counts import total
 from ..scoring.origin import Origin
-from ..scoring.summary import ReusedOutput, RunSummary, ShardCounts, Speed
+from ..scoring.summary import ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..stats.percentages import percent
 from ..storage.output_folder import Totals
 from ..storage.plan import Plan

@@ -1,27 +1,23 @@
-"""Counting a window, and adding windows up; the counts themselves are in :mod:`scorer.storage.counts`."""
+"""Counting a window; the counts themselves are in :mod:`scorer.storage.counts`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from ..metric.checks import Checks
 from ..metric.facts import Rows
 from ..metric.verdict import FINE, Verdicts
 from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
+from .summary import most_frequent
 
 if TYPE_CHECKING:
     from ..inference.engine import EncodedPairs
-
-MOST_PREDICATES = 1000
-"""``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
-OTHER_PREDICATES = "(other predicates)"
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,6 @@ def count(
     )
 
 
-def total(many: Iterable[Counts]) -> Counts:
-    """The sum of counts, with every label of the metric and the most frequent predicates."""
-    found = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
-    return replace(found, facts=replace(found.facts, by_predicate=_most(found.facts.by_predicate)))
-
-
 def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
     """Count the facts of a window. ``missing``: bool, *Shape:* (distinct triples,), those without a template."""
     triples = rows.triples
@@ -77,15 +67,5 @@ def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
     by_predicate: dict[str, list[int]] = {}
     for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
         by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
-    kept = _most({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
+    kept = most_frequent({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
     return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)
-
-
-def _most(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, PredicateCounts]:
-    if len(by_predicate) <= MOST_PREDICATES:
-        return by_predicate
-    ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -by_predicate[p].all, p))
-    kept = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
-    others = [by_predicate[predicate] for predicate in ranked[MOST_PREDICATES - 1 :]]
-    kept[OTHER_PREDICATES] = PredicateCounts(sum(n.template for n in others), sum(n.backoff for n in others))
-    return kept

@@ -20,7 +20,6 @@ import msgspec
 
 from ..metric import REVISION
 from ..metric.options import Options
-from ..metric.templates import Templates
 from ..storage.parts import signature_of_footer
 from ..storage.receipts import canonical, line_parts
 from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
@@ -28,6 +27,7 @@ from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
 
 if TYPE_CHECKING:
     from ..inference.engine import Engine
+    from ..metric.templates import Templates
 
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="

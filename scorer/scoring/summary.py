@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ..storage.counts import CheckCounts, Counts, FactCounts, RowCounts, TokenCounts
+from msgspec.structs import replace
+
+from ..metric.options import FINE
+from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..storage.plan import ExactBudget
 from ..system.codec import Count, Magnitude, OpenRecord, encode
 from ..system.formats import RUN_SCHEMA
 from .origin import Device, Origin
 from .signature import Signed
+
+MOST_PREDICATES = 1000
+"""``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
+OTHER_PREDICATES = "(other predicates)"
 
 
 class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):
@@ -106,3 +113,20 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     def content(self) -> bytes:
         """What ``_run.json`` holds."""
         return encode(self, indent=1)
+
+
+def total(many: Iterable[Counts]) -> Counts:
+    """The sum of counts, with every label of the metric and the most frequent predicates."""
+    found = Counts.total([Counts(labels=dict.fromkeys(FINE, 0)), *many])
+    return replace(found, facts=replace(found.facts, by_predicate=most_frequent(found.facts.by_predicate)))
+
+
+def most_frequent(by_predicate: Mapping[str, PredicateCounts]) -> Mapping[str, PredicateCounts]:
+    """The most frequent predicates, the others summed under :data:`OTHER_PREDICATES`."""
+    if len(by_predicate) <= MOST_PREDICATES:
+        return by_predicate
+    ranked = sorted(by_predicate, key=lambda p: (p == OTHER_PREDICATES, -by_predicate[p].all, p))
+    kept = {predicate: by_predicate[predicate] for predicate in ranked[: MOST_PREDICATES - 1]}
+    others = [by_predicate[predicate] for predicate in ranked[MOST_PREDICATES - 1 :]]
+    kept[OTHER_PREDICATES] = PredicateCounts(sum(n.template for n in others), sum(n.backoff for n in others))
+    return kept

@@ -17,7 +17,7 @@ from scorer.audit.scan import FactReader
 from scorer.errors import InputError
 from scorer.metric.formats import from_lists
 from scorer.metric.verdict import FINE
-from scorer.scoring.counts import OTHER_PREDICATES
+from scorer.scoring.summary import OTHER_PREDICATES
 from tests.audit.nights import Row, night, row, table
 from tests.run.calls import STRUCT
 from tests.scored_outputs import finish

@@ -12,8 +12,8 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
-from scorer.scoring.counts import total
 from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
+from scorer.scoring.summary import total
 from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from ...metric.verdict import FINE
+from ...metric.options import FINE
 from ...scoring.summary import ReusedOutput, RunSummary, Speed
 from ...storage.counts import FactCounts
 from ...storage.location import Location
