@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -221,16 +220,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
 
 
-_HASHING = Lock()
-
-
-@cache
-def _sha256(path: Path, size: int, mtime_ns: int, inode: int) -> str:
-    """SHA-256 of a file, which is read once in a process while it is the same one."""
-    with path.open("rb") as handle:
-        return sha256_of(handle)
-
-
 def check_file(folder: Path, name: str, expected: str) -> Path:
     """The path of a file of a bundle, whose content is what was exported.
 
@@ -243,9 +232,8 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
             raise BundleError(
                 f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
             )
-        about = path.stat()
-        with _HASHING:
-            found = _sha256(path, about.st_size, about.st_mtime_ns, about.st_ino)
+        with path.open("rb") as handle:
+            found = sha256_of(handle)
     except OSError as e:
         raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
     if found != expected:

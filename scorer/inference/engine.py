@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -456,15 +456,3 @@ class Engine(Closing):
             self._compute_fp32(encoded, broken, logits, None)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
-
-
-def prefetch_variant(bundle: Path | str, device: str, precision: str) -> None:
-    """Import the runtime and hash the variant that will most likely run, so that opening it finds that done.
-
-    Whatever fails here fails again where it is opened, and is told there.
-    """
-    with suppress(Exception):
-        choice = VariantChoice(Bundle.load(bundle), precision)
-        on = resolve_device(device, is_known=lambda device: True)  # no session is started here
-        use = choice.variants(on)[0][0]
-        use.bundle.variant(use.variant)

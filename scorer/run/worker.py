@@ -68,11 +68,7 @@ def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
 
     channel.send(WorkerStarted())
     progress = ProgressThread(channel)
-    prefetched = False
     while isinstance(request := requests.get(), Inspect):
-        if not prefetched:
-            prefetched = True
-            threading.Thread(target=prefetch, args=(request,), name="prefetch", daemon=True).start()
         for footer in inspect_files(request):
             channel.send(footer)
     assert isinstance(request, Open)
@@ -87,15 +83,6 @@ def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
         channel.send(loaded)
     for result in scorer.score(tasks(requests), stop=lambda: requests.put(None)):
         channel.send(result)
-
-
-def prefetch(request: Inspect) -> None:
-    """Hash the bundle and import the runtime while footers are read."""
-    from ..inference.engine import prefetch_variant
-    from ..scoring.settings import Settings
-
-    settings = Settings.from_plan(request.settings, "the driver's request")
-    prefetch_variant(settings.bundle, settings.device, settings.precision)
 
 
 def tasks(requests: queue.SimpleQueue[Any]) -> Iterator[Score]:
