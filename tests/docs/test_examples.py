@@ -19,7 +19,7 @@ from scorer.commands.gone import GONE
 from scorer.metric.templates import Templates
 from tests.conftest import ROOT
 
-WORDS = 31_000
+WORDS = 24_800
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
