@@ -88,7 +88,7 @@ test-lowest: .venv-lowest/installed
 
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
-test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed \
+test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed .venv-datasets/installed \
   .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
 	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600
 
@@ -107,6 +107,11 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed \
 # Dagster and pandas, which run examples of docs/nightly.md. Where they cannot be installed, their tests are skipped.
 .venv-dev/nightly: .venv-dev/installed
 	-$(DEV)/pip install $(PIP_FLAGS) dagster==1.13.29 pandas==3.1.1 && touch $@
+
+# Hugging Face's datasets, which wants other versions than the exporter, in an environment of its own.
+.venv-datasets/installed: Makefile pyproject.toml
+	$(PYTHON) -m venv .venv-datasets
+	-.venv-datasets/bin/pip install -q --disable-pip-version-check datasets==5.2.0 -e '.[cpu]' && touch $@
 
 # Airflow, which runs the example of docs/nightly.md. Where it cannot be installed, its test is skipped with that reason.
 .venv-airflow/installed: Makefile
@@ -183,6 +188,6 @@ figures: .venv-docs/installed .venv-dev/installed
 	$(DEV)/python -m benchmarks.screenshot
 
 clean:
-	rm -rf .venv .venv-dev .venv-docs .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-docs .venv-datasets .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

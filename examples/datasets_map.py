@@ -18,4 +18,4 @@ with Scorer.embedded() as scorer:
         return {"fine": scored["fine"], "confidence": scored["confidence"]}
 
     labelled = rows.map(score, batched=True, batch_size=1024, load_from_cache_file=False)
-print(labelled["fine"])
+print(list(labelled["fine"]))

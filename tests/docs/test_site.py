@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import ROOT
 
+DATASETS = ROOT / ".venv-datasets" / "bin" / "python"
 RAY = ROOT / ".venv-ray" / "bin" / "python"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -38,9 +39,10 @@ def test_a_data_frame() -> None:
     assert [line.split()[-2] for line in printed.splitlines()[1:]] == ["omission", "hallucination"]
 
 
-@needs("datasets")
+@pytest.mark.slow
+@pytest.mark.skipif(not DATASETS.exists(), reason="datasets is in the environment that `make test-slow` makes")
 def test_a_hugging_face_dataset() -> None:
-    assert run(sys.executable, "examples/datasets_map.py").strip() == "['OK', 'omission']"
+    assert run(DATASETS, "examples/datasets_map.py").strip() == "['OK', 'omission']"
 
 
 @pytest.mark.slow
