@@ -111,3 +111,12 @@ def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) ->
         said = scorer(*arguments, code=2).output
         assert "of `scorer run`, and its name is reserved for the run" in said, arguments
     assert before == files(out)
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "check"])
+def test_a_checkpoint_of_the_hub_as_a_bundle_names_the_export(data: Path, tmp_path: Path, command: str) -> None:
+    given: list[Any] = ["--triples", "a | b | c", "--text", "A."] if command == "check" else [data]
+    given += ["--out", tmp_path / "out"] if command == "run" else []
+    refused = scorer(command, *given, "--bundle", "FacebookAI/roberta-large-mnli", code=2).stderr
+    assert "`scorer export FacebookAI/roberta-large-mnli DIR` makes a bundle" in refused
+    assert not (tmp_path / "out").exists()
