@@ -91,7 +91,7 @@ def speed_cpu() -> None:
 
 
 def speed_gpu() -> None:
-    """Pairs per second on one GPU, from the steps of the last lease that measured both sides on the same pairs."""
+    """Pairs per second on one GPU, both sides measured on the same pairs."""
     found = read("gpu_figures.json")
     colours = {"ours": OURS, "peer": OTHERS, "bare": LIMIT}
     rows = found["rows"]

@@ -38,7 +38,7 @@ def right() -> list[int]:
 def test_an_output_in_a_store_and_a_node_with_another_one(
     server: Server, long: tuple[Path, Path], tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lease in the store names the driver, which every worker must see before it works."""
+    """A worker that cannot write to the store is named, and the other one scores all."""
     stored = StoreTrial(*long, bundle, tmp_path)
     for name, value in server.environment().items():
         monkeypatch.setenv(name, value)
