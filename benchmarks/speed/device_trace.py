@@ -1,4 +1,4 @@
-"""What a CUDA device did: how long it was idle, which kernels ran and for how long, and what the runtime says of them.
+"""What a CUDA device did: how long it was idle, and which kernels ran and for how long.
 
 The trace is the one that PyTorch's profiler writes (Chrome's trace format); the profiler sees the kernels of all
 libraries in the process.
@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ATTENTION_LOG = "ORT_ENABLE_ATTENTION_KERNEL_DEBUG_INFO"
-"""Must be 1 before a process starts; the runtime then prints a line for each attention node that it calls."""
-_SAID = ("sdpakernel", "sdpa_kernel", "attention_kernel", "attention kernel", "cudnn_flash", "operator=")
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _ATTENTION = ("sdpa", "attention", "fmha", "flash")
 _MATRIX = ("gemm", "nvjet", "cutlass", "xmma", "cublas", "splitk", "gemv")
@@ -89,8 +86,3 @@ def covered(intervals: Sequence[tuple[float, float]]) -> float:
             total += end - max(start, reached)
             reached = end
     return total
-
-
-def said_of_attention(lines: Iterable[str]) -> list[str]:
-    """The lines of the runtime about attention kernels, cut at 160 characters, each once."""
-    return list(dict.fromkeys(line.strip()[:160] for line in lines if any(sign in line.lower() for sign in _SAID)))

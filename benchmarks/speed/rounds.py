@@ -101,20 +101,6 @@ class Worker:
         return "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
 
 
-def ask_once(spec: Mapping[str, Any], environment: Mapping[str, str], log: Path, limit: float = 300.0) -> Any:
-    """What one pass of a runner answers, in a process of its own.
-
-    Raises:
-        WorkerError: it did not start, failed, or took longer than ``limit`` seconds.
-    """
-    worker = Worker(spec, environment, log, sys.executable, limit)
-    try:
-        worker.ask("pass")
-        return worker.ask("answers")["answers"]
-    finally:
-        worker.close()
-
-
 @dataclass
 class Measured:
     """A setting with its rounds. ``answers``: the results of its last pass. ``error``: why there are none."""

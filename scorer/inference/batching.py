@@ -23,7 +23,7 @@ operator PackedMultiHeadAttention (contrib operators, ``docs/ContribOperators.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -63,10 +63,6 @@ class Grid:
             doubled = 1 << np.ceil(np.log2(np.maximum(lengths, 32))).astype(np.int64)
             return np.minimum(doubled, self.max_length)
         return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
-
-    def with_budget(self, token_budget: int) -> Grid:
-        """This grid with another budget."""
-        return replace(self, token_budget=token_budget)
 
     def batch_sizes(self, sequence_length: int) -> Iterator[int]:
         """Batch sizes of a padded length, largest first: powers of two down to one."""

@@ -98,11 +98,6 @@ def to_batch(records: Sequence[Record], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _refused(kind: str, line: int, detail: str, raw: bytes) -> Record:
-    """A row that cannot be read."""
-    return Record(line, error=f"{kind}:line {line}", detail=detail, raw=raw)
-
-
 def _info(record: Record) -> dict[str, Any]:
     return {"error": record.error, "detail": record.detail, "raw": record.raw, "nested": record.nested}
 
