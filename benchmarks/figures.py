@@ -1,6 +1,6 @@
 """Pictures of the documentation, drawn from the files of benchmarks/results: `make figures`.
 
-Each picture is an SVG below docs/pictures whose text stays text. `accuracy` puts the embedded model beside the paper's;
+Each picture is an SVG in docs/pictures whose text stays text. `accuracy` compares the embedded model and the paper's;
 `speed-cpu` and `speed-gpu` are pairs per second; `challenge` is the share of texts that are judged correctly by kind.
 """
 

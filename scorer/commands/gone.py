@@ -23,7 +23,7 @@ GONE = {
     "rate --calibration": "label rows of this output: `scorer sample`",
     "rate --save": "use --json",
     "audit --rates": "`scorer rate` prints the true rates; a gate takes the metric's own",
-    "--prune": "use --rescore to replace outputs, --allow-stale to go on beside outputs whose input is gone",
+    "--prune": "use --rescore to replace outputs, --allow-stale to keep outputs whose input is gone",
     "run --report": "run `scorer audit OUT --report FILE` when the run is done",
     "extract --where": "extract from a file that has only these rows",
     "quintd": "use python -m benchmarks.paper.spans convert quintd, in the source repository",

@@ -242,7 +242,7 @@ def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
         )
     facts, form = found
     column = required_field(schema, facts, "facts", f"--{form}-column")
-    # A column that is named, beside one of subjects, may hold a single attribute of each.
+    # A column that is named, next to one of subjects, may hold a single attribute of each.
     single = form == "attributes" and names.subject is not None and is_part(column.type)
     if not _TESTS[form](column.type) and not single:
         raise ColumnError(

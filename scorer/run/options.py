@@ -19,7 +19,7 @@ class RunOptions:
     ``window_rows``, ``window_bytes``: the largest window. ``reuse``: earlier outputs whose labels are taken over where
     rows and signature are the same. ``form``: the format of the inputs; ``delimiter``: of CSV and TSV. ``rescore``:
     labels may be replaced because the bundle, the templates, an option or the division into row ranges changed, and
-    outputs by shorter ones. ``allow_stale``: go on beside outputs whose input is gone. ``split_rows``: make a shard of
+    outputs by shorter ones. ``allow_stale``: keep outputs whose input is gone. ``split_rows``: make a shard of
     each range of row groups with at most so many rows.
     """
 

@@ -1,6 +1,6 @@
 """CrossEncoder on the same pairs, which it sorts itself: `peer CHECKPOINT SAMPLE DEVICE SECONDS`. Whole passes.
 
-Imports nothing of the program: on a machine where its runtime was unpacked beside, the peer runs without it.
+Imports nothing of the program, so it needs no ONNX Runtime and no other dependency of it.
 """
 
 from __future__ import annotations
