@@ -26,7 +26,7 @@ SELECTED = (
     "tests/run/test_runner.py::test_an_interrupted_run_is_resumed_by_the_same_command",
     "tests/faults/test_surroundings.py::test_paths_with_blanks_and_unicode_under_locale_c",
     "tests/commands/test_config.py",
-    "tests/commands/console/test_streams.py::test_a_terminal_that_is_closed_under_the_progress_bar",
+    "tests/system/test_streams.py::test_a_terminal_that_is_closed_under_the_progress_bar",
     "tests/inference/test_first_use.py::test_one_child_for_each_variant_and_none_on_the_second_use",
     "tests/inference/test_first_use.py::test_a_cache_that_cannot_be_written_costs_one_child_a_process",
     "tests/audit/test_history.py",

@@ -51,7 +51,7 @@ def test_what_reads_finished_outputs_imports_no_inference(module: str) -> None:
 
 
 def test_the_driver_of_a_run_leaves_arrays_and_tables_to_its_worker() -> None:
-    program = "import scorer.commands.run, scorer.commands.sharded, scorer.run.driver, scorer.run.processes"
+    program = "import scorer.commands.run, scorer.run.driver, scorer.run.processes"
     listing = f"import sys; {program}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stdout.split()
     assert not {"numpy", "pyarrow", "tokenizers", "onnxruntime", "scorer.metric.inputs"} & set(loaded)

@@ -14,7 +14,7 @@ import pytest
 from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
-from scorer.evaluation.report import EvaluateOptions
+from scorer.evaluation import EvaluateOptions
 from scorer.inference.choices import BUILTIN_BUNDLES, BuiltinBundle
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings

@@ -13,11 +13,9 @@ import typer
 
 from benchmarks.paper import figures, published, reliability
 from benchmarks.paper.reproduce import print_lines, reproduce
-from scorer.commands.console.evaluation import wide_console
-from scorer.commands.console.figures import number, signed, table
-from scorer.commands.console.output import print_json, say
+from scorer.commands.console import WIDTH, make_console, number, print_json, say, signed, table
 from scorer.commands.ending import App, run_app
-from scorer.commands.files import local
+from scorer.commands.options import local
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
 from scorer.evaluation.gold import find_inputs, load
@@ -65,7 +63,7 @@ def tables_command(
     if as_json:
         print_json(lines)
     else:
-        print_lines(lines, wide_console())
+        print_lines(lines, make_console(least_width=WIDTH))
     if bundle in BUILTIN_BUNDLES:
         say(f"note: {published.EMBEDDED_NOTE}")
 
@@ -85,7 +83,7 @@ def against_command(
         difference = None if line.ours is None else line.ours - line.published
         made.add_row(line.source, line.row, line.figure, number(line.published), number(line.ours), signed(difference),
                      f"{line.n:,}")  # fmt: skip
-    console = wide_console()
+    console = make_console(least_width=WIDTH)
     console.print(made if lines else "no table of the papers is about this data")
     console.print(
         f"Spearman of the number of facts with right labels ({facts['gold']}): {signed(facts['spearman'])}, "

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from scorer.evaluation import label_report
+from scorer.evaluation import EvaluateOptions, label_report
 from scorer.evaluation.correlation import correlate
 from scorer.evaluation.gold import load
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation.report import evaluate
 from scorer.scoring.outputs import Output
 
 Data = Literal["e2e", "webnlg17", "webnlg20"]

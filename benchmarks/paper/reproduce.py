@@ -19,15 +19,15 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 from benchmarks.paper.published import ROWS, Row
-from scorer.commands.console.figures import number, signed, table
+from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
-from scorer.evaluation import label_report
+from scorer.evaluation import EvaluateOptions, label_report
 from scorer.evaluation.label_report import LabelReport
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation.report import evaluate
 from scorer.scoring.signature import Signature, differences
 from scorer.storage.store import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
-from scorer.system.display import all_visible
+from scorer.system.terminal import all_visible
 
 FILES = {"e2e": "e2e_primary.parquet", "webnlg": "webnlg17_humeval.parquet"}
 PROTOCOLS = ("paper", "nlgi_eval")

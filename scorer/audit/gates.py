@@ -39,8 +39,8 @@ from ..metric.group_values import as_text, spelled
 from ..stats.intervals import interval_of_difference
 from ..stats.percentages import percent, points
 from ..system.codec import Record, convert
-from ..system.display import visible
 from ..system.files import read_small
+from ..system.terminal import visible
 from .database import Grouping
 from .document import (
     ADDED_RATES,

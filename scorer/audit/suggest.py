@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..stats.percentages import percent
-from ..system.display import visible
+from ..system.terminal import visible
 from .database import Grouping
 from .document import Document, GroupFigures, Rate
 from .gates import ROUNDING, describe

@@ -16,39 +16,39 @@ import typer
 from typer.core import TyperGroup
 
 from ..system.signals import leave
-from .console.output import set_quiet, tell
+from .console import set_quiet, tell
 from .ending import App, run_app, set_verbose
 
 COMMANDS = {
-    "run": "run_command",
-    "status": "status_command",
-    "plan": "plan_command",
-    "convert": "app",
-    "templates": "app",
-    "check": "check_command",
-    "explain": "explain_command",
-    "export": "export_command",
-    "show": "show_command",
-    "evaluate": "evaluate_command",
-    "sample": "sample_command",
-    "rate": "rate_command",
-    "challenge": "challenge_command",
-    "audit": "audit_command",
-    "gates": "app",
-    "doctor": "doctor_command",
+    "run": ".run:run_command",
+    "status": ".show:status_command",
+    "plan": ".run:plan_command",
+    "convert": ".convert:app",
+    "templates": ".templates:app",
+    "check": ".check:check_command",
+    "explain": ".check:explain_command",
+    "export": ".export:export_command",
+    "show": ".show:show_command",
+    "evaluate": ".evaluate:evaluate_command",
+    "sample": ".rate:sample_command",
+    "rate": ".rate:rate_command",
+    "challenge": ".challenge:challenge_command",
+    "audit": ".audit:audit_command",
+    "gates": ".gates:app",
+    "doctor": ".doctor:doctor_command",
 }
-"""By the name of a command, which is that of its module: the function there, or the group of commands."""
+"""By the name of a command: its module, and in it the function, or the group of commands."""
 
 
 def command_of(name: str) -> Any:
     """A command or a group of commands; its module is imported now."""
-    module = import_module(f".{name}", __name__)
-    found = getattr(module, COMMANDS[name])
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(module, __name__), attribute)
     if isinstance(found, typer.Typer):
         found.info.name = name
         return typer.main.get_group(found)
     alone = App()
-    alone.command(name, cls=getattr(module, f"{name.capitalize()}Command", None))(found)
+    alone.command(name, cls=getattr(import_module(module, __name__), f"{name.capitalize()}Command", None))(found)
     return typer.main.get_command(alone)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import ByOption, local, location, parse_by, print_json, say_always
-from .files import written, written_parquet
+from .console import print_json, say_always
+from .options import ByOption, local, location, parse_by, written, written_parquet
 
 if TYPE_CHECKING:
     from ..audit import AuditOptions
@@ -130,7 +130,7 @@ def audit_command(
     from ..audit import AuditOptions
     from ..audit import report as rendering
     from ..storage.user_files import write_user_file
-    from .console.audit import print_document
+    from .audit_console import print_document
 
     options = AuditOptions(
         gates=tuple(gates or ()),

@@ -6,25 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..inference.choices import Precision
-from .common import bundle_argument, present, say, say_always, say_once
-from .settings import DeviceOption, PrecisionOption
+from .console import MISSING, WIDTH, interval, number, print_result, say, say_always, say_once, share, table
+from .options import DeviceOptions, JsonOption, bundle_argument
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from ..evaluation.challenge import ChallengeResult
+    from ..stats.intervals import Rate
 
 _STEP = 2000
 
 
 def challenge_command(
     bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Bundle to test, or the word embedded.")],
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
+    device: DeviceOptions,
     fail_under: Annotated[
-        float | None,
-        typer.Option("--fail-under", min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X."),
+        float | None, typer.Option(min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Test a bundle on pairs of texts that differ in one thing.
 
@@ -32,16 +33,14 @@ def challenge_command(
     not (a paraphrase, another order). Report by kind of change how many errors are found and how many correct texts
     pass.
     """
-    from .console.challenge import print_challenge
-
-    result = _judge(bundle, device, precision)
-    present(result, as_json, print_challenge)
+    result = _judge(bundle, device)
+    print_result(result, as_json, print_challenge, least_width=WIDTH)
     if fail_under is not None and result.score < fail_under:
         say_always(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
         raise typer.Exit(1)
 
 
-def _judge(name: str, device: str, precision: Precision) -> ChallengeResult:
+def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
     from ..evaluation.challenge import judge, measure, read_challenge, read_templates
     from ..inference.bundle import Bundle
     from ..scoring.scorer import Scorer
@@ -58,6 +57,46 @@ def _judge(name: str, device: str, precision: Precision) -> ChallengeResult:
     one_text = Bundle.load(bundle).layout.one_text
     facts: dict[str, Any] = {"protocol": "factspotter"} if one_text else {"templates": read_templates()}
     table = read_challenge()
-    with Scorer(bundle, **facts, device=device, precision=precision, log=say_once) as scorer:
+    with Scorer(bundle, **facts, **vars(device), log=say_once) as scorer:
         found, rows = judge(scorer, table, progress)
         return measure(table, found, metric=name, signature=scorer.signature, rows=rows)
+
+
+def print_challenge(console: Console, result: ChallengeResult) -> None:
+    """Print the tables of changes by kind, and what must hold between texts."""
+    show = console.print
+    show(f"{result.metric}: {result.rows:,} texts, {result.pairs:,} pairs, revision {result.revision}")
+    show(f"signature: {result.signature}")
+    if result.errors:
+        show(f"note: {result.errors:,} texts have errors and count as flagged")
+    show("\nChanged texts that are wrong: flagged (for one side: that side flagged); the same texts unchanged: passed")
+    show(_kinds(result, wrong=True))
+    show("\nChanged texts that are still correct: passed")
+    show(_kinds(result, wrong=False))
+    show(
+        f"\nsensitivity {_shown(result.sensitivity)}, specificity {_shown(result.specificity)}, "
+        f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
+    )
+    show("95% intervals; p: that the change makes no difference to how often a text is flagged, corrected (Holm)")
+    if result.checks:
+        show("\nWhat must hold between texts")
+        made = table("", "broken", "largest change", "n")
+        for check in result.checks:
+            made.add_row(check.name, _shown(check.broken), number(check.largest), f"{check.broken.n:,}")
+        show(made)
+
+
+def _kinds(result: ChallengeResult, wrong: bool) -> Table:
+    counted = "flagged" if wrong else "passed"
+    made = table("kind", "expected", "change", counted, "unchanged passed", "both right", "p", "n", left=3)
+    for kind in result.kinds:
+        if (kind.expected != "OK") == wrong:
+            made.add_row(kind.kind, kind.expected, kind.about, _shown(kind.right), _shown(kind.base),
+                         _shown(kind.pairs), number(kind.p), f"{kind.right.n:,}")  # fmt: skip
+    return made
+
+
+def _shown(one: Rate | None) -> str:
+    if one is None or one.value is None:
+        return MISSING
+    return f"{share(one.value)} ({interval((one.low, one.high), share)})"

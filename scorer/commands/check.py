@@ -1,20 +1,26 @@
-"""``scorer check``: score one row and explain it, or open an interactive console."""
+"""``scorer check`` scores one row and explains it; ``scorer explain`` does so for a row of an output."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
-from ..scoring.settings import Settings
-from .common import note_of, open_scorer, print_json, say, warn_of_documents
-from .settings import takes_settings
+from ..inference.choices import Precision
+from ..system.arguments import option
+from .console import MISSING, number, print_json, print_result, say, table
+from .options import BUNDLE, JsonOption, ModelOptions, OutputArgument, open_scorer, tell_of_bundle
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from ..metric.facts import Triple
+    from ..run.explain import Explanation
+    from ..scoring.results import CheckResult, Verdict
     from ..scoring.scorer import Scorer
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
@@ -26,63 +32,107 @@ Each check shows the probabilities of contradiction (C), neutral (N) and entailm
 quit, Ctrl-D or Ctrl-C ends the console."""
 
 
-@takes_settings(bundle="embedded", columns=False)
-def check_command(
-    triples: Annotated[
-        str | None,
-        typer.Option(
-            "--triples",
-            metavar='"S | P | O ++ S | P | O"',
-            help="Triples of the row, separated by ++; exits 2 if one is malformed.",
-        ),
-    ] = None,
-    fact: Annotated[
-        list[str] | None,
-        typer.Option("--fact", metavar="F", help="Fact as a sentence, instead of --triples. Repeatable."),
-    ] = None,
-    document: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--document", metavar="D", help="Source text, whose sentences are the facts. Repeatable: each is a passage."
-        ),
-    ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="T", help="Text of the row.")] = None,
-    *,
-    settings: Settings,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
-) -> None:
+_NAMES = {"omission": "text → fact {}", "hallucination": "facts → text", "all_facts": "text → all facts",
+          "sentence": "facts → sentence"}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """The row to check."""
+
+    triples: str | None = option(
+        "Triples of the row, separated by ++; exits 2 if one is malformed.", '"S | P | O ++ S | P | O"', None
+    )
+    fact: tuple[str, ...] = option("Fact as a sentence, instead of --triples. Repeatable.", "F", ())
+    document: tuple[str, ...] = option(
+        "Source text, whose sentences are the facts. Repeatable: each is a passage.", "D", ()
+    )
+    text: str | None = option("Text of the row.", "T", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckModelOptions(ModelOptions):
+    """The options of a scorer, of the embedded model by default."""
+
+    bundle: str = option(**BUNDLE, default="embedded")
+
+
+def check_command(given: RowOptions, model: CheckModelOptions, as_json: JsonOption = False) -> None:
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
     check; with a document, those of each sentence. Without facts and text, open an interactive console.
     """
     from ..metric.sentences import split_document
-    from .console.verdict import print_verdict
 
-    sources = {"--triples": triples is not None, "--fact": bool(fact), "--document": bool(document)}
-    given = [option for option, there in sources.items() if there]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} cannot be combined; pass one of them")
-    if bool(given) != (text is not None):
+    triples, facts, text = given.triples, list(given.fact), given.text
+    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(given.document)}
+    named = [name for name, there in sources.items() if there]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be combined; pass one of them")
+    if bool(named) != (text is not None):
         raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
-    if any(not one.strip() for one in fact or ()):
+    if any(not one.strip() for one in facts):
         raise UsageError("--fact is blank; write a sentence")
-    row = _parse(triples) if triples is not None else None
-    if document:
+    row = _parse(triples) if triples is not None else []
+    settings = model.settings()
+    if given.document:
         settings = replace(settings, columns=replace(settings.columns, document="document"))
-        warn_of_documents(settings)
-        fact = [sentence for passage in document for sentence in split_document(passage)]
+        facts = [sentence for passage in given.document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
-        if note := note_of(settings):
-            say(f"note: {note}")
-        if not given:
+        tell_of_bundle(settings)
+        if not named:
             _console(scorer)
             return
-        verdict = scorer.score_facts(fact, text) if fact else scorer.score(row or [], text)
+        verdict = scorer.score_facts(facts, text) if facts else scorer.score(row, text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:
-        print_verdict(verdict)
+        print_result(verdict, False, print_verdict)
+
+
+def explain_command(
+    out: OutputArgument,
+    row: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE:N",
+            help="Output file below OUT, and row number from 0 (N alone where there is one file); exits 2 if there is "
+            "no such row.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="HEX", help="Row with this hexadecimal row_key; exits 2 if there is none.")
+    ] = None,
+    precision: Annotated[
+        Precision | None, typer.Option(help="Model variant; exits 2 if the bundle lacks it. Default: the run's.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Recompute a scored row and compare it with the output.
+
+    Print the facts, the contradiction (C), neutral (N) and entailment (E) probabilities of every check, and the stored
+    and the recomputed label. With the run's bundle, precision and kind of device, model calls have the size, layout and
+    attention that the run recorded.
+    """
+    from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
+    from ..scoring.outputs import Output
+    from ..storage.local_copy import local_outputs
+
+    name = row.rpartition(":")[0] if row is not None else ""
+    with local_outputs(out, lambda relative: not name or f"{relative}/".startswith(f"{name}/")) as folders:
+        output = Output.open(*folders, allow_partial=True)
+        settings, number = output.run_settings, find_row(output, row, key)
+        plan = output.plan_of(number)
+        if precision is not None:
+            settings = dataclasses.replace(settings, precision=precision)
+        with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
+            found = explain(output, with_bound_of_run(scorer, plan), number)
+    print_result(found, as_json, print_explanation)
+    if not as_json and not found.same_labels:
+        say("note: the recomputed label differs from the stored one")
+    if not as_json and found.signature != found.stored_signature:
+        say(f"note: the row was stored under another signature: {found.stored_signature}")
 
 
 def _parse(triples: str) -> list[Triple]:
@@ -99,21 +149,19 @@ def _console(scorer: Scorer) -> None:
     """Show an example, then ask for triples and a text in turn. ``quit``, Ctrl-D and Ctrl-C end it."""
     import contextlib
 
-    from .console.verdict import print_verdict
-
     with contextlib.suppress(ImportError):  # line editing and history, if Python was built with it
         import readline  # noqa: F401  (importing it enables it)
 
     say("Example:")
     say(f"triples> {EXAMPLE_TRIPLES}")
     say(f"text> {EXAMPLE_TEXT}")
-    print_verdict(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT))
+    print_result(scorer.score(_parse(EXAMPLE_TRIPLES), EXAMPLE_TEXT), False, print_verdict)
     say("Enter your own row; `help` explains, `quit` ends.")
     while True:
         try:
             triples = _asked("triples> ")
             row = _parse(triples)
-            print_verdict(scorer.score(row, _asked("text> ")))
+            print_result(scorer.score(row, _asked("text> ")), False, print_verdict)
         except UsageError as error:
             say(str(error))
         except (EOFError, KeyboardInterrupt):
@@ -135,3 +183,76 @@ def _asked(prompt: str) -> str:
             say(HELP)
         elif line:
             return line
+
+
+def print_verdict(console: Console, verdict: Verdict) -> None:
+    """Print the label with its confidence, the text, the facts with those that are omitted, and the probabilities of
+    every check."""
+    if verdict.error:
+        console.print(f"error: {verdict.error}")
+    else:
+        console.print(f"{verdict.fine} ({verdict.rough}), confidence {number(verdict.confidence, 4)}")
+    if verdict.note:
+        console.print(f"note: {verdict.note}")
+    text = _text_of(verdict)
+    if text is not None:
+        console.print(f"text: {_shortened(text)}")
+    for position, fact in enumerate(verdict.facts):
+        mark = " (omitted)" if position in (verdict.omitted or ()) else ""
+        console.print(f"fact {position}{mark}: {_shortened(fact)}")
+    if verdict.checks:
+        console.print(_table(verdict, text))
+
+
+def print_explanation(console: Console, found: Explanation) -> None:
+    """Print a stored row: the recomputed verdict, the stored one, and how far the two differ."""
+    console.print(f"{found.file}:{found.row}  key {found.key}")
+    print_verdict(console, found.recomputed)
+    if found.why is not None:
+        console.print(f"the row {found.why}")
+    stored = found.stored
+    if stored.get("fine") is not None:
+        console.print(f"stored: {stored['fine']}, confidence {number(stored['confidence'], 4)}")
+    elif stored.get("error") is not None:
+        console.print(f"stored: error {stored['error']}")
+    if found.difference is not None:
+        bound = {True: "within the bound", False: "beyond the bound", None: "no bound is known"}[found.within_bound]
+        allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
+        console.print(f"largest difference of an entailment probability: {found.difference:.2g}, {bound}{allowed}")
+
+
+def _text_of(verdict: Verdict) -> str | None:
+    """The text of the row, as its checks have it; ``None`` if nothing was asked of it as a whole."""
+    texts = (check.premise if check.check == "omission" else check.hypothesis for check in verdict.checks
+             if check.check in ("omission", "hallucination"))  # fmt: skip
+    return next(texts, None)
+
+
+def _table(verdict: Verdict, text: str | None) -> Table:
+    """The checks; what was asked has a column only where the lines above do not say it."""
+    asked = [_beyond_name(check, verdict, text) for check in verdict.checks]
+    more = ("asked",) if any(asked) else ()
+    made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
+    for check, words in zip(verdict.checks, asked, strict=True):
+        probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
+        result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
+        tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
+        name = _NAMES[check.check].format(check.fact)
+        made.add_row(name, *probabilities, result, tokens, *([_shortened(words)] if more else []))
+    return made
+
+
+def _beyond_name(check: CheckResult, verdict: Verdict, text: str | None) -> str:
+    """What the name of a check does not say: a sentence, a part of the facts, a fact in other words."""
+    joined = " ".join(verdict.facts)
+    facts = {"omission": "" if check.fact is None else verdict.facts[check.fact], "all_facts": joined}
+    premise, hypothesis = check.premise, check.hypothesis
+    usual = (text, facts[check.check]) if check.check in facts else (joined, text)
+    if (premise, hypothesis) == usual:
+        return ""
+    return hypothesis if premise == usual[0] else premise if hypothesis == usual[1] else f"{premise} → {hypothesis}"
+
+
+def _shortened(text: str) -> str:
+    """A text that fits on a screen; the JSON has the whole text."""
+    return text if len(text) <= 600 else f"{text[:400]} … ({len(text) - 500} characters) … {text[-100:]}"

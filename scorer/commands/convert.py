@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import say, tell
+from .console import say, tell
 from .ending import App
-from .files import written_parquet
+from .options import written_parquet
 
 if TYPE_CHECKING:
     from ..convert import Problems, Rows

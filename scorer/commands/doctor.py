@@ -3,32 +3,94 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import ScorerError
-from .common import bundle_argument, present, say
+from .console import number, print_result, say, share
+from .options import JsonOption, bundle_argument
 
 if TYPE_CHECKING:
-    from .console.doctor import BundleFindings, GpuFindings
+    from rich.console import Console
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch",
              "optimum-onnx")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleFindings:
+    """A bundle on the device that ``auto`` takes.
+
+    ``caveat``: why its labels should not be trusted, where that is known. ``label_agreement``: share of the probes
+    whose label is that of the checkpoint. ``bound``: largest difference of a logit from the checkpoint's.
+    ``invariance_error``: largest change of a logit with the other pairs of a batch; it is 0 where ``isolated``.
+    ``layout``, ``attention``: how pairs lie in a call, and the operator of attention with its options. ``instead``: why
+    the precision or layout that the device prefers is not used. ``pairs_per_second``: speed over the bundle's probes.
+    ``matrix_flops_per_s``: rate of a plain matrix product of the precision on the device.
+    """
+
+    name: str
+    path: str
+    caveat: str | None
+    variants: list[str]
+    device: str
+    precision: str
+    scheme: str
+    layout: str
+    attention: str
+    instead: str | None
+    label_agreement: float
+    bound: float
+    invariance_error: float
+    isolated: bool
+    pairs_per_second: float
+    matrix_flops_per_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuFindings:
+    """A GPU as its driver describes it.
+
+    ``driver_cuda``: the CUDA version that the driver supports. ``problem``: why ONNX Runtime cannot use it, if known.
+    """
+
+    name: str
+    uuid: str
+    capability: str
+    memory_bytes: int
+    driver_cuda: str
+    cudnn: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """``packages``: version by package, ``None`` where not installed. ``providers``: state by provider of ONNX Runtime.
+    ``gpus``: those that the NVIDIA driver shows, by their number.
+
+    ``providers`` and ``bundle`` are ``None`` where a problem came before them.
+    """
+
+    packages: dict[str, str | None]
+    problems: list[str]
+    gpus: list[GpuFindings]
+    providers: dict[str, str] | None
+    bundle: BundleFindings | None
 
 
 def doctor_command(
     bundle: Annotated[
         str,
         typer.Option(
-            "--bundle",
             envvar="D2T_BUNDLE",
             metavar="B",
             help="Bundle folder, or `embedded`: verified, and used to measure the speed.",
         ),
     ] = "embedded",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check the packages, the providers and a bundle.
 
@@ -36,7 +98,6 @@ def doctor_command(
     when scoring would not work.
     """
     from ..inference.session import conflicting_wheels
-    from .console.doctor import Findings, print_findings
 
     problems: list[str] = []
     gpus: list[GpuFindings] = []
@@ -54,7 +115,7 @@ def doctor_command(
             f"{' and '.join(names)} are installed in one folder and shadow each other; uninstall both, then install one"
         )
     findings = Findings(packages=_packages(), problems=problems, gpus=gpus, providers=providers, bundle=opened)
-    present(findings, as_json, print_findings)
+    print_result(findings, as_json, print_findings)
     if problems:
         for problem in problems:
             say(f"problem: {problem}")
@@ -108,7 +169,6 @@ def _gpus() -> list[GpuFindings]:
     """The GPUs that the driver shows this process, and whether ONNX Runtime has kernels for them."""
     from ..inference.device import kernels_missing, read_gpu
     from ..inference.session import runtime
-    from .console.doctor import GpuFindings
 
     found: list[GpuFindings] = []
     while (gpu := read_gpu(len(found))) is not None:
@@ -131,7 +191,6 @@ def _bundle(bundle: str) -> BundleFindings:
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
     from ..inference.verification import matrix_rate
-    from .console.doctor import BundleFindings
 
     opened = Bundle.load(bundle)
     engine = Engine.open(opened, warn=say)
@@ -163,3 +222,39 @@ def _bundle(bundle: str) -> BundleFindings:
         pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
         matrix_flops_per_s=matrix,
     )
+
+
+def print_findings(console: Console, findings: Findings) -> None:
+    """Print packages, providers and the bundle, a line each. Problems are the command's to report."""
+    from ..inference.device import NEEDS_CUDNN
+
+    for name, version in findings.packages.items():
+        console.print(f"{name}: {version or 'not installed'}")
+    for index, gpu in enumerate(findings.gpus):
+        cudnn = f"cuDNN {gpu.cudnn}" if gpu.cudnn else f"no cuDNN, which {NEEDS_CUDNN} need"
+        console.print(
+            f"cuda:{index}: {gpu.name}, {gpu.memory_bytes >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
+            f"driver for CUDA {gpu.driver_cuda}, {cudnn}"
+        )
+    for provider, state in (findings.providers or {}).items():
+        console.print(f"{provider}: {state}")
+    bundle = findings.bundle
+    if bundle is None:
+        return
+    console.print(f"bundle: {bundle.name} ({bundle.path})")
+    if bundle.caveat:
+        console.print(f"caveat: {bundle.caveat}")
+    console.print(f"variants: {', '.join(bundle.variants)}")
+    console.print(f"scheme: {bundle.scheme}")
+    console.print(f"device: {bundle.device}, precision {bundle.precision}, layout {bundle.layout}")
+    if bundle.instead:
+        console.print(f"what the device prefers is not used: {bundle.instead}")
+    console.print(
+        f"labels as the checkpoint gives them: {share(bundle.label_agreement)} of the probes "
+        f"(largest difference of a logit {number(bundle.bound)})"
+    )
+    if bundle.isolated:
+        console.print("batches: a pair's result does not depend on the rest of its batch")
+    else:
+        console.print(f"batches: a logit changes by up to {number(bundle.invariance_error)} with the rest of its batch")
+    console.print(f"speed: {bundle.pairs_per_second:,.0f} pairs/s")

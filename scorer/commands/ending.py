@@ -6,7 +6,6 @@ and the option parser use it for all errors, so their codes are replaced here.
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import re
@@ -19,13 +18,12 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import ScorerError
-from ..system.display import visible
 from ..system.signals import Terminated
+from ..system.terminal import install, visible, was_lost
 from .config_file import CONFIG, NAME, configured
-from .console.output import begin_command, say, say_always, set_quiet
-from .console.streams import install, was_lost
-from .files import check_written
+from .console import begin_command, say, say_always, set_quiet
 from .gone import advice
+from .options import check_written, takes_fields
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -66,7 +64,7 @@ class Command(TyperCommand):
             if names := _from_file(ctx):
                 say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
             assert self.callback is not None
-            check_written(inspect.signature(self.callback, eval_str=True).parameters, ctx.params)
+            check_written(self.callback, ctx.params)
             return super().invoke(ctx)
         except _PASSED_ON:
             raise
@@ -87,7 +85,8 @@ class App(typer.Typer):
         )
 
     def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
-        return super().command(name, cls=cls or Command, **more)
+        register = super().command(name, cls=cls or Command, **more)
+        return lambda command: register(takes_fields(command))
 
 
 def _from_file(context: typer.Context) -> list[str]:
@@ -101,7 +100,7 @@ def _from_file(context: typer.Context) -> list[str]:
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
     """Run the command line of this process and return the exit code.
 
-    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`.console.streams`).
+    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`..system.terminal`).
     """
     out, _ = install()
     code = _run(app, name)

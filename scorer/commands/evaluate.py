@@ -2,159 +2,267 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import PartialOption, ScoredArgument, present, say
-from .files import written_parquet
+from ..evaluation import EvaluateOptions
+from ..system.terminal import visible
+from .console import INTERVAL, MISSING, WIDTH, interval, number, print_result, say, share, signed, table
+from .options import JsonOption, ScoredArgument, written_parquet
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from rich.console import Console
+    from rich.table import Table
 
-    from ..storage.location import Location
+    from ..evaluation.label_report import (
+        CalibrationBlock,
+        ComparisonLine,
+        Confusion,
+        CorrelationLine,
+        Estimate,
+        Kind,
+        LabelReport,
+        MetricLine,
+    )
 
 
 def evaluate_command(
     out: ScoredArgument,
-    gold_fine: Annotated[
-        str | None,
-        typer.Option(
-            "--gold-fine", metavar="NAME", help="Column of FINE gold labels. Default: gold_fine, if it exists."
-        ),
-    ] = None,
-    gold_rough: Annotated[
-        str | None,
-        typer.Option(
-            "--gold-rough", metavar="NAME", help="Column of ROUGH gold labels. Default: gold_rough, if it exists."
-        ),
-    ] = None,
-    human: Annotated[
-        list[str] | None,
-        typer.Option("--human", metavar="NAME", help="Column of human ratings. Repeatable. Default: all known ones."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold",
-            metavar="X",
-            help="Use OK as the gold label where the first human rating is at least X; exits 2 without ratings.",
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="Column to correlate with ratings: NAME, min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
-            "Repeatable; the first is tested against the others. all: all known metrics. Default: confidence.",
-        ),
-    ] = None,
-    trained: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trained",
-            metavar="NAME",
-            help="Metric to mark as trained on this domain in --metric all. Repeatable.",
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="Further column to group by. Repeatable.",
-        ),
-    ] = None,
-    system: Annotated[
-        str, typer.Option("--system-column", metavar="NAME", help="Column that names the system.")
-    ] = "system",
-    exclude_system: Annotated[
-        list[str] | None, typer.Option("--exclude-system", metavar="NAME", help="Exclude this system. Repeatable.")
-    ] = None,
-    calibration: Annotated[
-        bool,
-        typer.Option(
-            "--calibration",
-            help="Show how often rows of each confidence are OK, also after isotonic regression.",
-        ),
-    ] = False,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            "--resamples", min=0, metavar="N", help="Number of bootstrap samples of inputs; 0 for no intervals."
-        ),
-    ] = 1000,
-    input_column: Annotated[
-        str | None,
-        typer.Option(
-            "--input-column",
-            metavar="NAME",
-            help="Column that identifies the input. Default: the facts.",
-        ),
-    ] = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option("--prefix", metavar="P", help="Prefix of the run's output columns. Default: from its plan."),
-    ] = None,
+    options: EvaluateOptions,
     disagreements: Annotated[
         Path | None,
         typer.Option(
-            "--disagreements",
             metavar="F.parquet",
             parser=written_parquet,
             help="Write the rows whose label is not that of the gold, with all columns.",
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Print all tables; --json always has them.")] = False,
-    allow_partial: PartialOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare scores with gold labels and human ratings.
 
     Report accuracy, precision, recall, F1 and correlations with 95% intervals; not_OK is the positive class, and rows
     with an error are not_OK. Correlations need the extra `stats`.
     """
-    from ..evaluation.report import EvaluateOptions, evaluate
     from ..evaluation.report import disagreements as find_disagreements
+    from ..evaluation.report import evaluate
     from ..storage.local_copy import local_outputs
-    from .console.evaluation import print_report
+    from ..storage.user_files import staged
 
-    options = EvaluateOptions(
-        gold_fine=gold_fine,
-        gold_rough=gold_rough,
-        human=tuple(human or ()),
-        threshold=threshold,
-        metrics=tuple(metric or ("confidence",)),
-        trained=tuple(trained or ()),
-        by=tuple(by or ()),
-        system=system,
-        exclude_systems=tuple(exclude_system or ()),
-        inputs=input_column,
-        prefix=prefix,
-        calibration=calibration,
-        resamples=resamples,
-        allow_partial=allow_partial,
-    )
     with local_outputs(out) as folders:
         report = evaluate(folders, options, lambda message: say(f"note: {message}"))
         if disagreements is not None:
-            _write(find_disagreements(folders, options), disagreements, out)
-    shown = partial(print_report, by=tuple(by or ()), full=full)
-    remote = [str(one) for one in out if not isinstance(one, Path)]
-    present(report | {"path": ", ".join(remote)} if remote else report, as_json, shown)
+            import pyarrow.parquet as pq
+
+            rows = find_disagreements(folders, options)
+            with staged(disagreements, "--disagreements") as place:
+                pq.write_table(rows, place)
+            say(f"{disagreements}: {len(rows):,} rows whose label is not that of the gold")
+    if remote := [str(one) for one in out if not isinstance(one, Path)]:
+        report["path"] = ", ".join(remote)
+    print_result(report, as_json, partial(print_report, by=options.by, full=full), least_width=WIDTH)
 
 
-def _write(table: pa.Table, path: Path, outs: Sequence[Location]) -> None:
-    """Write the disagreements; ``outs``: what was evaluated."""
-    import pyarrow.parquet as pq
+KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
+FIGURES = (
+    ("ROUGH accuracy", "rough", "accuracy"),
+    ("not_OK precision", "rough", "precision"),
+    ("not_OK recall", "rough", "recall"),
+    ("not_OK F1", "rough", "f1"),
+    ("FINE accuracy", "fine", "accuracy"),
+    ("FINE macro-F1", "fine", "macro_f1"),
+    ("omission precision", "omission", "precision"),
+    ("omission recall", "omission", "recall"),
+    ("omission F1", "omission", "f1"),
+    ("hallucination precision", "hallucination", "precision"),
+    ("hallucination recall", "hallucination", "recall"),
+    ("hallucination F1", "hallucination", "f1"),
+)
+"""Name, block and key of each figure of the table."""
+_LEGEND = (
+    ("not_OK", "rows with an omission, a hallucination or both; the positive class"),
+    ("FINE", "the four labels; macro-F1 is the mean F1 of the labels that occur"),
+    ("omission, hallucination", "that error against all other rows, whatever the other side says"),
+    (INTERVAL, "over inputs: Wilson's with the design effect, otherwise a bootstrap"),
+)
+_LEGEND_RATINGS = (("Spearman", "rank correlation of the metric with the rating, by sentence and by system mean"),)
+_OVERVIEW = (
+    *[("fine", name) for name in ("accuracy", "macro_f1")],
+    *[("rough", name) for name in ("accuracy", "recall", "precision", "f1")],
+    *[(side, "f1") for side in ("omission", "hallucination")],
+)
+_SHORT = {"OK": "OK", "omission": "om", "hallucination": "hal", "omission+hallucination": "om+hal", "not_OK": "not_OK"}
 
-    from ..storage.user_files import check_user_file, staged
 
-    check_user_file(path, "--disagreements", inputs=[str(out) for out in outs], is_parquet=True)
-    with staged(path, "--disagreements") as place:
-        pq.write_table(table, place)
-    say(f"{path}: {len(table):,} rows whose label is not that of the gold")
+def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), *, full: bool = False) -> None:
+    """Print a report: the figures that most people need, or every table that has rows.
+
+    Args:
+        by: columns that the user asked to group by; ``full`` prints all groups.
+    """
+    show = console.print
+    show(f"{report['path']}: {report['rows']:,} rows, {report['errors']['n']:,} with errors")
+    show(f"signature: {report['signature'] or 'no signature'}")
+    if report["rough"]["n"]:
+        _figures(console, report)
+        if full:
+            _details(console, report)
+        for column in report["by"] if full else map(visible, by):
+            if column in report["by"]:
+                show(f"\nBy {column}")
+                show(_overview({str(line["value"]): line for line in report["by"][column]}))
+    if report["correlations"]:
+        show("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
+        show(_correlations(report["correlations"], KINDS if full else ("spearman",)))
+    if full and report["comparisons"]:
+        show("\nIs one correlation higher? Percentile bootstrap over inputs (Wilcox 2009); p corrected (Holm)")
+        show(_comparisons(report["comparisons"]))
+    if "metrics" in report:
+        _print_metrics(console, report["metrics"])
+    if "calibration" in report:
+        _print_calibration(console, report["calibration"])
+    if full:
+        return
+    show("")
+    legend = (_LEGEND if report["rough"]["n"] else ()) + (_LEGEND_RATINGS if report["correlations"] else ())
+    for name, meaning in legend:
+        show(f"{name}: {meaning}")
+    show("--full: confusion matrices, groups, trivial predictions, all correlations and comparisons")
+
+
+def _figures(console: Console, report: Any) -> None:
+    gold = report["gold"]["fine"] or report["gold"]["rough"]
+    console.print(f"\nAgainst {gold}, {report['rough']['n']:,} rows of {report['inputs']:,} inputs")
+    made = table("figure", "value", INTERVAL)
+    for name, block, key in FIGURES:
+        value = report[block][key]
+        if value is not None:
+            made.add_row(name, number(value), interval(_ends(report, block, key)))
+    console.print(made)
+
+
+def _details(console: Console, report: LabelReport) -> None:
+    show = console.print
+    for labels in ("ROUGH", "FINE"):
+        matrix = report["rough" if labels == "ROUGH" else "fine"].get("confusion")
+        if matrix:
+            show(f"\nConfusion, {labels}: gold down, predicted across")
+            show(_confusion(matrix))
+    parts: dict[str, Any] = {f"trivial: {name}": figures for name, figures in report["strawmen"].items()}
+    if "suspect" in report:
+        parts["without suspect gold"] = report["without_suspect"]
+    show("\nAlongside")
+    show(_overview({"ours": report} | parts))
+    if report.get("ranking"):
+        ranking = report["ranking"]
+        show(
+            f"low confidence as a predictor of not_OK: ROC AUC {number(ranking['roc_auc'])} "
+            f"({interval(ranking.get('interval'))}; n {ranking['n']:,})"
+        )
+
+
+def _overview(parts: Mapping[str, Any]) -> Table:
+    """A line of the main figures for each part, and below it their intervals where there are some."""
+    made = table("", "n", "Af", "macro-F1", "Ar", "R", "P", "F1", "om F1", "hal F1")
+    for name, part in parts.items():
+        values = [part[block][key] for block, key in _OVERVIEW]
+        made.add_row(name, f"{part['rough']['n']:,}", *map(number, values))
+        between = [_ends(part, block, key) for block, key in _OVERVIEW]
+        if any(between):
+            made.add_row("  " + INTERVAL, "", *map(interval, between))
+    return made
+
+
+def _ends(part: Mapping[str, Any], block: str, key: str) -> Any:
+    return part[block].get("interval", {}).get(key)
+
+
+def _confusion(matrix: Confusion) -> Table:
+    predicted = list(next(iter(matrix.values())))
+    made = table("", *(_SHORT.get(name, name) for name in predicted), "all")
+    for gold, line in matrix.items():
+        made.add_row(_SHORT[gold], *(f"{n:,}" for n in line.values()), f"{sum(line.values()):,}")
+    return made
+
+
+def _correlations(lines: list[CorrelationLine], kinds: Sequence[Kind]) -> Table:
+    made = table("metric", "human", "level", *kinds, "n", left=3)
+    for line in lines:
+        shown = []
+        for kind in kinds:
+            found = line.get("interval", {}).get(kind)
+            shown.append(signed(line[kind]) + (f" ({interval(found, signed)})" if found else ""))
+        made.add_row(line["metric"], line["human"], line["level"], *shown, f"{line['n']:,}")
+    return made
+
+
+def _comparisons(lines: list[ComparisonLine]) -> Table:
+    made = table("first", "second", "level", "", "difference", INTERVAL, "p", "higher", "n", left=4)
+    for line in lines:
+        for kind in KINDS:
+            found = line[kind]
+            if found is None:
+                made.add_row(line["first"], line["second"], line["level"], kind, *[MISSING] * 5)
+                continue
+            higher = line[found["higher"]] if found["higher"] else "neither"
+            made.add_row(line["first"], line["second"], line["level"], kind, signed(found["difference"]),
+                          interval((found["low"], found["high"]), signed),
+                          number(found["p"]), higher, f"{found['n']:,}")  # fmt: skip
+    return made
+
+
+_KNOWN = {True: "yes", False: "no", None: "?"}
+
+
+def _print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
+    """Print the metrics for each rating: those that see no references first, the others apart from them."""
+    for human in dict.fromkeys(line["human"] for line in lines):
+        for references, title in ((False, "without references"), (True, "with references"), (None, "others")):
+            chosen = [line for line in lines if line["human"] == human and line["references"] is references]
+            if not chosen:
+                continue
+            console.print(f"\nSpearman with {human}, metrics {title} (95% intervals); n: rows / inputs / systems")
+            made = table("metric", "trained here", "pooled", "with empty", "within inputs", "by system", "n")
+            for line in chosen:
+                estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
+                made.add_row(
+                    line["metric"],
+                    _KNOWN[line["trained"]],
+                    *map(_shown, estimates),
+                    " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
+                )
+            console.print(made)
+
+
+def _print_calibration(console: Console, block: CalibrationBlock) -> None:
+    """Print how often rows of each confidence are OK, before and after isotonic regression."""
+    console.print(f"\nThe confidence as the probability of OK, {block['n']:,} rows of {block['inputs']:,} inputs")
+    made = table("confidence", "n", "mean", "OK by the gold", INTERVAL, "calibrated")
+    for line in block["lines"]:
+        made.add_row(
+            interval((line["low"], line["high"]), lambda end: number(end, 1)),
+            f"{line['n']:,}",
+            number(line["confidence"]),
+            share(line["ok"]),
+            interval(line["interval"], share),
+            number(line["calibrated"]),
+        )
+    console.print(made)
+    made = table("", "as it is", INTERVAL, "calibrated", INTERVAL)
+    ends = block["interval"]
+    made.add_row("expected calibration error", number(block["error"]), interval(ends["error"]),
+                 number(block["calibrated_error"]), interval(ends.get("calibrated_error")))  # fmt: skip
+    made.add_row("Brier score", number(block["brier"]), interval(ends["brier"]),
+                 number(block["calibrated_brier"]), interval(ends.get("calibrated_brier")))  # fmt: skip
+    console.print(made)
+    console.print("calibrated: isotonic regression on other inputs, in five folds")
+
+
+def _shown(found: Estimate) -> str:
+    ends = found["interval"]
+    return signed(found["value"]) + (f" ({interval(ends, signed)})" if ends else "")

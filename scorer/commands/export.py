@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ..errors import MissingDependencyError, UsageError, install_hint
-from .common import local, say, tell
+from ..system.arguments import option
+from .console import say, tell
+from .options import local, split_names
 
 
-class Task(StrEnum):
-    """What a checkpoint was trained for."""
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """What is exported, and how the answers of the model are to be read."""
 
-    pairs = "pairs"
-    factspotter = "factspotter"
+    precision: str = option("Comma-separated variants to export.", "LIST", "fp32,fp16,int8")
+    revision: str | None = option(
+        "Revision of a hub checkpoint; exits 2 for a folder. Default: the newest.", default=None
+    )
+    task: Literal["pairs", "factspotter"] = option("Task of the model: NLI pairs or FactSpotter.", default="pairs")
+    labels: str | None = option(
+        "Comma-separated labels in the order of the logits, if the checkpoint has no names for them.", "LIST", None
+    )
+    scheme: str | None = option("Meaning of the logits: nli, binary or score. Default: from the labels.", "NAME", None)
+    supported: str | None = option("The one of two labels that means supported.", "LABEL", None)
+    threshold: float | None = option(
+        "With one or two logits: lowest P(entailment) that passes. Default: 0.5.", "P", None
+    )
+    hypothesis_first: bool = option("For models trained with the hypothesis as the first text.", default=False)
+    half_weights: bool = option("Round weights to half precision, stored once for all variants.", default=False)
+    templates: Path | None = option("Template file to include in the bundle.", "FILE", None, parser=local)
+    name: str | None = option("Name of the model in signatures. Default: the checkpoint's.", default=None)
+    force: bool = option(
+        "Export despite a variant that changes over 1% of labels, or labels that plain pairs contradict.", default=False
+    )
 
 
 def export_command(
@@ -25,73 +45,7 @@ def export_command(
     out: Annotated[
         Path, typer.Argument(metavar="OUT_DIR", parser=local, help="Folder for the bundle; exits 2 if it exists.")
     ],
-    precision: Annotated[
-        str,
-        typer.Option(
-            "--precision",
-            metavar="LIST",
-            help="Comma-separated variants to export.",
-        ),
-    ] = "fp32,fp16,int8",
-    revision: Annotated[
-        str | None,
-        typer.Option(
-            "--revision",
-            help="Revision of a hub checkpoint; exits 2 for a folder. Default: the newest.",
-        ),
-    ] = None,
-    task: Annotated[
-        Task,
-        typer.Option(
-            "--task",
-            help="Task of the model: NLI pairs or FactSpotter.",
-        ),
-    ] = Task.pairs,
-    labels: Annotated[
-        str | None,
-        typer.Option(
-            "--labels",
-            metavar="LIST",
-            help="Comma-separated labels in the order of the logits, if the checkpoint has no names for them.",
-        ),
-    ] = None,
-    scheme: Annotated[
-        str | None,
-        typer.Option(
-            "--scheme", metavar="NAME", help="Meaning of the logits: nli, binary or score. Default: from the labels."
-        ),
-    ] = None,
-    supported: Annotated[
-        str | None,
-        typer.Option("--supported", metavar="LABEL", help="The one of two labels that means supported."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold", metavar="P", help="With one or two logits: lowest P(entailment) that passes. Default: 0.5."
-        ),
-    ] = None,
-    hypothesis_first: Annotated[
-        bool, typer.Option("--hypothesis-first", help="For models trained with the hypothesis as the first text.")
-    ] = False,
-    half_weights: Annotated[
-        bool,
-        typer.Option("--half-weights", help="Round weights to half precision, stored once for all variants."),
-    ] = False,
-    templates: Annotated[
-        Path | None,
-        typer.Option("--templates", metavar="FILE", parser=local, help="Template file to include in the bundle."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the model in signatures. Default: the checkpoint's.")
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Export despite a variant that changes over 1% of labels, or labels that plain pairs contradict.",
-        ),
-    ] = False,
+    options: ExportOptions,
 ) -> None:
     """Turn a checkpoint into a verified bundle.
 
@@ -103,26 +57,22 @@ def export_command(
         raise MissingDependencyError(
             f"export needs further packages ({error}); {install_hint('export', 'cpu')}"
         ) from error
-    names = _split(labels) if labels else None
-    answers = Answers(names, scheme, supported, threshold, hypothesis_first)
-    if task is Task.factspotter:
-        if scheme not in (None, FACTSPOTTER.scheme) or templates is not None:
+    names = list(split_names(options.labels)) if options.labels else None
+    answers = Answers(names, options.scheme, options.supported, options.threshold, options.hypothesis_first)
+    if options.task == "factspotter":
+        if options.scheme not in (None, FACTSPOTTER.scheme) or options.templates is not None:
             raise UsageError("--task factspotter means --scheme binary and no --templates; remove the options")
-        answers = replace(FACTSPOTTER, labels=names, supported=supported, threshold=threshold)
+        answers = replace(FACTSPOTTER, labels=names, supported=options.supported, threshold=options.threshold)
     path = export_bundle(
         checkpoint,
         out,
-        precisions=_split(precision),
-        revision=revision,
+        precisions=list(split_names(options.precision)),
+        revision=options.revision,
         answers=answers,
-        half_weights=half_weights,
-        templates=templates,
-        name=name,
-        force=force,
+        half_weights=options.half_weights,
+        templates=options.templates,
+        name=options.name,
+        force=options.force,
         log=say,
     )
     tell(str(path))
-
-
-def _split(value: str) -> list[str]:
-    return [part.strip() for part in value.split(",") if part.strip()]

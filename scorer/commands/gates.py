@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from .common import ByOption, local, parse_by, say
+from .console import say
 from .ending import App
-from .files import written
+from .options import ByOption, local, parse_by, written
 
 app = App(help="Write the gates of an audit.")
 

@@ -1,28 +1,75 @@
-"""``scorer rate``: the true rates of an output, from a few human labels and the metric's label of every row."""
+"""``scorer sample`` draws rows to label by hand; ``scorer rate`` makes true rates of the labels."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import PartialOption, ScoredArgument, local, present, say
+from ..errors import OutputError
+from .console import INTERVAL, WIDTH, interval, print_result, say, share, table, tell
+from .options import JsonOption, PartialOption, ScoredArgument, local, written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..evaluation.rates import RateReport
+
+_NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_rate": "hallucination"}
+
+
+def sample_command(
+    out: ScoredArgument,
+    file: Annotated[
+        Path,
+        typer.Option(metavar="F.csv", parser=written, help="CSV file to write; exits 2 if it exists, unless --force."),
+    ],
+    rows: Annotated[int, typer.Option(min=10, metavar="N", help="Number of rows to label.")] = 200,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column to spread the rows over. Default: system, if it exists."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random draw.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file, and the labels in it.")] = False,
+    allow_partial: PartialOption = False,
+) -> None:
+    """Draw rows to label by hand, for `scorer rate`.
+
+    Rows are drawn at random from each label of the metric, at least ten of each. F.csv has the facts, the text, and a
+    column `label` for OK, omission, hallucination, omission+hallucination or not_OK. It has neither the metric's label
+    nor the system, which could influence people.
+    """
+    from ..evaluation.sampling import draw_rows, read_labels, write_items
+    from ..storage.local_copy import local_outputs
+    from ..storage.user_files import write_user_file
+
+    if file.is_file() and not force:
+        raise OutputError(f"--file {file} exists, and may hold labels; name another file, or pass --force")
+    name = " ".join(map(str, out))
+    with local_outputs(out) as folders:
+        scored = read_labels(folders, name, (by or "system",), allow_partial)
+        column = by or ("system" if scored.scored.has("system") else None)
+        drawn = draw_rows(scored, rows, seed, column)
+        content, notes = write_items(scored, drawn)
+    for note in notes:
+        say(f"note: {note}")
+    write_user_file(file, content, "--file")
+    tell(str(file))
+    for code, label in scored.classes.items():
+        say(f"{label}: {int((scored.fine[drawn] == code).sum()):,} of {int((scored.fine == code).sum()):,} rows")
+    say(f"fill in the column label, then: scorer rate {name} --labels {file}")
 
 
 def rate_command(
     out: ScoredArgument,
     labels: Annotated[
         list[Path],
-        typer.Option(
-            "--labels", metavar="F.csv", parser=local, help="Completed file of `scorer sample` for OUT. Repeatable."
-        ),
+        typer.Option(metavar="F.csv", parser=local, help="Completed file of `scorer sample` for OUT. Repeatable."),
     ],
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Column to group by, for example system.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column to group by, for example system.")] = None,
     allow_partial: PartialOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rates as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Estimate the true rates from a few human labels.
 
@@ -31,9 +78,33 @@ def rate_command(
     """
     from ..evaluation.rates import rate
     from ..storage.local_copy import local_outputs
-    from .console.rates import print_rates
 
     with local_outputs(out) as folders:
         name = " ".join(map(str, out))
         report = rate(folders, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)
-    present(report, as_json, print_rates)
+    print_result(report, as_json, print_rates, least_width=WIDTH)
+
+
+def print_rates(console: Console, report: RateReport) -> None:
+    """Print the rates of all rows, then those of groups."""
+    console.print(f"{report.path}: {report.rows:,} rows, {report.labels:,} of them labelled")
+    console.print(f"signature: {report.signature or 'no signature'}\n")
+    whole = [one for one in report.rates if one.group is None]
+    made = table("rate", "true", INTERVAL, "metric's own", "labels", "random labels for as much")
+    for one in whole:
+        made.add_row(_NAMES[one.rate], share(one.value), interval((one.low, one.high), share), share(one.metric),
+                     f"{one.labels:,}", f"{one.random_labels:,}")  # fmt: skip
+    console.print(made)
+    for one in whole:
+        if not one.low <= one.metric <= one.high:
+            own = f"the metric's own {_NAMES[one.rate]} rate, {share(one.metric)}"
+            console.print(f"note: {own}, is outside the interval")
+    if report.by is None:
+        return
+    made = table("group", "rate", "true", INTERVAL, "metric's own", "rows", "labels", left=2)
+    for one in report.rates:
+        if one.group is not None:
+            made.add_row(one.group, _NAMES[one.rate], share(one.value), interval((one.low, one.high), share),
+                         share(one.metric), f"{one.rows:,}", f"{one.labels:,}")  # fmt: skip
+    console.print(f"\nBy {report.by}")
+    console.print(made)

@@ -1,57 +1,106 @@
-"""``scorer run``: score Parquet shards and write them to a folder."""
+"""``scorer run`` scores files into a folder; ``scorer plan`` says what a run would do."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ..scoring.settings import Settings
-from .common import InputsArgument, note_of, say, warn_of_documents
+from ..storage.location import Location
+from ..system.arguments import option
+from .console import duration, is_quiet, kinds, make_console, print_json, say, say_always, share, table, tell
 from .ending import Command
-from .settings import takes_settings
-from .sharded import OutOption, RunJsonOption, run_shards, takes_run_options
+from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location, tell_of_bundle
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..run.options import Outcome, RunOptions
+    from ..scoring.settings import Settings
+    from ..scoring.summary import ReusedOutput, RunSummary
+    from ..storage.counts import FactCounts
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
 
-@takes_settings()
-@takes_run_options()
+def parse_part(given: str) -> tuple[int, int]:
+    """The value of ``--part`` as (k, n).
+
+    Raises:
+        UsageError: not of the form K/N, or K is not one of 1 to N.
+    """
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given.strip())
+    k, n = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= k <= n:
+        raise UsageError(f"--part {given}: write K/N, parts counted from 1, as in --part 1/3 for the first of three")
+    return k, n
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """What a run may do to its output: the fields of :class:`..run.options.RunOptions` that a plan does without."""
+
+    rescore: bool = option(
+        "Allow replacing labels from another bundle, other templates or options, and outputs by shorter ones; "
+        "otherwise exits 2.",
+        default=False,
+    )
+    allow_stale: bool = option("Keep outputs whose input is gone, and go on; otherwise exits 2.", default=False)
+    part: tuple[int, int] | None = option(
+        "Score the K-th of N parts of the shards into an OUT of its own.", "K/N", None, parser=parse_part
+    )
+    max_error_rate: float = option(
+        "Exit 3 if the share of rows with an error exceeds this.", default=0.001, min=0.0, max=1.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Which processes score."""
+
+    devices: str | None = option(
+        "Run a worker process per device, such as cuda:0,cuda:1, or N on the CPU.", "LIST|all|cpu:N", None
+    )
+    ray: str | None = option(
+        "Run a worker on each GPU or node of a Ray cluster. Default: this machine's, started if missing.",
+        "[HOST:PORT|auto]",
+        None,
+    )
+    ray_cpus: int | None = option(
+        "With --ray: CPU cores per worker. Default: all of a node, or one with a GPU.", "N", None, min=1
+    )
+
+    def __post_init__(self) -> None:
+        if self.devices is not None and self.ray is not None:
+            raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
+        if self.ray_cpus is not None and self.ray is None:
+            raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
+
+
 def run_command(
     inputs: InputsArgument,
-    out: OutOption,
-    settings: Settings,
-    asked: dict[str, Any],
-    devices: Annotated[
-        str | None,
+    out: Annotated[
+        Any,  # a Path or a StoreUri: typer takes no unions
         typer.Option(
-            "--devices",
-            metavar="LIST|all|cpu:N",
-            help="Run a worker process per device, such as cuda:0,cuda:1, or N on the CPU.",
+            metavar="OUT",
+            parser=location,
+            help="Folder or s3:// prefix of the output; a rerun resumes. Exits 2 if it contains other files.",
         ),
-    ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray",
-            metavar="[HOST:PORT|auto]",
-            help="Run a worker on each GPU or node of a Ray cluster. Default: this machine's, started if missing.",
-        ),
-    ] = None,
-    ray_cpus: Annotated[
-        int | None,
-        typer.Option(
-            "--ray-cpus",
-            metavar="N",
-            min=1,
-            help="With --ray: CPU cores per worker. Default: all of a node, or one with a GPU.",
-        ),
-    ] = None,
-    as_json: RunJsonOption = False,
+    ],
+    model: ModelOptions,
+    columns: ColumnOptions,
+    source: SourceOptions,
+    output: OutputOptions,
+    workers: WorkerOptions,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")
+    ] = False,
 ) -> None:
     """Score files of rows and write them to a folder.
 
@@ -61,19 +110,131 @@ def run_command(
     """
     from ..run.options import RunOptions
 
-    if devices is not None and ray is not None:
-        raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
-    if ray_cpus is not None and ray is None:
-        raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
-    if devices is not None and settings.device != "auto":
+    settings = model.settings(columns.columns())
+    if workers.devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
-    if note := note_of(settings):
-        say(f"note: {note}")
-    warn_of_documents(settings)
-    options = RunOptions(tuple(inputs), out, **asked)
-    run_shards(options, settings, devices=devices, ray=ray, ray_cpus=ray_cpus, as_json=as_json)
-    if asked["part"] is None:
+    tell_of_bundle(settings)
+    outcome = _run(RunOptions(tuple(inputs), out, **vars(source), **vars(output)), settings, workers)
+    if as_json:
+        print_json(outcome.summary)
+    if not (as_json and is_quiet()):
+        print_summary(make_console(stderr=as_json), outcome.summary, out)
+    if outcome.exit_code:
+        say_always(f"scorer: {outcome.reason}")
+        raise typer.Exit(outcome.exit_code)
+    if output.part is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
+
+
+def _run(options: RunOptions, settings: Settings, workers: WorkerOptions) -> Outcome:
+    from ..run.driver import run
+    from ..run.executors import Job
+    from ..run.processes import Place, Processes, parse_devices, usable_cpus
+    from .progress import make_reporter
+
+    job = Job(settings, options)
+    if workers.ray is not None:
+        from ..run.ray import Ray
+        from ..run.ray_cluster import connect
+
+        with make_reporter() as reporter, connect(workers.ray) as module:
+            return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
+    places = [Place("", settings.device)]
+    if workers.devices is not None:
+        from ..inference.device import count_gpus
+
+        places = parse_devices(workers.devices, count_gpus(), usable_cpus())
+    with make_reporter() as reporter:
+        return run(Processes(job, places, reporter), reporter)
+
+
+def plan_command(
+    inputs: InputsArgument,
+    model: ModelOptions,
+    columns: ColumnOptions,
+    source: SourceOptions,
+    out: Annotated[
+        Any,
+        typer.Option(
+            metavar="OUT",
+            parser=location,
+            help="Also show what a run into this output would skip, score again or refuse to replace.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """Show what a run would do, without scoring.
+
+    Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
+    errors and distinct pairs of a sample, and the time, from three seconds of the model.
+    """
+    from ..run.options import RunOptions
+    from ..run.planned import plan_run
+
+    options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
+    settings = model.settings(columns.columns())
+    plan = plan_run(options, settings, (lambda line: None) if as_json else tell, say, has_output=out is not None)
+    if as_json:
+        print_json(plan)
+    elif plan.seconds is not None:
+        rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
+        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")
+
+
+def print_summary(console: Console, summary: RunSummary, out: Location) -> None:
+    """Print the labels, the errors and notes, the time, failed shards, and the output folder."""
+    from ..metric.options import FINE
+    from ..system.terminal import all_visible
+
+    summary, out = all_visible(summary), all_visible(out)
+    rows, labels, shards = summary.rows, summary.labels, summary.shards
+    labelled = rows.scored + rows.reused
+    made = table("FINE", "ROUGH", "rows", "share", left=2)
+    for name in FINE:
+        found = labels[name]
+        made.add_row(
+            name, "OK" if name == "OK" else "not_OK", f"{found:,}", share(found / labelled if labelled else None)
+        )
+    console.print(made)
+    reused = f", {rows.reused:,} reused" if rows.reused else ""
+    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
+    for source in summary.reuse:
+        console.print(_reused(source))
+    for what, counts in (("errors", rows.errors), ("notes", rows.notes)):
+        if counts:
+            console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")
+    for line in _backoff(summary.facts):
+        console.print(line)
+    if summary.exact:
+        again = summary.checks.recomputed
+        console.print(f"exact: {again:,} pairs were too close to decide and were computed again in fp32")
+    rate = f", {summary.speed.rows_per_s:,.0f} rows/s" if summary.computed_now else ""
+    console.print(f"time: {summary.seconds.get('total', 0.0):.1f} s{rate} on {summary.device.kind}")
+    console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")
+    if shards.failed:
+        console.print(f"failed shards and their errors: {out}/_failed/")
+    console.print(f"output: {out}")
+
+
+def _reused(source: ReusedOutput) -> str:
+    """What an earlier output contributes, and why some of its shards are not used."""
+    keys = f" with {source.keys:,} keys" if source.keys is not None else ""
+    differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
+    refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""
+    return f"reuse {source.out}: {source.shards_used} shards{keys}{differs}{refused}"
+
+
+def _backoff(facts: FactCounts) -> list[str]:
+    """The share of facts without a template, and the predicates with most of them."""
+    if not facts.all:
+        return []
+    lines = [f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)"]
+    missing = {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}
+    if missing:
+        most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
+        more = f", and {len(missing) - 5} more predicates" if len(missing) > 5 else ""
+        lines.append(f"  most often: {kinds(most)}{more}")
+    return lines
 
 
 def with_address(arguments: Sequence[str]) -> list[str]:
@@ -83,11 +244,10 @@ def with_address(arguments: Sequence[str]) -> list[str]:
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     for place, argument in enumerate(given):
-        if argument != "--ray" or place >= end:
-            found.append(argument)
-            continue
+        found.append(argument)
         following = given[place + 1] if place + 1 < end else ""
-        found += ["--ray"] if _ADDRESS.fullmatch(following) else ["--ray", "auto"]
+        if argument == "--ray" and place < end and not _ADDRESS.fullmatch(following):
+            found.append("auto")
     return found
 
 

@@ -1,7 +1,8 @@
-"""``scorer show``: rows of an output, as a table, CSV or JSON Lines."""
+"""``scorer show`` prints rows of an output; ``scorer status`` says how far a run is."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import PartialOption, ScoredArgument, say, tell
+from .console import duration, kinds, make_console, print_result, say, table, tell
+from .options import JsonOption, OutputArgument, PartialOption, ScoredArgument, split_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console
+
+    from ..run.status import RunStatus
 
 ROWS, CHARACTERS = 20, 160
 
@@ -21,25 +26,22 @@ def show_command(
     out: ScoredArgument,
     not_ok: Annotated[bool, typer.Option("--not-ok", help="Only rows that are not OK, or have an error.")] = False,
     label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="LABEL", help="Only rows with this FINE label. Repeatable.")
+        list[str] | None, typer.Option(metavar="LABEL", help="Only rows with this FINE label. Repeatable.")
     ] = None,
     where: Annotated[
-        str | None,
-        typer.Option("--where", metavar="SQL", help="Only rows for which this condition holds, as DuckDB reads it."),
+        str | None, typer.Option(metavar="SQL", help="Only rows for which this condition holds, as DuckDB reads it.")
     ] = None,
     sort: Annotated[
         str | None,
-        typer.Option("--sort", metavar="COLUMN", help="Column to sort by, for example confidence; -COLUMN: falling."),
+        typer.Option(metavar="COLUMN", help="Column to sort by, for example confidence; -COLUMN: falling."),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=0, metavar="N", help="Maximum number of rows. Default: 20, or all for a format."),
+        typer.Option(min=0, metavar="N", help="Maximum number of rows. Default: 20, or all for a format."),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
-            "--columns", metavar="NAMES", help="Comma-separated columns. Default: label and text, or all for a format."
-        ),
+        typer.Option(metavar="NAMES", help="Comma-separated columns. Default: label and text, or all for a format."),
     ] = None,
     allow_partial: PartialOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -49,27 +51,30 @@ def show_command(
 
     The column `row` names each as `scorer explain --row` takes it.
     """
-    from ..evaluation.listing import RowQuery, list_rows
+    from ..evaluation.listing import list_rows
     from ..scoring.outputs import Output
     from ..storage.local_copy import local_outputs
 
     if as_csv and as_jsonl:
         raise UsageError("--csv and --jsonl are both given; use one of them")
     formatted = as_csv or as_jsonl
-    query = RowQuery(
-        not_ok=not_ok,
-        labels=tuple(label or ()),
-        where=where,
-        sort=sort,
-        limit=limit if limit is not None or formatted else ROWS,
-        columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
-    )
     with local_outputs(out) as folders:
-        batches = list_rows(Output.open(*folders, allow_partial=allow_partial), query, every_column=formatted)
+        batches = list_rows(
+            Output.open(*folders, allow_partial=allow_partial),
+            not_ok=not_ok,
+            labels=tuple(label or ()),
+            where=where,
+            sort=sort,
+            limit=limit if limit is not None or formatted else ROWS,
+            columns=split_names(columns or ""),
+            every_column=formatted,
+        )
         if as_csv:
             _print_csv(batches)
         elif as_jsonl:
-            _print_json_lines(batches)
+            for batch in batches:
+                for row in batch.to_pylist():
+                    tell(json.dumps(_plain(row)))
         elif not _print_table(batches):
             say("note: no row")
 
@@ -87,21 +92,12 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _print_json_lines(batches: Iterator[pa.RecordBatch]) -> None:
-    import json
-
-    for batch in batches:
-        for row in batch.to_pylist():
-            tell(json.dumps(_plain(row)))
-
-
 def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
     import csv
     import io
-    import json
     import sys
 
-    from ..system.display import visible
+    from ..system.terminal import visible
 
     for number, batch in enumerate(batches):
         out = io.StringIO()
@@ -119,20 +115,64 @@ def _print_table(batches: Iterator[pa.RecordBatch]) -> int:
     """Print rows as a table; texts are cut. Returns how many there were."""
     from rich.text import Text
 
-    from ..system.display import all_visible
-    from .console.console import make_console
-    from .console.figures import table
+    from ..system.terminal import visible
 
     rows = [row for batch in islice(batches, 1000) for row in batch.to_pylist()]
     if not rows:
         return 0
     made = table(*rows[0], left=len(rows[0]))
     for row in rows:
-        cells = ("" if value is None else str(_plain(_rounded(value))) for value in row.values())
-        made.add_row(*(Text(all_visible(c if len(c) <= CHARACTERS else c[: CHARACTERS - 1] + "…")) for c in cells))
+        rounded = (round(value, 3) if isinstance(value, float) else value for value in row.values())
+        cells = ("" if value is None else str(_plain(value)) for value in rounded)
+        made.add_row(*(Text(visible(c if len(c) <= CHARACTERS else c[: CHARACTERS - 1] + "…")) for c in cells))
     make_console(least_width=120).print(made)
     return len(rows)
 
 
-def _rounded(value: Any) -> Any:
-    return round(value, 3) if isinstance(value, float) else value
+def status_command(
+    out: OutputArgument,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Print only the files of outputs without an input, one a line, for rm.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how far a run is.
+
+    Shards by state, the rate of the last ten minutes, the time left, the devices, outputs whose input is gone, and the
+    process that holds the output.
+    """
+    from ..run.status import stale_files, status_of
+
+    if stale:
+        for name in stale_files(out):
+            tell(name)
+        return
+    print_result(status_of(out), as_json, print_status)
+
+
+def print_status(console: Console, status: RunStatus) -> None:
+    """Print the shards, the rate, the devices, and who holds the output."""
+    from ..storage.parts import in_words
+
+    state = "finished" if status.finished else "not finished"
+    console.print(
+        f"shards: {status.done:,} of {status.planned:,} done, {status.failed:,} failed, {status.waiting:,} waiting "
+        f"({state})"
+    )
+    if status.failures:
+        console.print(f"failed: {kinds(status.failures)}")
+    rate = "no shard was finished in the last ten minutes"
+    if status.rows_per_s is not None:
+        rate = f"{status.rows_per_s:,.1f} rows/s"
+    left = f", about {duration(status.left_s)} left" if status.left_s else ""
+    console.print(f"rows: {status.rows:,} done; {rate}{left}")
+    for device, shards in status.devices.items():
+        console.print(f"scored on {device}: {shards:,} shards")
+    if status.missing_parts:
+        console.print(f"parts that were not given: {', '.join(map(str, status.missing_parts))}")
+    if status.stale:
+        console.print(f"outputs without an input: {in_words(status.stale)}; --stale lists their files")
+    for holder in status.holders:
+        console.print(f"held by {holder}")
+    if not status.holders:
+        console.print("no process holds the output")

@@ -10,12 +10,21 @@ from typing import Annotated
 import typer
 
 from ..errors import OutputError, UsageError
-from .common import InputsArgument, bundle_argument, local, present, say, say_once
+from .console import print_result, say, say_once
 from .ending import App
-from .files import written
-from .settings import DeviceOption, MrColumnOption, PrecisionOption, TriplesColumnOption
+from .options import DeviceOptions, InputsArgument, bundle_argument, local, written
 
 app = App(help="Extract templates from references, or check them.")
+
+
+TriplesColumnOption = Annotated[
+    str | None,
+    typer.Option(envvar="D2T_TRIPLES_COLUMN", metavar="NAME", help="Column of triples. Default: triples."),
+]
+MrColumnOption = Annotated[
+    str | None,
+    typer.Option(envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."),
+]
 
 
 class Choose(StrEnum):
@@ -38,6 +47,7 @@ def extract_command(
             help="Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
         ),
     ],
+    device: DeviceOptions,
     choose: Annotated[
         Choose,
         typer.Option(
@@ -59,8 +69,6 @@ def extract_command(
             "--references", min=1, metavar="N", help="Maximum number of references that nli compares a candidate with."
         ),
     ] = 16,
-    device: DeviceOption = "auto",
-    precision: PrecisionOption = "auto",
     text_column: Annotated[
         str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of strings.")
     ] = "text",
@@ -77,7 +85,7 @@ def extract_command(
     from ..metric.options import ColumnNames
     from ..storage.user_files import check_user_file
     from ..templating.extract import candidates_path, make_templates
-    from .console.templates import print_extracted
+    from .templates_console import print_extracted
 
     if (choose is Choose.nli) != (bundle is not None):
         raise UsageError("--choose nli and --bundle go together: the model of the bundle chooses")
@@ -93,12 +101,12 @@ def extract_command(
         from ..inference.engine import Engine
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
-        model = Engine.open(opened, device=device, precision=precision, warn=say)
+        model = Engine.open(opened, **vars(device), warn=say)
     names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
     report = make_templates(inputs, out, names, choose.value, seed=seed, model=model, most=references)
     if model is not None:
         model.close()
-    present(report, as_json, print_extracted)
+    print_result(report, as_json, print_extracted)
 
 
 @app.command("check")
@@ -134,7 +142,7 @@ def check_command(
     from ..storage.plan import PLAN
     from ..system.files import user_path
     from ..templating.check import review
-    from .console.templates import print_check
+    from .templates_console import print_check
 
     templates = load_templates(file, say_once)
     plan = ColumnNames()
@@ -148,4 +156,4 @@ def check_command(
         facts=None if given else plan.facts,
         mr=mr_column if given else plan.mr,
     )
-    present(review(templates, str(file), data, names), as_json, print_check)
+    print_result(review(templates, str(file), data, names), as_json, print_check)

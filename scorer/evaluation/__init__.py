@@ -1,15 +1,57 @@
 """Scores compared with gold: the figures of the papers.
 
-``gold``        a scored output, and which of its rows share an input
-``truth``       the gold labels that the predictions are compared with
-``figures``     confusion counts to accuracy, precision, recall, F1, each side on its own
-``bootstrap``   samples of inputs, and intervals from them
-``correlation`` Pearson, Spearman, Kendall, by sentence and by system, and the test of two that share a rating
-``metric_table`` all metrics next to one another; ``calibration``: of the confidence, and how it orders rows
-``human``       which columns hold human scores, and the metrics to compare with them
-``report``      all of it as one object (``label_report``), which the console and ``--json`` show
+``report``        all of it as one object (``label_report``), which the console and ``--json`` show
+``gold``          a scored output, its gold labels, and which of its rows share an input
+``figures``       confusion counts to accuracy, precision, recall, F1, each side on its own
+``bootstrap``     samples of inputs, and intervals from them
+``ratings``       columns of human scores, and metrics compared with them
+``correlation``   Pearson, Spearman, Kendall, by sentence and by system, and the test of two that share a rating
+``calibration``   of the confidence, and how it orders rows
 ``sampling``, ``rates``  rows to label, and true rates from a few labels of people
-``challenge``   pairs of texts that differ in one thing; ``listing``: rows of an output, filtered
+``challenge``     pairs of texts that differ in one thing; ``listing``: rows of an output, filtered
 
 Only the correlations need more than the run-time dependencies: the extra ``stats``.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..system.arguments import check_fields, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """What to evaluate, and what to compare it with."""
+
+    gold_fine: str | None = option("Column of FINE gold labels. Default: gold_fine, if it exists.", "NAME", None)
+    gold_rough: str | None = option("Column of ROUGH gold labels. Default: gold_rough, if it exists.", "NAME", None)
+    human: tuple[str, ...] = option("Column of human ratings. Repeatable. Default: all known ones.", "NAME", ())
+    threshold: float | None = option(
+        "Use OK as the gold label where the first human rating is at least X; exits 2 without ratings.", "X", None
+    )
+    metrics: tuple[str, ...] = option(
+        "Column to correlate with ratings: NAME, min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
+        "Repeatable; the first is tested against the others. all: all known metrics. Default: confidence.",
+        "NAME",
+        (),
+        name="--metric",
+    )
+    trained: tuple[str, ...] = option(
+        "Metric to mark as trained on this domain in --metric all. Repeatable.", "NAME", ()
+    )
+    by: tuple[str, ...] = option("Further column to group by. Repeatable.", "NAME", ())
+    system: str = option("Column that names the system.", "NAME", "system", name="--system-column")
+    exclude_systems: tuple[str, ...] = option("Exclude this system. Repeatable.", "NAME", (), name="--exclude-system")
+    calibration: bool = option(
+        "Show how often rows of each confidence are OK, also after isotonic regression.", default=False
+    )
+    resamples: int = option("Number of bootstrap samples of inputs; 0 for no intervals.", "N", 1000, min=0)
+    inputs: str | None = option(
+        "Column that identifies the input. Default: the facts.", "NAME", None, name="--input-column"
+    )
+    prefix: str | None = option("Prefix of the run's output columns. Default: from its plan.", "P", None)
+    allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

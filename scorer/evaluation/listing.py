@@ -7,7 +7,6 @@ file, load an extension, or see a variable of this process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -22,25 +21,26 @@ _SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
 
 
-@dataclass(frozen=True)
-class RowQuery:
-    """Which rows, in which order. ``labels``: FINE labels to keep. ``not_ok``: leave out rows that are OK. ``where``: a
-    condition in SQL. ``sort``: column to sort by, ``-`` before it for the falling order. ``limit``: ``None`` for all.
-    ``columns``: to show; by default some."""
-
-    not_ok: bool = False
-    labels: tuple[str, ...] = ()
-    where: str | None = None
-    sort: str | None = None
-    limit: int | None = None
-    columns: tuple[str, ...] = ()
-
-
-def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
-    """The rows of an output that a query asks for; the first batch may be empty.
+def list_rows(
+    output: Output,
+    *,
+    not_ok: bool = False,
+    labels: Sequence[str] = (),
+    where: str | None = None,
+    sort: str | None = None,
+    limit: int | None = None,
+    columns: Sequence[str] = (),
+    every_column: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of an output that are asked for; the first batch may be empty.
 
     Args:
-        every_column: show all columns unless the query names some; otherwise the place, label and text of a row.
+        not_ok: leave out rows that are OK.
+        labels: FINE labels to keep.
+        where: a condition in SQL.
+        sort: column to sort by, ``-`` before it for the falling order.
+        limit: ``None`` for all.
+        columns: to show; by default all with ``every_column``, otherwise the place, label and text of a row.
 
     Raises:
         InputError: a file cannot be read. ColumnError: no such column. UsageError: a label or a condition that is
@@ -51,12 +51,12 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
     fields = {field.name: field for field in output.schema}
     names = [name for name in output.names if name != PLACE]
     schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
-    for name in (*query.columns, *((query.sort.removeprefix("-"),) if query.sort else ())):
+    for name in (*columns, *((sort.removeprefix("-"),) if sort else ())):
         if name not in schema.names:
             raise ColumnError(f"no column {name!r}; the columns are {', '.join(schema.names)}")
     prefix = output.columns.prefix
     usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), output.columns.text)
-    shown = query.columns or (schema.names if every_column else [name for name in usual if name in schema.names])
+    shown = columns or (schema.names if every_column else [name for name in usual if name in schema.names])
     settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": False,
         "python_enable_replacements": False,
@@ -66,18 +66,18 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
         connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
         try:
             rows = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, _batches(output, schema)))
-            for condition in _conditions(query, prefix, schema.names):
+            for condition in _conditions(prefix, schema.names, not_ok, labels, where):
                 rows = rows.filter(condition)
-            if query.sort:
-                direction = "DESC" if query.sort.startswith("-") else "ASC"
-                rows = rows.order(f"{_quoted(query.sort.removeprefix('-'))} {direction} NULLS LAST")
-            if query.limit is not None:
-                rows = rows.limit(query.limit)
+            if sort:
+                direction = "DESC" if sort.startswith("-") else "ASC"
+                rows = rows.order(f"{_quoted(sort.removeprefix('-'))} {direction} NULLS LAST")
+            if limit is not None:
+                rows = rows.limit(limit)
             yield from rows.project(", ".join(map(_quoted, shown))).to_arrow_reader(_BATCH)
         except duckdb.Error as e:
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
-            raise UsageError(f"--where {query.where!r}: {reason}{advice}") from e
+            raise UsageError(f"--where {where!r}: {reason}{advice}") from e
 
 
 def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -94,19 +94,21 @@ def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield from table.select(schema.names).cast(schema).to_batches()
 
 
-def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:
+def _conditions(
+    prefix: str, names: Sequence[str], not_ok: bool, labels: Sequence[str], where: str | None
+) -> Iterator[str]:
     label = next((prefix + name for name in ("fine", "rough") if prefix + name in names), None)
-    if (query.not_ok or query.labels) and label is None:
+    if (not_ok or labels) and label is None:
         raise ColumnError(f"no column {prefix + 'fine'!r}: score the data first, with `scorer run`")
-    if query.not_ok:
+    if not_ok:
         yield f"{_quoted(label or '')} IS DISTINCT FROM 'OK'"
-    if query.labels:
-        unknown = [one for one in query.labels if one not in (*FINE, "not_OK")]
+    if labels:
+        unknown = [one for one in labels if one not in (*FINE, "not_OK")]
         if unknown:
             raise UsageError(f"--label {unknown[0]!r} is not one of {', '.join(FINE)}")
-        yield f"{_quoted(label or '')} IN ({', '.join(repr(one) for one in query.labels)})"
-    if query.where:
-        yield query.where
+        yield f"{_quoted(label or '')} IN ({', '.join(repr(one) for one in labels)})"
+    if where:
+        yield where
 
 
 def _quoted(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,8 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
-from ..system.arguments import check_fields
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
-from . import correlation, human, metric_table
-from .bootstrap import RESAMPLES
+from . import EvaluateOptions, correlation, human, metric_table
 from .calibration import calibration, ranking
 from .figures import Labels, Mask
 from .gold import Scored, find_inputs, load
@@ -42,39 +40,6 @@ MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _INPUT = ("triples", "facts", "mr", "n_triples", SUSPECT)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """What to evaluate, and what to compare it with.
-
-    ``gold_fine``, ``gold_rough``: columns of gold labels; if ``None``, the usual names are looked up. ``human``:
-    columns of ratings, likewise. ``threshold``: derive the ROUGH gold from the first human column, OK at this rating
-    or above. ``metrics``: columns to correlate; the prefix ``min:`` or ``mean:`` reduces a list column, ``neg:``
-    negates an error rate; ``all``: a table of all known ones, and of the others given. ``trained``: metrics to mark as
-    trained on this domain in it. ``by``: columns to group by, in addition to the number of triples and the system.
-    ``inputs``: column that identifies the input, by default the facts. ``calibration``: whether the confidence is a
-    probability. ``resamples``: number of bootstrap samples; 0 for no intervals.
-    ``allow_partial``: evaluate an output that is not finished, or of which parts are missing.
-    """
-
-    gold_fine: str | None = None
-    gold_rough: str | None = None
-    human: tuple[str, ...] = ()
-    threshold: float | None = None
-    metrics: tuple[str, ...] = ("confidence",)
-    trained: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-    system: str = "system"
-    exclude_systems: tuple[str, ...] = ()
-    inputs: str | None = None
-    prefix: str | None = None
-    calibration: bool = False
-    resamples: int = RESAMPLES
-    allow_partial: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 def evaluate(
@@ -122,6 +87,7 @@ def _open(
         if column not in names:
             raise ColumnError(f"no column {column!r} in {path}; the columns are {', '.join(names)}")
     table: list[str] | None = None
+    options = replace(options, metrics=options.metrics or ("confidence",))
     if metric_table.ALL in options.metrics:
         given_metrics = tuple(name for name in options.metrics if name != metric_table.ALL)
         table = list(dict.fromkeys([*metric_table.known_metrics(names, columns.prefix), *given_metrics]))

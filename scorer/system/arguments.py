@@ -1,7 +1,7 @@
-"""Check the fields of settings against their annotations: a wrong type is reported at once, in one line.
+"""Fields of data classes: checked against their annotations, and declared as options of commands.
 
-Otherwise a wrong value fails much later, as an ``AttributeError``, or never: a string in place of a list of strings
-is taken as a list of characters, and a dictionary as the list of its keys.
+A value of a wrong type is reported at once, in one line. Otherwise it fails much later, as an ``AttributeError``, or
+never: a string in place of a list of strings is taken as a list of characters, and a dictionary as its keys.
 """
 
 from __future__ import annotations
@@ -10,13 +10,25 @@ import numbers
 import reprlib
 import typing
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from ..errors import UsageError
 
 _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
+
+
+def option(help: str, metavar: str | None = None, default: Any = MISSING, **more: Any) -> Any:
+    """Declare a field that a command offers as an option: ``gold_fine`` as ``--gold-fine``.
+
+    See :func:`scorer.commands.options.takes_fields`. The help text documents the field for users of Python too.
+
+    Args:
+        more: further arguments of ``typer.Option``; ``name`` where the option has another one, and
+            ``variable=True`` where an environment variable of its name sets it too.
+    """
+    return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
 
 def check_fields(instance: Any) -> None:

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.system.display import HIDDEN
+from scorer.system.terminal import HIDDEN
 from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
 from tests.run.calls import scorer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shutil
 import sys
 from pathlib import Path
@@ -11,22 +10,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.commands.files import local, location, written, written_parquet
-from tests.commands.test_user_files import COMMANDS
+from scorer.commands.options import local, location, written, written_parquet
+from tests.commands.test_user_files import COMMANDS, DECLARED
 from tests.faults import harness
 from tests.run.calls import run, scorer
 from tests.storage.backends import files
 
-
-def parser_of(parameter: inspect.Parameter) -> Any:
-    return next((getattr(one, "parser", None) for one in getattr(parameter.annotation, "__metadata__", ())), None)
-
-
+PARSERS = (local, location, written, written_parquet)
 PATHS = {
-    f"{' '.join(words)} {name}": found
-    for words, parameters in COMMANDS.items()
-    for name, found in parameters.items()
-    if "Path" in str(found.annotation) or parser_of(found)
+    f"{' '.join(words)} {name}": info.parser
+    for words, parameters in DECLARED.items()
+    for name, info in parameters.items()
+    if "Path" in str(COMMANDS[words][name].annotation) or info.parser in PARSERS
 }
 STORES = {
     *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain", "show")),
@@ -44,7 +39,7 @@ READ = {
 def test_every_path_goes_through_one_parser(name: str) -> None:
     """What is in neither list is a file to write; tests/commands/test_user_files.py tries each."""
     of_files = {local} if name in READ else {written, written_parquet}
-    assert parser_of(PATHS[name]) in ({location} if name in STORES else of_files)
+    assert PATHS[name] in ({location} if name in STORES else of_files)
 
 
 @pytest.fixture

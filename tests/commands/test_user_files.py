@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,50 +14,49 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import scorer.commands
 from scorer.commands import app
-from scorer.commands.files import declared, is_read, option_of, written, written_parquet
+from scorer.commands.options import declared, written, written_parquet
 
 Words = tuple[str, ...]
 
 
-def commands() -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
-    """The words that call each command, and its parameters."""
-    for name, function in scorer.commands.COMMANDS.items():
-        found = getattr(importlib.import_module(f"scorer.commands.{name}"), function)
-        if isinstance(found, typer.Typer):
-            for one in found.registered_commands:
-                assert one.name is not None and one.callback is not None
-                yield (name, one.name), dict(inspect.signature(one.callback, eval_str=True).parameters)
+def commands(group: Any, before: Words = ()) -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
+    """The words that call each command, and its parameters by name."""
+    for name, found in group.commands.items():
+        if hasattr(found, "commands"):
+            yield from commands(found, (*before, name))
         else:
-            yield (name,), dict(inspect.signature(found, eval_str=True).parameters)
+            yield (*before, name), dict(inspect.signature(found.callback, eval_str=True).parameters)
 
 
-COMMANDS = dict(commands())
+COMMANDS = dict(commands(typer.main.get_command(app)))
+DECLARED = {
+    words: {name: info for name, one in parameters.items() if (info := declared(one)) is not None}
+    for words, parameters in COMMANDS.items()
+}
 FILES = {
     f"{' '.join(words)} {name}": (words, name)
-    for words, parameters in COMMANDS.items()
+    for words, parameters in DECLARED.items()
     for name, one in parameters.items()
-    if getattr(declared(one), "parser", None) in (written, written_parquet)
+    if one.parser in (written, written_parquet)
 }
 READS = {
     f"{found} and {other}": (words, name, other)
     for found, (words, name) in FILES.items()
-    for other, one in COMMANDS[words].items()
-    if declared(one) is not None and is_read(declared(one))
+    for other, one in DECLARED[words].items()
+    if one.is_read
 }
 
 
 def arguments(words: Words, given: dict[str, str]) -> list[str]:
     """A call of a command: what is given by parameter, and something for everything else that it needs."""
     found, behind = list(words), list[str]()
-    for name, one in COMMANDS[words].items():
-        info = declared(one)
-        if info is None or (name not in given and one.default is not inspect.Parameter.empty):
+    for name, info in DECLARED[words].items():
+        if name not in given and COMMANDS[words][name].default is not inspect.Parameter.empty:
             continue
-        value = given.get(name, "keywords" if name == "rival" else "nothing.x")
-        if option := option_of(info):
-            found += [option, value]
+        value = given.get(name, "nothing.x")
+        if info.option:
+            found += [info.option, value]
         else:
             behind.append(value)
     return [*found, "--", *behind]
@@ -84,7 +83,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_what_a_run_owns_and_rows_and_foreign_links_are_kept(name: str) -> None:
     words, option = FILES[name]
-    is_parquet = declared(COMMANDS[words][option]).parser is written_parquet
+    is_parquet = DECLARED[words][option].parser is written_parquet
     assert "reserved for the run" in refusal(words, {option: "out/_receipts/a.parquet.json"})
     if not is_parquet:
         assert "is a Parquet file" in refusal(words, {option: "rows.parquet"})

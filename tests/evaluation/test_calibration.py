@@ -12,8 +12,9 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from scorer.errors import UsageError
+from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation.report import evaluate
 from tests.evaluation.scored import save, scored
 
 RNG = np.random.default_rng(3)

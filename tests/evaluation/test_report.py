@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ColumnError, UsageError
-from scorer.evaluation import correlation
-from scorer.evaluation.report import EvaluateOptions, disagreements, evaluate
+from scorer.evaluation import EvaluateOptions, correlation
+from scorer.evaluation.report import disagreements, evaluate
 from tests.evaluation.scored import SIGNATURE, save, scored
 
 NO_INTERVALS = EvaluateOptions(resamples=0)

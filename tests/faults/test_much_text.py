@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.commands.console.progress import make_reporter
+from scorer.commands.progress import make_reporter
 from scorer.run import shard_scorer
 from scorer.run.driver import run
 from scorer.run.executors import Job

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from rich.table import Table
 
-from scorer.commands.console.console import make_console
-from scorer.system.display import json_visible, visible
+from scorer.commands.console import make_console
+from scorer.system.terminal import json_visible, visible
 
 
 class Row(msgspec.Struct):

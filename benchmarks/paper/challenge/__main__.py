@@ -17,7 +17,8 @@ from benchmarks.paper.challenge.build import write
 from benchmarks.paper.challenge.domains import RESTAURANT
 from benchmarks.paper.challenge.natural import Figure, NaturalResult, judge_natural
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
-from scorer.commands.console.challenge import print_challenge
+from scorer.commands.challenge import print_challenge
+from scorer.commands.console import WIDTH, make_console
 from scorer.commands.ending import App, run_app
 from scorer.evaluation.challenge import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
@@ -52,7 +53,8 @@ def rival_command(name: Rival) -> None:
     found = label_rows(facts, texts, by_slots if name is Rival.e2e_slots else by_keywords)
     columns = as_columns(name, found, facts, scored=False)
     rows = len({(tuple(triples), text) for triples, text in zip(facts, texts, strict=True)})
-    print_challenge(measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows))
+    result = measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows)
+    print_challenge(make_console(least_width=WIDTH), result)
 
 
 def _fits(facts: list[dict[str, str]], slots: set[str]) -> bool:

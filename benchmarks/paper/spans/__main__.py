@@ -14,7 +14,7 @@ from rich.console import Console
 
 from benchmarks.paper.spans import corpora
 from benchmarks.paper.spans.report import SpanOptions, evaluate_spans
-from scorer.commands.console.figures import INTERVAL, interval, number, table
+from scorer.commands.console import INTERVAL, interval, number, table
 from scorer.commands.ending import App, run_app
 
 app = App(add_completion=False, help=__doc__)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 from rich.markup import escape as escape_rich
 
-from ...system.display import HIDDEN
+from ...system.terminal import HIDDEN
 
 # What a terminal would not show, and more: soft hyphen, fillers, noncharacters, object replacement, tags. A line feed
 # and a tab are layout; the two joiners belong to ordinary Persian, Indic text and emoji.

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.e2e_slots import SlotErrors, judge, normalise
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation import EvaluateOptions
+from scorer.evaluation.report import evaluate
 from scorer.metric.facts import Triple
 
 

@@ -9,7 +9,8 @@ import pytest
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.labels import by_entities, by_keywords, by_slots
 from scorer.errors import ColumnError, ScorerError
-from scorer.evaluation.report import EvaluateOptions, evaluate
+from scorer.evaluation import EvaluateOptions
+from scorer.evaluation.report import evaluate
 from scorer.metric.facts import Triple
 
 FACTS = [

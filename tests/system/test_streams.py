@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.commands.console.streams import LossyFile, was_lost
+from scorer.system.terminal import LossyFile, was_lost
 from tests.audit.nights import gates_file, night, row
 from tests.bundles import make_bundle
 

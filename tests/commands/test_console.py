@@ -11,23 +11,23 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from scorer.commands.console import figures, progress
-from scorer.commands.console.progress import PlainReporter
-from scorer.commands.console.verdict import print_verdict
+from scorer.commands import console, progress
+from scorer.commands.check import print_verdict
+from scorer.commands.progress import PlainReporter
 from scorer.scoring.results import CheckResult, Verdict
 from tests.run.calls import scorer
 
 
 def test_a_figure_is_shown() -> None:
-    assert figures.signed(-0.0706) == "-0.071"
-    assert (figures.share(0.1234), figures.share(1.0)) == ("12.3%", "100%")
-    assert figures.interval((0.061, 0.193), figures.share) == "6.1% to 19.3%"
-    assert figures.kinds({"null_text": 1200, "too_long:omission": 1}) == "null_text 1,200, too_long:omission 1"
-    assert [figures.duration(seconds) for seconds in (119.4, 7000, 3 * 3600)] == ["119 s", "117 min", "3.0 h"]
+    assert console.signed(-0.0706) == "-0.071"
+    assert (console.share(0.1234), console.share(1.0)) == ("12.3%", "100%")
+    assert console.interval((0.061, 0.193), console.share) == "6.1% to 19.3%"
+    assert console.kinds({"null_text": 1200, "too_long:omission": 1}) == "null_text 1,200, too_long:omission 1"
+    assert [console.duration(seconds) for seconds in (119.4, 7000, 3 * 3600)] == ["119 s", "117 min", "3.0 h"]
 
 
 def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:
-    made = figures.table("name", "rows", "result", names=("result",))
+    made = console.table("name", "rows", "result", names=("result",))
     made.add_row("a name of many words that does not fit", "1,234,567", "passes")
     written = io.StringIO()
     Console(file=written, width=40).print(made)
@@ -56,7 +56,7 @@ CHECKS = [
 def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
     file = io.StringIO()
     found = Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, CHECKS)
-    print_verdict(found, Console(file=file, width=60, soft_wrap=True))
+    print_verdict(Console(file=file, width=60, soft_wrap=True), found)
     said = file.getvalue()
     assert [said.count(text) for text in (TEXT, *FACTS)] == [1, 1, 1, 1]
     assert f"fact 2 (omitted): {FACTS[2]}\n" in said and f"fact 1: {FACTS[1]}\n" in said

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from ...system.display import all_visible
-from ...templating.check import CheckReport, TemplateUse
-from ...templating.extract import ExtractionReport
-from .console import make_console
-from .figures import share
+from ..templating.check import CheckReport, TemplateUse
+from ..templating.extract import ExtractionReport
+from .console import share
 
 LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
 
 
-def print_extracted(report: ExtractionReport) -> None:
+def print_extracted(console: Console, report: ExtractionReport) -> None:
     """Print what was found, and why references gave no template."""
-    console, report = make_console(), all_visible(report)
     made = report.predicates - len(report.missing)
     console.print(f"{report.out}: {made:,} templates of {report.predicates:,} predicates")
     console.print(f"{report.candidates_file}: {report.candidates:,} candidates")
@@ -27,9 +24,8 @@ def print_extracted(report: ExtractionReport) -> None:
     _listed(console, "predicates without a template", report.missing)
 
 
-def print_check(report: CheckReport) -> None:
+def print_check(console: Console, report: CheckReport) -> None:
     """Print the findings; in each kind, those with the most facts come first."""
-    console, report = make_console(), all_visible(report)
 
     def part(facts: int) -> str:
         return f"{facts:,} facts ({share(facts / report.facts)})"

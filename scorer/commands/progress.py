@@ -1,7 +1,8 @@
-"""Progress of a run: a bar on a terminal, plain lines elsewhere; always on stderr."""
+"""Progress of a run on stderr: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -9,27 +10,20 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ...errors import without_user_info
-from ...system.display import visible
-from .console import make_console
-from .figures import duration
-from .output import is_quiet, say
+from ..errors import without_user_info
+from ..system.terminal import visible
+from .console import duration, is_quiet, make_console, say
 
-_FIRST = 10.0
-"""Seconds until the first plain line of progress."""
-_EVERY = 60.0
-"""Seconds between plain lines of progress."""
+_FIRST, _EVERY = 10.0, 60.0
+"""Seconds until the first plain line of progress, and between two of them."""
 
 
 class PlainReporter:
     """Lines for a log file: the start, failed shards, and the progress every minute with an estimate of the rest."""
 
     def __init__(self) -> None:
-        self.done = 0.0
-        """Rows that are scored, and those that the work on others amounts to."""
         self._total = 0
-        self._began = time.monotonic()
-        self._next = self._began + _FIRST
+        self._began = self._next = 0.0
 
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self._total = rows
@@ -39,21 +33,13 @@ class PlainReporter:
         self.say(f"{shards} shard{'' if shards == 1 else 's'}{done}; {rows:,} rows to score")
 
     def progress(self, rows: float, pairs: int) -> None:
-        self.done = min(rows, self._total)
         now = time.monotonic()
-        if now >= self._next:
-            self._next = now + _EVERY
-            self.tell_progress(self._line(pairs, now - self._began))
-
-    def _line(self, pairs: int, seconds: float) -> str:
-        text, rest = f"{int(self.done):,} of {self._total:,} rows", ""
-        if self.done:
-            rest = f", about {duration(seconds * (self._total - self.done) / self.done)} left"
-        return f"{text}, {pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s{rest}"
-
-    def tell_progress(self, line: str) -> None:
-        """Print a line of progress."""
-        self.say(line)
+        if not self._total or now < self._next:
+            return
+        self._next, seconds, done = now + _EVERY, now - self._began, min(rows, self._total)
+        rest = f", about {duration(seconds * (self._total - done) / done)} left" if done else ""
+        rate = f"{pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s"
+        self.say(f"{int(done):,} of {self._total:,} rows, {rate}{rest}")
 
     def shard_failed(self, relative: str, reason: str) -> None:
         self.say(f"quarantined {relative}: {reason}")
@@ -75,11 +61,7 @@ class BarReporter(PlainReporter):
         self._bar.update(self._task, total=rows)
 
     def progress(self, rows: float, pairs: int) -> None:
-        super().progress(rows, pairs)
-        self._bar.update(self._task, completed=self.done, pairs=pairs)
-
-    def tell_progress(self, line: str) -> None:
-        """Nothing: the bar shows it."""
+        self._bar.update(self._task, completed=min(rows, self._total), pairs=pairs)
 
     def say(self, message: str) -> None:
         self._bar.console.print(visible(without_user_info(message)))
@@ -87,8 +69,11 @@ class BarReporter(PlainReporter):
 
 @contextmanager
 def make_reporter() -> Iterator[PlainReporter]:
-    """A reporter for stderr: a bar on a terminal, plain lines otherwise or with ``--quiet``."""
-    if is_quiet() or not sys.stderr.isatty():
+    """A reporter for stderr: a bar on a terminal, otherwise, with ``--quiet`` and in a notebook plain lines.
+
+    A command that a notebook calls has a terminal that keeps every state of a bar as a line.
+    """
+    if is_quiet() or not sys.stderr.isatty() or "JPY_PARENT_PID" in os.environ:
         yield PlainReporter()
         return
     columns = (

@@ -5,12 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from ...audit.document import Document, GroupFigures
-from ...audit.gates import describe
-from ...audit.report import console_markup
-from ...system.display import all_visible
-from .console import make_console
-from .figures import INTERVAL, MISSING, interval, number, points, share, table
+from ..audit.document import Document, GroupFigures
+from ..audit.gates import describe
+from ..audit.report import console_markup
+from ..system.terminal import all_visible
+from .console import INTERVAL, MISSING, interval, make_console, number, points, share, table
 
 MOST_GROUPS = 40
 MOST_PREDICATES = 10

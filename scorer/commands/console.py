@@ -1,0 +1,186 @@
+"""What commands print: lines for people on stderr, results on stdout, figures in one form.
+
+Hidden characters never reach a terminal. rich is imported by the functions that lay out, since most commands end
+without a table.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from ..errors import without_user_info
+from ..stats import percentages
+from ..system.terminal import all_visible, json_visible, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+    from rich.table import Table
+
+Result = TypeVar("Result")
+MISSING = "-"
+"""How every function here shows ``None``."""
+INTERVAL = "95% interval"
+"""The header of every column of intervals."""
+WIDTH = 150
+"""Columns of a console on which no figure is cut off: a narrow terminal wraps lines, a pipe gets them whole."""
+
+
+class _Lines:
+    """``quiet``: lines for people are left out. ``said``: those that are printed once in a command."""
+
+    quiet = False
+    said: set[str] = set()  # noqa: RUF012  (state of the process)
+
+
+def set_quiet(asked: bool) -> None:
+    """Apply ``--quiet``."""
+    _Lines.quiet = asked
+
+
+def is_quiet() -> bool:
+    """Whether lines for people are left out."""
+    return _Lines.quiet
+
+
+def begin_command() -> None:
+    """Forget the lines of earlier commands of this process; see :func:`say_once`."""
+    _Lines.said.clear()
+
+
+def say(message: str) -> None:
+    """Print one line for people on stderr, unless they are left out; stdout is for data."""
+    if not _Lines.quiet:
+        say_always(message)
+
+
+def say_always(message: str) -> None:
+    """Print one line on stderr that says how the command ended; ``--quiet`` does not leave it out."""
+    typer.echo(visible(without_user_info(message)), err=True)
+
+
+def say_once(message: str) -> None:
+    """Print a line on stderr, once per command, even if a file is read or a scorer is opened several times."""
+    if message not in _Lines.said:
+        _Lines.said.add(message)
+        say(message)
+
+
+def tell(message: str) -> None:
+    """Print one line of the result on stdout."""
+    typer.echo(visible(message))
+
+
+def print_json(value: Any, *, allow_nan: bool = True) -> None:
+    """Print a value, which may be or hold structs and data classes, as indented JSON on stdout.
+
+    Hidden characters are escaped, so that parsing restores them.
+
+    Raises:
+        ValueError: NaN or infinity without ``allow_nan``.
+    """
+    import json
+
+    from msgspec import to_builtins
+
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    text = json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", allow_nan=allow_nan, default=to_builtins)
+    typer.echo(json_visible(text))
+
+
+def print_result(
+    found: Result, as_json: bool, show: Callable[[Console, Result], None], *, least_width: int = 0
+) -> None:
+    """Print a result on stdout: as JSON, or as ``show`` prints it, which gets it without hidden characters."""
+    if as_json:
+        print_json(found)
+    else:
+        show(make_console(least_width=least_width), all_visible(found))
+
+
+def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
+    """A console on stdout or stderr, at least ``least_width`` columns wide; markup and emoji codes stay text.
+
+    It shows hidden characters of whatever it renders as code points. Callers make data visible before they lay it out
+    (:func:`scorer.system.terminal.all_visible`), so that columns stay straight; this covers what was missed.
+    """
+    console = _safe_console()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if console.width < least_width:
+        console.width = least_width
+    return console
+
+
+@cache
+def _safe_console() -> type[Console]:
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                # The control codes of rich itself are marked as such.
+                yield segment if segment.control else Segment(visible(segment.text, lines=True), segment.style)
+
+    return SafeConsole
+
+
+def table(*headers: str, left: int = 1, names: Collection[str] = ()) -> Table:
+    """An empty table in the one style that all commands use.
+
+    Args:
+        headers: one per column; an empty string for a column without a header.
+        left: columns from the left that hold names. They are aligned left and may wrap; all others hold figures,
+            are aligned right and never wrap.
+        names: headers of further columns that hold names.
+    """
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False)
+    for position, header in enumerate(headers):
+        is_name = position < left or header in names
+        made.add_column(header, justify="left" if is_name else "right", no_wrap=not is_name, overflow="fold")
+    return made
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with a fixed number of decimals: ``0.864``."""
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A correlation or a difference, with its sign: ``+0.508``."""
+    return MISSING if value is None else f"{value:+.{digits}f}"
+
+
+def share(value: float | None) -> str:
+    """A share from 0 to 1, in percent: ``12.3%``; see :func:`scorer.stats.percentages.percent`."""
+    return MISSING if value is None else percentages.percent(value)
+
+
+def points(value: float | None) -> str:
+    """A difference of two shares, in percentage points with its sign: ``+1.2``."""
+    return MISSING if value is None else percentages.points(value)
+
+
+def interval(pair: Sequence[float | None] | None, form: Callable[[float | None], str] = number) -> str:
+    """The two ends of an interval, each shown by ``form``: ``0.102 to 0.391``."""
+    if pair is None or pair[0] is None or pair[1] is None:
+        return MISSING
+    return f"{form(pair[0])} to {form(pair[1])}"
+
+
+def kinds(counts: Mapping[str, int]) -> str:
+    """Counts by kind, in the order given: ``null_text 3, too_long:omission 1``."""
+    return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it: ``80 s``, ``12 min``, ``3.4 h``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,1 +1,0 @@
-"""Typed results as console text and JSON; nothing here computes."""
