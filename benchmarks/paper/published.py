@@ -15,10 +15,10 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from scorer.evaluation import EvaluateOptions, label_report
+from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.correlation import correlate
 from scorer.evaluation.gold import load
-from scorer.evaluation.report import evaluate
+from scorer.evaluation.report import LabelReport, evaluate
 from scorer.scoring.outputs import Output
 
 Data = Literal["e2e", "webnlg17", "webnlg20"]
@@ -84,13 +84,13 @@ def errors_by_facts(path: Path) -> dict[str, Any]:
     return {"gold": gold, "n": found["n"], "spearman": found["spearman"]}
 
 
-def _labelled(data: str, report: label_report.LabelReport) -> Iterator[Line]:
+def _labelled(data: str, report: LabelReport) -> Iterator[Line]:
     for row in ROWS:
         for name, published in row.figures.items():
             block, _, figure = name.partition(".")
             if row.data == data and figure:
                 n = report["fine" if block == "fine" else "rough"]["n"]
-                yield Line(row.source, row.row, name, published, label_report.figure(report, block, figure), n)
+                yield Line(row.source, row.row, name, published, report[block][figure], n)
 
 
 def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Line]:

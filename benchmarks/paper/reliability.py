@@ -16,12 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scorer.evaluation.bootstrap import SEED, Floats, Indices, drawn_interval
 from scorer.evaluation.correlation import available
-from scorer.evaluation.figures import ratio
 from scorer.evaluation.gold import Scored
-from scorer.evaluation.human import rating_columns
-from scorer.evaluation.label_report import Ends
+from scorer.evaluation.label_figures import SEED, Ends, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.ratings import rating_columns
 from scorer.scoring.output_columns import group_codes, numbers
 
 SPLITS = 200

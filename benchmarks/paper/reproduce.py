@@ -21,9 +21,8 @@ from rich.console import Console
 from benchmarks.paper.published import ROWS, Row
 from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
-from scorer.evaluation import EvaluateOptions, label_report
-from scorer.evaluation.label_report import LabelReport
-from scorer.evaluation.report import evaluate
+from scorer.evaluation import EvaluateOptions
+from scorer.evaluation.report import LabelReport, evaluate
 from scorer.scoring.signature import Signature, differences
 from scorer.storage.store import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
@@ -154,8 +153,8 @@ def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
             intervals[figure] = found["interval"]["spearman"] if found and "interval" in found else None
         else:
             block, name = figure.split(".")
-            ours[figure] = label_report.figure(report, block, name)
-            intervals[figure] = label_report.ends(report, block, name)
+            ours[figure] = report[block][name]
+            intervals[figure] = report[block].get("interval", {}).get(name)
     published = {figure: row.figures.get(figure) for figure in FIGURES}
     return {
         "data": condition.data,

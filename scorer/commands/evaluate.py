@@ -18,16 +18,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..evaluation.label_report import (
-        CalibrationBlock,
-        ComparisonLine,
-        Confusion,
-        CorrelationLine,
-        Estimate,
-        Kind,
-        LabelReport,
-        MetricLine,
-    )
+    from ..evaluation.calibration import CalibrationBlock
+    from ..evaluation.correlation import Estimate, Kind
+    from ..evaluation.label_figures import Confusion
+    from ..evaluation.ratings import ComparisonLine, CorrelationLine, MetricLine
+    from ..evaluation.report import LabelReport
 
 
 def evaluate_command(

@@ -1,9 +1,8 @@
 """Scores compared with gold: the figures of the papers.
 
-``report``        all of it as one object (``label_report``), which the console and ``--json`` show
+``report``        all of it as one object, which the console and ``--json`` show
 ``gold``          a scored output, its gold labels, and which of its rows share an input
-``figures``       confusion counts to accuracy, precision, recall, F1, each side on its own
-``bootstrap``     samples of inputs, and intervals from them
+``label_figures`` confusion counts to accuracy, precision, recall, F1, and intervals over inputs
 ``ratings``       columns of human scores, and metrics compared with them
 ``correlation``   Pearson, Spearman, Kendall, by sentence and by system, and the test of two that share a rating
 ``calibration``   of the confidence, and how it orders rows

@@ -10,20 +10,56 @@ And how well it orders rows: the area under the ROC curve, with its interval ove
 
 from __future__ import annotations
 
+from typing import NotRequired, TypedDict
+
 import numpy as np
-import numpy.typing as npt
 
 from ..stats.design_effect import share_rate
 from ..stats.isotonic import isotonic
-from .bootstrap import RESAMPLES, SEED, Floats, Indices, drawn, drawn_interval
-from .figures import Values, ratio
-from .label_report import CalibrationBlock, CalibrationLine, Ends, Ranking
+from .label_figures import RESAMPLES, SEED, Ends, Floats, Indices, Mask, drawn, drawn_interval, ratio
 
 BINS = 10
 FOLDS = 5
+_CELLS = 4_000_000
 
 
-def calibration(confidence: Floats, right: npt.NDArray[np.bool_], inputs: Indices, resamples: int) -> CalibrationBlock:
+class CalibrationLine(TypedDict):
+    """Rows with a confidence from ``low`` to ``high``. ``confidence``: their mean. ``ok``: the share that is OK by the
+    gold, with its ``interval``. ``calibrated``: mean of their calibrated confidences, the share that was predicted."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    ok: float
+    calibrated: float | None
+    interval: Ends
+
+
+class CalibrationBlock(TypedDict):
+    """``error``: expected calibration error; ``brier``: mean squared error; both of the confidence as the probability
+    of OK. ``calibrated_error``, ``calibrated_brier``: after cross-fitted isotonic regression; ``None`` with too few
+    inputs. ``interval``: of each of the four."""
+
+    n: int
+    inputs: int
+    error: float | None
+    brier: float | None
+    calibrated_error: float | None
+    calibrated_brier: float | None
+    interval: dict[str, Ends]
+    lines: list[CalibrationLine]
+
+
+class Ranking(TypedDict):
+    """How well a low confidence finds the rows that are not OK, over all thresholds."""
+
+    n: int
+    roc_auc: float | None
+    interval: NotRequired[Ends]
+
+
+def calibration(confidence: Floats, right: Mask, inputs: Indices, resamples: int) -> CalibrationBlock:
     """The reliability of a confidence, before and after isotonic regression.
 
     Args:
@@ -131,16 +167,12 @@ def _brier_interval(confidence: Floats, truth: Floats, owners: Indices, resample
     return drawn_interval(lambda times: (times @ squares) / (times @ rows), len(rows), resamples)
 
 
-def _interval(right: npt.NDArray[np.bool_], inputs: Indices) -> list[float] | None:
+def _interval(right: Mask, inputs: Indices) -> list[float] | None:
     found = share_rate(right, inputs)
     return None if found.low is None or found.high is None else [found.low, found.high]
 
 
-Bools = npt.NDArray[np.bool_]
-_CELLS = 4_000_000
-
-
-def ranking(confidence: Floats, wanted: Bools, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
+def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
     """How well a low confidence finds the rows that are wanted, over all thresholds. Rows without one are left out.
 
     Args:
@@ -156,7 +188,7 @@ def ranking(confidence: Floats, wanted: Bools, inputs: Indices, resamples: int =
     starts = np.concatenate([[0], np.flatnonzero(np.diff(confidence[order])) + 1])  # of equal values
     codes, hits = np.unique(inputs[there], return_inverse=True)[1][order], wanted[order]
 
-    def area(times: Indices) -> Values:
+    def area(times: Indices) -> Floats:
         """How often a wanted row comes before another, ties as a half. *Shape:* (samples, inputs) → (samples,)."""
         step = max(1, _CELLS // len(hits))
         found = []

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import util
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
 from ..stats.multiple import holm
-from .bootstrap import SEED, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
-from .label_report import Correlation, Difference, Differences, Estimate, Kind
+from .label_figures import SEED, Ends, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
 
 Statistic = Callable[[Floats, Floats], float]
-Bools = npt.NDArray[np.bool_]
+Kind = Literal["pearson", "spearman", "kendall"]
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
@@ -33,6 +32,45 @@ LEVEL = 0.05
 WILCOX_RESAMPLES = 599
 _WILCOX_RANKS = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585))
 _WILCOX_MANY, _WILCOX_OTHERS = (15, 584), (15, 585)
+
+
+class Correlation(TypedDict):
+    """The coefficients of two columns over the ``n`` rows that have both."""
+
+    n: int
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None
+    interval: NotRequired[dict[Kind, Ends]]
+
+
+class Difference(TypedDict):
+    """Two correlations with the same rating: first minus second, its 95 % interval and two-sided bootstrap p-value over
+    ``n`` rows. ``p``: corrected for the number of metrics that the first one is compared with (Holm); ``higher``:
+    ``None`` if it is not below .05."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    higher: Literal["first", "second"] | None
+    n: int
+
+
+class Differences(TypedDict):
+    """The comparison by each coefficient."""
+
+    pearson: Difference | None
+    spearman: Difference | None
+    kendall: Difference | None
+
+
+class Estimate(TypedDict):
+    """Spearman's ρ over ``n`` rows, inputs or systems, with its interval."""
+
+    n: int
+    value: float | None
+    interval: Ends
 
 
 def available() -> bool:
@@ -99,10 +137,9 @@ class Levels:
     systems: Indices | None
     resamples: int
 
-    def pooled(self, metric: Floats, human: Floats, resamples: int | None = None) -> Estimate:
+    def pooled(self, metric: Floats, human: Floats, *, with_interval: bool = True) -> Estimate:
         """Over all rows that have both values. float64, *Shape:* (rows,) each, NaN for none."""
-        many = self.resamples if resamples is None else resamples
-        found = correlate(metric, human, self.inputs, many, ("spearman",))
+        found = correlate(metric, human, self.inputs, self.resamples if with_interval else 0, ("spearman",))
         return Estimate(n=found["n"], value=found["spearman"], interval=found.get("interval", {}).get("spearman"))
 
     def within(self, metric: Floats, human: Floats) -> Estimate:

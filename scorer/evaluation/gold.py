@@ -1,28 +1,31 @@
-"""A scored output with its gold columns, as Arrow columns and small integers, and which of its rows share an input.
+"""A scored output, the gold labels that it is compared with, and which of its rows share an input.
 
-Rows never become objects; the bootstrap draws inputs.
+Columns stay Arrow arrays and small integers; rows never become objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError
+from ..errors import ColumnError, UsageError
 from ..metric.facts import FactTable
 from ..metric.inputs import find_columns, one_array
 from ..metric.options import ColumnNames
 from ..metric.paths import find_field, holders_of
-from ..scoring.output_columns import group_codes, numbers
+from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse
 from ..scoring.summary import RunSummary
+from .label_figures import Codes, Floats, Indices
+
+_RESTAURANT = "eatType=restaurant"
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,8 @@ class Inputs:
     its own input, and there are no intervals.
     """
 
-    codes: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int64] | None
+    codes: Indices
+    lengths: Indices | None
     known: bool = True
 
 
@@ -128,7 +131,7 @@ def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
     return found.triples(pa.table({name: scored.array(name) for name in known}))
 
 
-def _by_facts(parsed: FactTable) -> npt.NDArray[np.int64]:
+def _by_facts(parsed: FactTable) -> Indices:
     seen: dict[bytes, int] = {}
     codes = np.empty(len(parsed), np.int64)
     for row, (start, end) in enumerate(pairwise(parsed.offsets.tolist())):
@@ -137,7 +140,7 @@ def _by_facts(parsed: FactTable) -> npt.NDArray[np.int64]:
     return codes
 
 
-def _stored_lengths(scored: Scored, prefix: str) -> npt.NDArray[np.int64] | None:
+def _stored_lengths(scored: Scored, prefix: str) -> Indices | None:
     name = prefix + "fact_entailment"
     if scored.has(name) and pa.types.is_list(scored.array(name).type):
         lengths = numbers(pc.list_value_length(scored.array(name)), name)
@@ -146,3 +149,82 @@ def _stored_lengths(scored: Scored, prefix: str) -> npt.NDArray[np.int64] | None
     else:
         return None
     return np.nan_to_num(lengths, posinf=0, neginf=0).astype(np.int64)
+
+
+def finite(column: pa.Array, what: str) -> Floats:
+    """A column of numbers; a value that is not finite is none, NaN. float64, *Shape:* (rows,).
+
+    Raises:
+        ColumnError: not numeric.
+    """
+    values = numbers(column, what)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def human_ratings(scored: Scored, column: str) -> Floats:
+    """A column of ratings; NaN for none. float64, *Shape:* (rows,).
+
+    Raises:
+        ColumnError: missing or not numeric.
+    """
+    if not scored.has(column):
+        raise ColumnError(f"no column {column!r} of human ratings; name an existing column with --human")
+    return finite(scored.array(column), column)
+
+
+@dataclass(frozen=True)
+class GoldLabels:
+    """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the names of their columns."""
+
+    fine: Codes | None = None
+    rough: Codes | None = None
+    fine_name: str | None = None
+    rough_name: str | None = None
+
+
+def find_gold(
+    scored: Scored, ratings: Sequence[str], gold_fine: str | None, gold_rough: str | None, threshold: float | None
+) -> GoldLabels:
+    """The gold labels of a table.
+
+    With ``threshold``, they are derived from the first column of ``ratings``. A run in which ``eatType=restaurant`` is
+    optional is compared with gold in which it is optional too, if the table has such a column.
+
+    Raises:
+        ColumnError: a named column does not exist, has unknown labels or none at all, or there is no gold of any kind.
+        UsageError: a threshold that is not a number.
+    """
+    if threshold is not None:
+        if not math.isfinite(threshold):
+            raise UsageError(f"--threshold {threshold:g} is not a rating; write a finite number")
+        if not ratings:
+            raise ColumnError("--threshold needs a column of human scores; name it with --human")
+        column = ratings[0]
+        return GoldLabels(
+            rough=from_scores(human_ratings(scored, column), threshold), rough_name=f"{column} >= {threshold:g}"
+        )
+    suffix = ""
+    if _RESTAURANT in scored.optional and scored.has("gold_fine_ignore_restaurant"):
+        suffix = "_ignore_restaurant"
+
+    def present(name: str) -> str | None:
+        return name + suffix if scored.has(name + suffix) else None
+
+    fine_name = gold_fine or (None if gold_rough else present("gold_fine"))
+    rough_name = gold_rough or (None if gold_fine else present("gold_rough"))
+    for name in (fine_name, rough_name):
+        if name and not scored.has(name):
+            raise ColumnError(f"no gold column {name!r}; name an existing column")
+    fine = fine_codes(scored.array(fine_name), fine_name) if fine_name else None
+    rough = rough_codes(scored.array(rough_name), rough_name) if rough_name else None
+    for name, codes in ((fine_name, fine), (rough_name, rough)):
+        if codes is not None and not (codes >= 0).any() and (name in (gold_fine, gold_rough) or not ratings):
+            raise ColumnError(f"the gold column {name!r} has no label in any row; name another column")
+    if rough is None and fine is not None:
+        rough, rough_name = rough_of(fine), fine_name
+    if rough is None and not ratings:
+        raise ColumnError(
+            "nothing to compare with: no gold_fine, gold_rough or human_* column; name one with --gold-fine, "
+            "--gold-rough or --human"
+        )
+    return GoldLabels(fine, rough, fine_name, rough_name)

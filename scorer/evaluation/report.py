@@ -5,41 +5,86 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
-from ..metric.options import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
 from ..system.formats import EVALUATION_SCHEMA as SCHEMA
-from . import EvaluateOptions, correlation, human, metric_table
-from .calibration import calibration, ranking
-from .figures import Labels, Mask
-from .gold import Scored, find_inputs, load
-from .human import Ratings
-from .label_report import (
-    CalibrationBlock,
-    GoldColumns,
-    GroupLine,
-    LabelExtras,
-    LabelReport,
-    RowErrors,
-    Rows,
+from . import EvaluateOptions, correlation
+from .calibration import CalibrationBlock, Ranking, calibration, ranking
+from .gold import Scored, find_gold, find_inputs, load
+from .label_figures import Blocks, Indices, Labels, Mask
+from .ratings import (
+    ALL,
+    ComparisonLine,
+    CorrelationLine,
+    MetricLine,
+    Ratings,
+    base_column,
+    known_metrics,
+    rating_columns,
 )
-from .truth import find_truth
 
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "facts", "mr", "n_triples", SUSPECT)
+_INPUT = ("triples", "facts", "mr", "attributes", "n_triples", SUSPECT)
+_NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
+
+
+class RowErrors(TypedDict):
+    """Rows with errors, and their number by kind."""
+
+    n: int
+    kinds: dict[str, int]
+
+
+class GoldColumns(TypedDict):
+    """The columns that gold labels come from."""
+
+    fine: str | None
+    rough: str | None
+
+
+class LabelReport(Blocks):
+    """The JSON of ``scorer evaluate``; the console shows the same object.
+
+    Figures are from 0 to 1 and correlations from -1 to 1, ``None`` where undefined: without a denominator, with fewer
+    than three values, with a constant column, or without the extra ``stats``. Intervals are 95 % over inputs. Keys that
+    are ``NotRequired`` are absent where the run or its gold has nothing to say about them.
+
+    ``unlabelled``: rows that a baseline of scores gave no label. ``strawmen``: trivial predictions. ``by``: the figures
+    of the rows with each value of a column. ``correlation``: of the first metric with the first rating. ``metrics``:
+    with ``--metric all``; ``calibration``: with ``--calibration``.
+    """
+
+    schema: int
+    path: str
+    signature: str | None
+    finished: bool
+    rows: int
+    errors: RowErrors
+    unlabelled: int
+    excluded_systems: list[str]
+    gold: GoldColumns
+    resamples: int
+    strawmen: NotRequired[dict[str, Blocks]]
+    by: NotRequired[dict[str, list[Blocks]]]
+    without_suspect: NotRequired[Blocks]
+    ranking: NotRequired[Ranking]
+    correlation: CorrelationLine
+    correlations: list[CorrelationLine]
+    comparisons: list[ComparisonLine]
+    metrics: NotRequired[list[MetricLine]]
+    calibration: NotRequired[CalibrationBlock]
 
 
 def evaluate(
@@ -55,8 +100,7 @@ def evaluate(
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
     """
     output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
-    evaluation, table = _open(output, options, note)
-    return evaluation.report(output.name, table)
+    return _Evaluation(output, options, note).report()
 
 
 def disagreements(out: Path | Sequence[Path], options: EvaluateOptions) -> pa.Table:
@@ -66,7 +110,7 @@ def disagreements(out: Path | Sequence[Path], options: EvaluateOptions) -> pa.Ta
         UsageError: there is no gold. ScorerError: as :func:`evaluate`.
     """
     output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
-    labels = _open(output, options, lambda message: None)[0].labels
+    labels = _Evaluation(output, options, lambda message: None).labels
     if labels is None:
         raise UsageError("there are no gold labels to disagree with; name a column with --gold-fine or --gold-rough")
     wrong = (labels.gold_rough >= 0) & (labels.rough != labels.gold_rough)
@@ -75,57 +119,30 @@ def disagreements(out: Path | Sequence[Path], options: EvaluateOptions) -> pa.Ta
     return _without(load(output), options).table.filter(pa.array(wrong))
 
 
-def _open(
-    output: Output, options: EvaluateOptions, note: Callable[[str], None]
-) -> tuple[_Evaluation, list[str] | None]:
-    """The table under evaluation, and the metrics to put next to one another, if asked for."""
-    path, names, columns = output.name, output.names, output.columns
-    if options.prefix is not None:
-        columns = replace(columns, prefix=options.prefix)
-    ratings = human.rating_columns(names, options.human)
-    for column in (*options.by, *options.human):
-        if column not in names:
-            raise ColumnError(f"no column {column!r} in {path}; the columns are {', '.join(names)}")
-    table: list[str] | None = None
-    options = replace(options, metrics=options.metrics or ("confidence",))
-    if metric_table.ALL in options.metrics:
-        given_metrics = tuple(name for name in options.metrics if name != metric_table.ALL)
-        table = list(dict.fromkeys([*metric_table.known_metrics(names, columns.prefix), *given_metrics]))
-        options = replace(options, metrics=given_metrics or ("confidence",))
-    metrics = [
-        column for metric in (*options.metrics, *(table or ())) for column in (human.base_column(metric), metric)
-    ]
-    gold_names = [n for n in names if n.startswith("gold_")]
-    given = [options.gold_fine, options.gold_rough, options.system, options.inputs]
-    given += [columns.triples, columns.facts, columns.mr, columns.document]
-    written = [columns.prefix + name for name in _OUTPUT]
-    score_columns = [n for metric in metrics for n in (metric, columns.prefix + metric)]
-    wanted = [*_INPUT, *written, *gold_names, *(n for n in given if n), *ratings, *score_columns, *options.by]
-    scored = load(output, wanted)
-    if not scored.finished:
-        note(f"{path} is not finished: the figures cover only the shards that are done")
-    if not correlation.available():
-        note(f"correlations are null: {install_hint('stats')}")
-    if not scored.omissions_checked:
-        note(
-            "this run checked for hallucinations only: if the gold has omissions, only the figures of hallucination "
-            "are meaningful"
-        )
-    return _Evaluation(_without(scored, options), options, columns, ratings, note), table
-
-
 class _Evaluation:
     """One table under evaluation."""
 
-    def __init__(
-        self,
-        scored: Scored,
-        options: EvaluateOptions,
-        columns: ColumnNames,
-        ratings: list[str],
-        note: Callable[[str], None],
-    ) -> None:
-        self.scored, self.options, self.note, self.prefix = scored, options, note, columns.prefix
+    def __init__(self, output: Output, options: EvaluateOptions, note: Callable[[str], None]) -> None:
+        names, columns = output.names, output.columns
+        if options.prefix is not None:
+            columns = replace(columns, prefix=options.prefix)
+        for column in (*options.by, *options.human):
+            if column not in names:
+                raise ColumnError(f"no column {column!r} in {output.name}; the columns are {', '.join(names)}")
+        self.path, self.options, self.note, self.prefix = output.name, options, note, columns.prefix
+        self.metrics = [name for name in options.metrics if name != ALL] or ["confidence"]
+        self.table: list[str] | None = None
+        """The metrics to put next to one another, if asked for."""
+        if ALL in options.metrics:
+            given = (name for name in options.metrics if name != ALL)
+            self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *given]))
+        ratings = rating_columns(names, options.human)
+        wanted = self._wanted(names) + ratings
+        wanted += [name for name in (columns.triples, columns.attributes, columns.subject, columns.facts, columns.mr,
+                                     columns.document) if name]  # fmt: skip
+        scored = load(output, wanted)
+        self._tell(scored)
+        self.scored = scored = _without(scored, options)
         self.rows = len(scored.table)
         self.inputs = find_inputs(scored, columns, options.inputs)
         self.resamples = options.resamples if self.inputs.known else 0
@@ -134,38 +151,64 @@ class _Evaluation:
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
         self.gold = GoldColumns(fine=None, rough=None)
-        self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes)
+        self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes, self.resamples)
         self.labels, self.unlabelled = self._labels()
 
-    def report(self, path: str, table: list[str] | None) -> LabelReport:
-        """The whole. ``table``: metrics to put next to one another, if asked for."""
+    def _wanted(self, names: Sequence[str]) -> list[str]:
+        """The columns to read, if they exist: of gold, of scores, and those of the options."""
+        options = self.options
+        metrics = [one for name in (*self.metrics, *(self.table or ())) for one in (base_column(name), name)]
+        given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
+        return [
+            *_INPUT,
+            *(self.prefix + name for name in _OUTPUT),
+            *(name for name in names if name.startswith("gold_")),
+            *(name for name in given if name),
+            *(one for name in metrics for one in (name, self.prefix + name)),
+        ]
+
+    def _tell(self, scored: Scored) -> None:
+        if not scored.finished:
+            self.note(f"{self.path} is not finished: the figures cover only the shards that are done")
+        if not correlation.available():
+            self.note(f"correlations are null: {install_hint('stats')}")
+        if not scored.omissions_checked:
+            self.note(
+                "this run checked for hallucinations only: if the gold has omissions, only the figures of "
+                "hallucination are meaningful"
+            )
+
+    def report(self) -> LabelReport:
+        """The whole."""
         options, resamples = self.options, self.resamples
         counted = pc.value_counts(self.errors.drop_null()).to_pylist()
         kinds = {kind["values"]: kind["counts"] for kind in sorted(counted, key=lambda kind: str(kind["values"]))}
-        rows = Rows(
-            schema=SCHEMA,
-            path=path,
-            signature=self.scored.signature,
-            finished=self.scored.finished,
-            rows=self.rows,
-            errors=RowErrors(n=int(self.failed.sum()), kinds=kinds),
-            unlabelled=int(self.unlabelled.sum()),
-            excluded_systems=list(options.exclude_systems),
-            gold=self.gold,
-            resamples=resamples,
-        )
         if self.failed.any():
             self.note(f"{int(self.failed.sum()):,} of {self.rows:,} rows have errors; they count as not_OK")
+        # Without gold the same keys, without a figure.
+        nothing = np.full(self.rows, NO_LABEL, np.int8)
+        labels = self.labels or Labels(None, nothing, None, nothing, self.inputs.codes)
+        lines, comparisons = self.ratings.correlations(self.metrics)
+        result: LabelReport = {
+            "schema": SCHEMA,
+            "path": self.path,
+            "signature": self.scored.signature,
+            "finished": self.scored.finished,
+            "rows": self.rows,
+            "errors": RowErrors(n=int(self.failed.sum()), kinds=kinds),
+            "unlabelled": int(self.unlabelled.sum()),
+            "excluded_systems": list(options.exclude_systems),
+            "gold": self.gold,
+            "resamples": resamples,
+            **labels.figures(resamples=resamples if self.labels else 0),
+            "correlation": lines[0] if lines else _NO_CORRELATION,
+            "correlations": lines,
+            "comparisons": comparisons,
+        }
         if self.labels is not None:
-            blocks, extras = self.labels.figures(resamples=resamples), self._label_extras(self.labels)
-        else:  # the same keys, without a figure
-            nothing = np.full(self.rows, NO_LABEL, np.int8)
-            blocks, extras = Labels(None, nothing, None, nothing, self.inputs.codes).figures(), LabelExtras()
-        ratings = self.ratings.blocks(list(options.metrics), resamples)
-        result: LabelReport = {**rows, **blocks, **extras, **ratings}
-        if table is not None:
-            there = ~self._empty()
-            result["metrics"] = metric_table.metric_lines(self.ratings, table, options.trained, there, resamples)
+            self._add_extras(result, self.labels)
+        if self.table is not None:
+            result["metrics"] = self.ratings.table(self.table, options.trained, ~self._empty())
         if options.calibration:
             result["calibration"] = self._calibration()
         return result
@@ -185,23 +228,24 @@ class _Evaluation:
         right = self.labels.gold_rough[used] == 0
         return calibration(confidence[used], right, self.inputs.codes[used], self.resamples)
 
-    def _label_extras(self, labels: Labels) -> LabelExtras:
+    def _add_extras(self, result: LabelReport, labels: Labels) -> None:
+        """Add what gold labels allow besides the figures of all rows."""
         judged = labels.gold_rough >= 0
-        extras = LabelExtras(strawmen=labels.trivial(), by={})
+        result["strawmen"], result["by"] = labels.trivial(), {}
         suspect = np.zeros(self.rows, bool)
         if self.scored.has(SUSPECT):
             suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged
         if suspect.any():
-            extras["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
+            result["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
         for name, (codes, values) in self._groups().items():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
-            lines = [GroupLine(value=v, **labels.figures(codes == i, resamples=samples)) for i, v in enumerate(values)]
-            extras["by"][name] = [line for line in lines if line["rough"]["n"]]
+            lines = [labels.figures(codes == code, resamples=samples) for code in range(len(values))]
+            found: list[Blocks] = [{"value": value, **line} for value, line in zip(values, lines, strict=True)]
+            result["by"][name] = [line for line in found if line["rough"]["n"]]
         confidence = self.ratings.metric("confidence", required=False)
         if confidence is not None:
             shown = np.where(judged, confidence, np.nan)
-            extras["ranking"] = ranking(shown, labels.gold_rough == 1, self.inputs.codes, self.resamples)
-        return extras
+            result["ranking"] = ranking(shown, labels.gold_rough == 1, self.inputs.codes, self.resamples)
 
     def _labels(self) -> tuple[Labels | None, Mask]:
         """Predictions and gold (``None`` if there is no gold of either kind), and a mask of the rows without a
@@ -219,9 +263,9 @@ class _Evaluation:
                 f"no column {prefix + 'fine'!r}; score the data first, or pass the --prefix with which it was scored"
             )
         unlabelled = (rough < 0) & ~self.failed
-        truth = find_truth(self.scored, self.ratings, options.gold_fine, options.gold_rough, options.threshold)
-        self.gold = GoldColumns(fine=truth.fine_name, rough=truth.rough_name)
-        gold_fine, gold_rough = truth.fine, truth.rough
+        gold = find_gold(self.scored, self.ratings.columns, options.gold_fine, options.gold_rough, options.threshold)
+        self.gold = GoldColumns(fine=gold.fine_name, rough=gold.rough_name)
+        gold_fine, gold_rough = gold.fine, gold.rough
         if gold_rough is None or unlabelled.all():
             return None, unlabelled if gold_rough is not None else none
         gold_rough = np.where(unlabelled, NO_LABEL, gold_rough).astype(np.int8)
@@ -231,8 +275,8 @@ class _Evaluation:
             raise UsageError("--exclude-system leaves no row with gold; exclude fewer systems")
         return Labels(fine, rough, gold_fine, gold_rough, self.inputs.codes), unlabelled
 
-    def _groups(self) -> dict[str, tuple[npt.NDArray[np.int64], list[Any]]]:
-        groups: dict[str, tuple[npt.NDArray[np.int64], list[Any]]] = {}
+    def _groups(self) -> dict[str, tuple[Indices, list[Any]]]:
+        groups: dict[str, tuple[Indices, list[Any]]] = {}
         if self.inputs.lengths is not None:
             counts, codes = np.unique(self.inputs.lengths, return_inverse=True)
             groups["n_triples"] = (codes, counts.tolist())

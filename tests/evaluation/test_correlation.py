@@ -7,9 +7,17 @@ import pytest
 from scipy import stats
 
 from scorer.evaluation import correlation
-from scorer.evaluation.bootstrap import SEED
-from scorer.evaluation.correlation import WILCOX_RESAMPLES, Levels, compare, corrected, correlate, system_means
-from scorer.evaluation.label_report import Difference, Differences
+from scorer.evaluation.correlation import (
+    WILCOX_RESAMPLES,
+    Difference,
+    Differences,
+    Levels,
+    compare,
+    corrected,
+    correlate,
+    system_means,
+)
+from scorer.evaluation.label_figures import SEED
 
 RNG = np.random.default_rng(6)
 INPUTS, SYSTEMS = np.repeat(np.arange(30), 6), np.tile(np.arange(6), 30)

@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from scorer.evaluation.bootstrap import percentiles
-from scorer.evaluation.figures import collapse, confusion, intervals, macro_f1, measure, trivial
+from scorer.evaluation.label_figures import collapse, confusion, intervals, macro_f1, measure, percentiles, trivial
 
 OM, HAL, BOTH = 1, 2, 3
 RNG = np.random.default_rng(11)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scorer.evaluation import EvaluateOptions
-from scorer.evaluation.metric_table import HAS_TEXT, known_metrics
+from scorer.evaluation.ratings import HAS_TEXT, known_metrics
 from scorer.evaluation.report import evaluate
 from tests.evaluation.scored import save, scored
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from scorer.evaluation.bootstrap import drawn_rows
 from scorer.evaluation.calibration import ranking
+from scorer.evaluation.label_figures import drawn_rows
 
 RNG = np.random.default_rng(5)
 

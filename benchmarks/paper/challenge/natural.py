@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scorer.errors import ColumnError, InputError
-from scorer.evaluation.bootstrap import RESAMPLES, Floats, Indices, drawn_interval
 from scorer.evaluation.calibration import ranking
-from scorer.evaluation.figures import Values, ratio
+from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
 from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
 from scorer.stats.design_effect import share_rate
@@ -126,7 +125,7 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
     truth, passes, premises = judged.truth, judged.passes, judged.premises
     counts = [np.bincount(premises, mask) for mask in (truth, truth & passes, ~truth, ~truth & ~passes)]
 
-    def balanced(weights: Indices) -> Values:
+    def balanced(weights: Indices) -> Floats:
         entailed, passed, others, flagged = (weights @ count for count in counts)
         return (ratio(passed, entailed) + ratio(flagged, others)) / 2
 

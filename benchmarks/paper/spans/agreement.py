@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import InputError
-from scorer.evaluation.bootstrap import RESAMPLES, Indices, drawn_interval
-from scorer.evaluation.figures import Values, ratio
+from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
@@ -71,7 +70,7 @@ def majority(votes: Votes) -> list[str | None]:
     return result
 
 
-def fleiss_kappa(counts: Indices, weights: Indices | None = None) -> Values:
+def fleiss_kappa(counts: Indices, weights: Indices | None = None) -> Floats:
     """Fleiss' κ (Psychological Bulletin 76, 1971) of samples of items; NaN with one label alone.
 
     Args:
@@ -110,6 +109,6 @@ def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int =
     return {"annotators": int(votes.annotators.max(initial=0)), "fleiss_kappa": kappas}
 
 
-def _of_texts(counts: Indices, codes: Indices, weights: Indices) -> Values:
+def _of_texts(counts: Indices, codes: Indices, weights: Indices) -> Floats:
     """κ of samples of texts. ``codes``: the text of each item. *Shape:* weights (samples, texts) → (samples,)."""
     return fleiss_kappa(counts, weights[:, codes])

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.spans.gold import Flags, Gold, Ints, Spans
-from scorer.evaluation.bootstrap import Indices, drawn_interval
-from scorer.evaluation.figures import Values, ratio
+from scorer.evaluation.label_figures import Floats, Indices, drawn_interval, ratio
 from scorer.stats.design_effect import share_interval
 
 CATEGORIES = (
@@ -130,7 +129,7 @@ class SpanCounts:
         """Precision (first of ``names`` over second), recall (third over fourth), F1, and their intervals."""
         right, flags, found, errors = (self._by_input(name) for name in names)
 
-        def f1(times: Indices) -> Values:
+        def f1(times: Indices) -> Floats:
             precision, recall = ratio(times @ right, times @ flags), ratio(times @ found, times @ errors)
             return ratio(2 * precision * recall, precision + recall)
 

@@ -16,7 +16,7 @@ from benchmarks.paper.spans.agreement import agreement, majority
 from benchmarks.paper.spans.figures import CATEGORIES, SpanCounts
 from benchmarks.paper.spans.gold import Flags, Gold, read_annotators, read_flags, read_votes
 from scorer.errors import InputError
-from scorer.evaluation.bootstrap import RESAMPLES
+from scorer.evaluation.label_figures import RESAMPLES
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.paper.spans.agreement import agreement, collect, fleiss_kappa, majority
 from benchmarks.paper.spans.gold import read_votes
 from scorer.errors import InputError
-from scorer.evaluation.bootstrap import drawn_rows
+from scorer.evaluation.label_figures import drawn_rows
 
 FLEISS = [
     (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),

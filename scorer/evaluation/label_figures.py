@@ -1,40 +1,126 @@
-"""From confusion counts to figures. All functions work on a stack of counts at once, as the bootstrap needs.
+"""Figures of labels against gold, from confusion counts, and intervals over inputs.
 
 Counts of FINE labels are *Shape:* (..., 4, 5): gold label, then predicted label or error. Counts of ROUGH labels are
-*Shape:* (..., 2, 3) in the same way. not_OK is the positive class. A row with an error counts as not_OK (its text was
-not verified), is wrong for every FINE label, and counts for neither side.
-
+*Shape:* (..., 2, 3) in the same way; functions work on a stack of counts at once. not_OK is the positive class. A row
+with an error counts as not_OK (its text was not verified), is wrong for every FINE label, and counts for neither side.
 A figure whose denominator is 0 is NaN here and null in JSON, not 0.
+
+Rows of one input (the outputs of twenty systems for the same facts) are not independent, so the bootstrap draws inputs
+with replacement, each with all its rows. Intervals are percentiles; shares have Wilson's instead
+(:mod:`scorer.stats.design_effect`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
 from ..stats.design_effect import share_interval
-from .bootstrap import RESAMPLES, Indices, drawn_interval
-from .label_report import Blocks, Ends
 
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+Ends = list[float] | None
+"""Both ends of an interval."""
+Confusion = dict[str, dict[str, int]]
+"""Gold label → predicted label (or ``error``) → number of rows."""
 
 ERROR = "error"
+RESAMPLES = 1000
+SEED = 20201215
+_CELLS = 4_000_000  # draws in memory at a time
 _FINE, _ROUGH = len(FINE), len(ROUGH)
 _SIDES = {"omission": np.array([0, 1, 0, 1], bool), "hallucination": np.array([0, 0, 1, 1], bool)}
 
 
-def confusion(
-    gold: npt.NDArray[np.int8],
-    predicted: npt.NDArray[np.int8],
-    labels: int,
-    groups: npt.NDArray[np.int64] | None = None,
-    n_groups: int = 1,
-) -> Counts:
+class SideBlock(TypedDict):
+    """Figures of omissions or of hallucinations, regardless of the other."""
+
+    n: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    interval: NotRequired[dict[str, Ends]]
+
+
+class RoughBlock(SideBlock):
+    """Figures of OK and not_OK; not_OK is the positive class."""
+
+    accuracy: float | None
+    confusion: NotRequired[Confusion | None]
+
+
+class FineBlock(TypedDict):
+    """Figures of the four labels."""
+
+    n: int
+    accuracy: float | None
+    macro_f1: float | None
+    interval: NotRequired[dict[str, Ends]]
+    confusion: NotRequired[Confusion | None]
+
+
+class Blocks(TypedDict):
+    """One way of predicting labels, on some rows with gold; all but ``rough`` without figures where the gold has only
+    ROUGH labels. ``value``: of a column, where the rows are those with this value."""
+
+    rough: RoughBlock
+    fine: FineBlock
+    omission: SideBlock
+    hallucination: SideBlock
+    inputs: NotRequired[int]
+    value: NotRequired[Any]
+
+
+def drawn(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
+    """How often each input is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
+    rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // inputs)
+    for start in range(0, resamples, block):
+        yield rng.multinomial(inputs, np.full(inputs, 1 / inputs), size=min(block, resamples - start))
+
+
+def drawn_rows(inputs: Indices, resamples: int, seed: int = SEED) -> Iterator[Indices]:
+    """Row numbers (int64) of each sample. ``inputs``: int64, *Shape:* (rows,), the input of each row."""
+    names, codes = np.unique(inputs, return_inverse=True)
+    rows = np.arange(len(codes))
+    for block in drawn(len(names), resamples, seed) if len(rows) else ():
+        for times in block:
+            yield np.repeat(rows, times[codes])
+
+
+def drawn_interval(
+    statistic: Callable[[Indices], Floats], inputs: int, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[float] | None:
+    """95 % percentile interval of a statistic of how often each input is drawn; ``None`` with fewer than two inputs.
+
+    ``statistic``: (samples, inputs) int64 → (samples,) float64.
+    """
+    if inputs < 2 or not resamples:
+        return None
+    return percentiles(np.concatenate([statistic(times) for times in drawn(inputs, resamples, seed)]))
+
+
+def percentiles(values: Floats) -> list[float] | None:
+    """The 2.5th and 97.5th percentiles of resampled values; ``None`` if there are none, or over 5 % of them are NaN.
+
+    Args:
+        values: float64, *Shape:* (samples,).
+    """
+    there = values[~np.isnan(values)]
+    if not len(values) or len(there) < 0.95 * len(values):
+        return None
+    return [float(end) for end in np.percentile(there, (2.5, 97.5))]
+
+
+def confusion(gold: Codes, predicted: Codes, labels: int, groups: Indices | None = None, n_groups: int = 1) -> Counts:
     """Count (gold, predicted) pairs, optionally by group. Rows without gold are left out.
 
     Args:
@@ -84,7 +170,7 @@ def f1_of_share(share: Any) -> Any:
     return 2 * share / (1 + share)
 
 
-def measure(fine: Counts, rough: Counts) -> dict[str, dict[str, Values]]:
+def measure(fine: Counts, rough: Counts) -> dict[str, dict[str, Floats]]:
     """All figures of a stack of counts, by their names in the JSON: :func:`shares` and macro-F1. *Shape:* as there."""
     figures = {
         block: {name: f1_of_share(ratio(*parts)) if name == "f1" else ratio(*parts) for name, parts in found.items()}
@@ -112,7 +198,7 @@ def intervals(fine: Counts, rough: Counts, resamples: int = RESAMPLES) -> dict[s
     return found
 
 
-def macro_f1(counts: Counts) -> Values:
+def macro_f1(counts: Counts) -> Floats:
     """The mean F1 of the labels that occur in gold or predictions. *Shape:* (..., 4, 5) → (...)."""
     square = counts[..., :_FINE]
     occurring = counts.sum(axis=-1) + square.sum(axis=-2)
@@ -167,14 +253,10 @@ def blocks(fine: Counts, rough: Counts) -> Blocks:
     return cast(Blocks, {block: {"n": sizes[block], **found[block]} for block in found})
 
 
-def ratio(part: Any, whole: Any) -> Values:
+def ratio(part: Any, whole: Any) -> Floats:
     """One over the other, NaN without a denominator. *Shape:* (...) each."""
     part, whole = np.asarray(part, float), np.asarray(whole, float)
     return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0)
-
-
-Mask = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -203,9 +285,8 @@ class Labels:
         result = blocks(fine, rough)
         if resamples and len(inputs):
             found = intervals(fine_by_input, rough_by_input, resamples)
-            result["rough"]["interval"], result["fine"]["interval"] = found["rough"], found["fine"]
-            result["omission"]["interval"] = found["omission"]
-            result["hallucination"]["interval"] = found["hallucination"]
+            for block, ends in found.items():
+                cast(Any, result)[block]["interval"] = ends
         result["rough"]["confusion"] = confusion_table(rough) if rough.any() else None
         result["fine"]["confusion"] = confusion_table(fine) if fine.any() else None
         result["inputs"] = len(inputs)

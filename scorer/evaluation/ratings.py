@@ -1,0 +1,224 @@
+"""Scores against human ratings: the columns that hold them, correlations by sentence and by system, and all metrics of
+a file next to one another (``--metric all``).
+
+A metric that sees references has an advantage over one that does not, and one that was trained on a domain over one
+that was not; so both are marked. No line says that one metric is better than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import ColumnError
+from ..metric.verdict import FINE, ROUGH
+from ..scoring.output_columns import group_codes, label_codes, list_reduced
+from . import correlation
+from .correlation import Correlation, Differences, Estimate, Levels
+from .gold import Scored, finite, human_ratings
+from .label_figures import Floats, Indices, Mask
+
+Level = Literal["sentence", "system"]
+LEVELS: tuple[Level, ...] = ("sentence", "system")
+RATINGS = (
+    "human_semantics",
+    "human_correctness",
+    "human_coverage",
+    "human_relevance",
+    "human_fluency",
+    "human_grammar",
+    "human_textstructure",
+    "human_quality",
+    "human_naturalness",
+)
+"""Names of rating columns that are used without an option, those about content first."""
+ALL = "all"
+OURS = ("confidence", "min:fact_entailment", "mean:fact_entailment", "text_entailment")
+_REFERENCES = (
+    *("sacrebleu_bleu", "sacrebleu_chrf", "sacrebleu_ter", "nist", "rouge_l", "cider", "meteor_exact_stem"),
+    *("bertscore_precision", "bertscore_recall", "bertscore_f1", "bleu", "meteor", "ter", "chrf"),
+)
+"""Of ``benchmarks/paper/rivals`` and of the data's files."""
+_ERROR_RATES = ("sacrebleu_ter", "ter", "slot_error_rate")
+_WITHOUT = ("entities", "slot_error_rate")
+HAS_TEXT = "has_text"
+"""1 where the text is not empty: a metric that looks at nothing else."""
+_REDUCTIONS = ("min", "mean", "neg")
+
+
+class CorrelationLine(Correlation):
+    """A metric with a rating. All names are ``None`` in the line that stands for no correlation."""
+
+    metric: str | None
+    human: str | None
+    level: Level | None
+
+
+class ComparisonLine(Differences):
+    """Two metrics compared by their correlations with one rating."""
+
+    first: str
+    second: str
+    human: str
+    level: Level
+
+
+class MetricLine(TypedDict):
+    """A metric with a rating. ``references``, ``trained``: whether it sees references, and was trained on this domain;
+    ``None`` where that is not known. ``pooled``: over rows with a text; ``pooled_with_empty``: over all,
+    without an interval. ``within``: mean over inputs, of rows with a text. ``system``: of the means of all rows."""
+
+    metric: str
+    human: str
+    references: bool | None
+    trained: bool | None
+    pooled: Estimate
+    pooled_with_empty: Estimate
+    within: Estimate
+    system: Estimate
+
+
+def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
+    """The columns of human ratings: the given ones, otherwise the known names that exist."""
+    return list(given) if given else [name for name in RATINGS if name in names]
+
+
+def base_column(metric: str) -> str:
+    """The column that a metric is computed from: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` →
+    ``ter``."""
+    how, colon, column = metric.partition(":")
+    return column if colon and how in _REDUCTIONS else metric
+
+
+def known_metrics(names: Iterable[str], prefix: str) -> list[str]:
+    """The metrics that a file with these columns has, as ``--metric`` names them."""
+    there = set(names)
+    found = [name for name in OURS if {base_column(name), prefix + base_column(name)} & there]
+    return found + [
+        f"neg:{name}" if name in _ERROR_RATES else name for name in (*_WITHOUT, *_REFERENCES) if name in there
+    ]
+
+
+class Ratings:
+    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value.
+
+    Args:
+        prefix: of the output columns. columns: the ratings. system: the column of systems.
+        inputs: the input of each row, *Shape:* (rows,). resamples: number of bootstrap samples.
+    """
+
+    def __init__(
+        self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int
+    ) -> None:
+        self.scored, self.prefix, self.columns, self.resamples = scored, prefix, columns, resamples
+        systems, names = group_codes(scored.array(system)) if scored.has(system) else (None, [])
+        self.n_systems = len(names)
+        self.levels = Levels(inputs, systems, resamples)
+
+    def metric(self, name: str, *, required: bool = True) -> Floats | None:
+        """A score column; an output column takes precedence over another of the same name. ``fine`` and ``rough`` are 1
+        for OK and 0 otherwise.
+
+        Raises:
+            ColumnError: missing although ``required``, or not numeric.
+        """
+        column = base_column(name)
+        found = next((c for c in (self.prefix + column, column) if self.scored.has(c)), None)
+        if found is None:
+            if not required:
+                return None
+            raise ColumnError(f"--metric {name!r}: the scored files have no column {column!r}; name one that they have")
+        array = self.scored.array(found)
+        if name in ("fine", "rough"):
+            codes = label_codes(array, FINE if name == "fine" else ROUGH, found)
+            return np.where(codes < 0, np.nan, codes == 0)
+        if name.startswith("neg:"):
+            return -finite(array, found)
+        if column == name:
+            return finite(array, found)
+        if not pa.types.is_list(array.type) or not _is_number(array.type.value_type):
+            raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
+        return finite(pa.array(list_reduced(array, name.partition(":")[0])), found)
+
+    def correlations(self, metrics: Sequence[str]) -> tuple[list[CorrelationLine], list[ComparisonLine]]:
+        """Every metric with every rating; and the first metric compared with the others, by the first rating."""
+        found = {name: self.metric(name, required=bool(self.columns)) for name in metrics}
+        values = {name: value for name, value in found.items() if value is not None}
+        lines = [
+            line
+            for name, value in values.items()
+            for column in self.columns
+            for line in self._lines(name, value, column)
+        ]
+        return lines, self._comparisons(values)
+
+    def _lines(self, name: str, value: Floats, column: str) -> list[CorrelationLine]:
+        """One metric with one rating, by sentence and by system."""
+        rating = human_ratings(self.scored, column)
+        levels, resamples = self.levels, self.resamples
+        by_sentence = correlation.correlate(value, rating, levels.inputs, resamples)
+        lines = [CorrelationLine(metric=name, human=column, level="sentence", **by_sentence)]
+        if levels.systems is not None:
+            one, other = correlation.system_means([value, rating], levels.systems, self.n_systems)
+            by_system = correlation.correlate(one, other)
+            if resamples and by_system["spearman"] is not None:
+                by_system["interval"] = {"spearman": levels.by_system(value, rating)["interval"]}
+            lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
+        return lines
+
+    def _comparisons(self, values: dict[str, Floats]) -> list[ComparisonLine]:
+        names, systems = list(values), self.levels.systems
+        if not self.columns or len(names) < 2:
+            return []
+        column = self.columns[0]
+        rating = human_ratings(self.scored, column)
+        lines = []
+        for level in LEVELS if systems is not None else LEVELS[:1]:
+            found = [self._compared(values[names[0]], values[other], rating, level) for other in names[1:]]
+            for other, one in zip(names[1:], correlation.corrected(found), strict=True):
+                lines.append(ComparisonLine(first=names[0], second=other, human=column, level=level, **one))
+        return lines
+
+    def _compared(self, first: Floats, second: Floats, rating: Floats, level: Level) -> Differences:
+        inputs, systems = self.levels.inputs, self.levels.systems
+        if level == "sentence" or systems is None:
+            return correlation.compare(first, second, rating, inputs)
+        one, other, human = correlation.system_means([first, second, rating], systems, self.n_systems)
+        return correlation.compare(one, other, human)
+
+    def table(self, metrics: Sequence[str], trained: Sequence[str], has_text: Mask) -> list[MetricLine]:
+        """A line for each metric and column of ratings.
+
+        Args:
+            trained: metrics that were trained on this domain, as the user says.
+            has_text: bool, *Shape:* (rows,).
+        """
+        lines = []
+        for column in self.columns:
+            human = human_ratings(self.scored, column)
+            for name in dict.fromkeys([*metrics, HAS_TEXT]):
+                value = has_text.astype(np.float64) if name == HAS_TEXT else self.metric(name)
+                if value is None or np.isnan(value).all():
+                    continue
+                base = base_column(name)
+                shown = np.where(has_text, value, np.nan)
+                known = name == HAS_TEXT or base in (*_WITHOUT, *_REFERENCES)
+                line = MetricLine(
+                    metric=name,
+                    human=column,
+                    references=base in _REFERENCES if known or name in OURS else None,
+                    trained=True if name in trained else False if known else None,
+                    pooled=self.levels.pooled(shown, human),
+                    pooled_with_empty=self.levels.pooled(value, human, with_interval=False),
+                    within=self.levels.within(shown, human),
+                    system=self.levels.by_system(value, human),
+                )
+                lines.append(line)
+        return lines
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_floating, pa.types.is_integer, pa.types.is_null))
