@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -156,3 +157,20 @@ def test_a_batch_of_a_wrong_type_is_named_where_it_comes(opened: Scorer) -> None
         list(stream)
     with pytest.raises(TypeError, match="batches is"):
         opened.score_batches(good)
+
+
+def test_a_verdict_and_a_scorer_are_short_and_safe_in_a_notebook(opened: Scorer) -> None:
+    found = opened.score([("<b>a", "is", "\x1b[2J&"), ("a", "b", "c")], "<script>")
+    assert repr(opened.score(["a | b | c"], None)) == "<Verdict error null_text>"
+    for shown in (found, opened):
+        assert len(repr(shown)) < 150 and "\n" not in repr(shown)
+        html = shown._repr_html_()
+        assert "<script" not in html and "<b>a" not in html and "\x1b" not in html
+    assert str(found.fine) in repr(found) and "&lt;b&gt;a is &lt;U+001B&gt;[2J&amp;" in found._repr_html_()
+    assert "tiny" in repr(opened) and "on cpu" in repr(opened) and opened.signature in opened._repr_html_()
+
+
+def test_the_help_of_a_scorer_has_a_line_for_every_argument() -> None:
+    assert Scorer.__doc__ is not None
+    lines = [line.strip().partition(":")[0] for line in Scorer.__doc__.splitlines()]
+    assert {*lines} >= {*inspect.signature(Scorer).parameters}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import TypedDict
@@ -11,6 +12,7 @@ from ..metric.columns import OUTPUT, output_schema
 from ..metric.options import ColumnNames
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
+from ..system.terminal import visible
 from .pipeline import Judged
 
 
@@ -43,9 +45,9 @@ class SentenceEntailment(TypedDict):
     entailment: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
-    """The label of one row; fields as the output columns of the same names.
+    """The label of one row; fields as the output columns of the same names. A notebook shows it as a table of facts.
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
     of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
@@ -63,6 +65,31 @@ class Verdict:
     facts: list[str]
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
+
+    def __repr__(self) -> str:
+        """The label in one line; the texts are in the fields."""
+        found = f"error {self.error}" if self.error else f"{self.fine}, confidence {_decimals(self.confidence)}"
+        omitted = f", omitted {self.omitted} of {len(self.facts)} facts" if self.omitted else ""
+        return f"<Verdict {found}{omitted}{f', note {self.note}' if self.note else ''}>"
+
+    def _repr_html_(self) -> str:
+        """The label, and the facts with P(entailment) of each, for notebooks; text is escaped."""
+        omitted, entailment = self.omitted or (), self.fact_entailment or [None] * len(self.facts)
+        rows = "".join(
+            f"<tr><td>{_html(fact)}</td><td>{_decimals(p)}</td><td>{'omitted' if i in omitted else ''}</td></tr>"
+            for i, (fact, p) in enumerate(zip(self.facts, entailment, strict=True))
+        )
+        text = "" if self.text_entailment is None else f"<p>all facts → text: {_decimals(self.text_entailment)}</p>"
+        head = "<tr><th>fact</th><th>text → fact</th><th></th></tr>"
+        return f"<p><b>{_html(repr(self)[9:-1])}</b></p><table>{head}{rows}</table>{text}"
+
+
+def _decimals(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _html(text: str) -> str:
+    return html.escape(visible(text))
 
 
 _NOT_OF_A_VERDICT = ("reused", "row_key")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -39,16 +40,24 @@ class Scorer(Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
-        bundle: a folder that ``scorer export`` wrote or ``"embedded"``.
-        templates: a template file, its parsed content, or ``None`` for the bundle's own (else backoff).
+        bundle: a folder that ``scorer export`` wrote, or ``"embedded"``.
+        device: ``auto`` (CUDA if it starts, otherwise the CPU), ``cpu``, ``cuda`` or ``cuda:N``.
+        precision: ``auto`` (fp16 on CUDA, int8 on the CPU), ``fp32``, ``fp16`` or ``int8``.
+        layout: ``auto``, ``packed`` or ``padded``: how pairs lie in a call of the model.
+        attention: of an earlier run, by :attr:`report`; ``None`` for the device's.
+        device_memory: GPU memory of the session, in GiB; 0 for no limit.
+        templates: a template file, its parsed content, or ``None`` for the bundle's own (otherwise backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
         checks: ``both`` sides, or only ``hallucination``.
         optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
+        missing_template: ``backoff``, or ``error`` for a triple without a template.
         sentences: also check every sentence of a text.
+        exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
-        exact: recompute undecided pairs in fp32, to get the labels of fp32 (:mod:`scorer.inference.engine`).
-        device, precision, layout, attention, device_memory, threads, token_budget: see
-            :class:`scorer.inference.engine.Engine`.
+        threads: of the CPU; ``None`` for all that this process may use.
+        token_budget: padded tokens of a call; ``None`` for what suits the device.
+        columns: names of input and output columns (:class:`scorer.ColumnNames`).
+        log: called with each remark for people.
 
     ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
 
@@ -132,6 +141,16 @@ class Scorer(Closing):
         self._closed = True
         if os.getpid() == self._process:
             self.engine.close()
+
+    def __repr__(self) -> str:
+        """The model, how it runs, and the protocol, in one line."""
+        engine, protocol = self.engine, self.settings.protocol
+        closed = ", closed" if self._closed else ""
+        return f"<Scorer {engine.bundle.name}, {engine.precision} on {engine.device}, protocol {protocol}{closed}>"
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the signature."""
+        return f"<p><b>{html.escape(repr(self)[1:-1])}</b></p><p><code>{html.escape(self.signature)}</code></p>"
 
     def __reduce__(self) -> NoReturn:
         """Threads and sessions cannot be sent to another process."""

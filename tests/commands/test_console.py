@@ -95,3 +95,29 @@ def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pyte
         "130 of 1,000 rows, 1,300 pairs computed, 10 pairs/s, about 14 min left",
         "190 of 1,000 rows, 1,900 pairs computed, 10 pairs/s, about 14 min left",
     ]
+
+
+def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "is_quiet", lambda: False)
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    with progress.make_reporter() as reporter:
+        assert type(reporter) is PlainReporter
+    monkeypatch.delenv("JPY_PARENT_PID")
+    with progress.make_reporter() as reporter:
+        assert type(reporter) is progress.BarReporter
+
+
+def test_the_summary_says_rows_labels_errors_time_and_where(tiny: Path, tmp_path: Path) -> None:
+    data = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["A is a pub.", None], "mr": ["name[A], eatType[pub]"] * 2}), data)
+    shown = scorer("run", data, "--bundle", tiny, "--out", tmp_path / "out", "--max-error-rate", 1).stdout
+    for expected in (
+        "hallucination",
+        "rows: 2 in, 1 scored",
+        "errors: null_text 1",
+        "time: ",
+        f"output: {tmp_path}/out",
+    ):
+        assert expected in shown
+    assert not re.search("padding|matrix|FLOP|tokens/s", shown)
