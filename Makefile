@@ -181,7 +181,7 @@ reproduce: .venv-dev/installed
 	touch $@
 
 docs: .venv-docs/installed
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet --site-dir build/docs
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --site-dir build/docs
 
 figures: .venv-docs/installed .venv-dev/installed
 	.venv-docs/bin/python benchmarks/figures.py

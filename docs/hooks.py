@@ -7,12 +7,20 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parent.parent
+EXAMPLE = re.compile(r"^\[[^\]]+\]\(\.\./(examples/[^)]+)\)$", re.MULTILINE)
+LANGUAGES = {".py": "python", ".sh": "sh"}
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Name files above `docs/`, to which the site cannot link, and add every command's options to their page."""
-    if page.file.src_path == "commands.md":
-        reference = runpy.run_path(str(Path(__file__).with_name("reference.py")))
+    """Show examples that are alone on a line, name other files above `docs/`, and add the options of every command."""
+    if page.file.src_path == "using.md":
+        reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
         markdown = f"{markdown}\n{reference['page']()}"
-    return OUTSIDE.sub(r"\1 (`\2`)", markdown)
+    return OUTSIDE.sub(r"\1 (`\2`)", EXAMPLE.sub(_shown, markdown))
+
+
+def _shown(link: re.Match[str]) -> str:
+    path = ROOT / link[1]
+    return f"`{link[1]}`:\n\n```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```"

@@ -1,4 +1,4 @@
-"""The Airflow example of docs/nightly.md, run by Airflow: exit codes become states of tasks, gates are in the log."""
+"""The Airflow example, run by Airflow: exit codes become states of tasks, gates are in the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.audit.test_nightly import block, home
+from tests.audit.test_nightly import home
 from tests.bundles import RESTAURANTS
 from tests.conftest import ROOT
 
@@ -56,10 +56,9 @@ def night(home: Path, date: str, texts: list[str | None] | None) -> tuple[dict[s
 
 def test_exit_codes_become_states_of_tasks(home: Path) -> None:
     (home / "dags").mkdir()
-    page = (
-        block("python", "airflow").replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
-    )
-    (home / "dags" / "d2t.py").write_text(page)
+    example = (ROOT / "examples" / "airflow_dag.py").read_text(encoding="utf-8")
+    example = example.replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
+    (home / "dags" / "d2t.py").write_text(example)
     made = airflow(home, "db", "migrate")
     assert made.returncode == 0, made.stdout
     good, bad = "The Mill serves French food.", "The Mill is in the city centre."

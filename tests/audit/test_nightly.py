@@ -91,7 +91,7 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     """The script for the channel with a stand-in for the nightly script and for curl, and the real jq."""
     if shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    page = block("sh", "SLACK_WEBHOOK").replace("/srv/d2t", str(tmp_path))
+    page = (ROOT / "examples" / "notify.sh").read_text(encoding="utf-8").replace("/srv/d2t", str(tmp_path))
     program(tmp_path / "curl", f"printf '%s ' \"$@\" > {tmp_path}/called\ncat > {tmp_path}/sent")
     program(tmp_path / "date", "echo 2026-01-02")
     night = tmp_path / "nights" / "2026-01-02"
@@ -131,7 +131,8 @@ def test_the_dagster_asset() -> None:
     dagster = pytest.importorskip("dagster", reason="Dagster is not installed")
     names: dict[str, Any] = {"__name__": "loaded"}
     # Not with the __future__ imports of this file: annotations are objects there, as in a file of the example alone.
-    exec(compile(block("python", "dagster"), "nightly.md", "exec", dont_inherit=True), names)
+    example = (ROOT / "examples" / "dagster_nights.py").read_text(encoding="utf-8")
+    exec(compile(example, "dagster_nights.py", "exec", dont_inherit=True), names)
     definitions = names["defs"]
     dagster.Definitions.validate_loadable(definitions)
     graph = definitions.resolve_asset_graph()
