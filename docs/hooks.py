@@ -9,7 +9,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = re.compile(r"^\[[^\]]+\]\(\.\./(examples/[^)]+)\)$", re.MULTILINE)
-LANGUAGES = {".py": "python", ".sh": "sh"}
+LANGUAGES = {".py": "python", ".sh": "sh", ".slurm": "sh", ".yaml": "yaml"}
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.audit.test_nightly import home
+from tests.audit.test_nightly import example, home
 from tests.bundles import RESTAURANTS
 from tests.conftest import ROOT
 
@@ -56,9 +56,8 @@ def night(home: Path, date: str, texts: list[str | None] | None) -> tuple[dict[s
 
 def test_exit_codes_become_states_of_tasks(home: Path) -> None:
     (home / "dags").mkdir()
-    example = (ROOT / "examples" / "airflow_dag.py").read_text(encoding="utf-8")
-    example = example.replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
-    (home / "dags" / "d2t.py").write_text(example)
+    dag = example("airflow_dag.py").replace("/srv/d2t", str(home)).replace("--bundle bundle", f"--bundle {RESTAURANTS}")
+    (home / "dags" / "d2t.py").write_text(dag)
     made = airflow(home, "db", "migrate")
     assert made.returncode == 0, made.stdout
     good, bad = "The Mill serves French food.", "The Mill is in the city centre."

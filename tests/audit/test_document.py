@@ -1,8 +1,7 @@
-"""The document is what its types say and survives JSON; docs/audit.md names every key."""
+"""The document is what its types say and survives JSON; docs/audit.md has every key."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -78,5 +77,6 @@ def test_the_fixture_is_read_and_written_again() -> None:
 
 
 def test_the_page_names_every_key() -> None:
-    named = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")))
-    assert not {f"{kind.__name__}.{key}" for kind in KINDS for key in kind.__struct_encode_fields__ if key not in named}
+    """It is made from the types, all of which have a docstring."""
+    assert "::: scorer.audit.document\n" in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    assert all(kind.__doc__ for kind in KINDS)

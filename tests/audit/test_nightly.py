@@ -35,12 +35,16 @@ def block(language: str, word: str) -> str:
     return found
 
 
+def example(name: str) -> str:
+    return (ROOT / "examples" / name).read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A /srv/d2t of its own, with the script, a clock that can be set, and the data of a first night."""
     for folder in ("data", "venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "nightly.sh").write_text(block("sh", "nights/passed"))
+    (tmp_path / "nightly.sh").write_text(example("nightly.sh"))
     program(tmp_path / "venv/bin/scorer", f'cd "$D2T_HOME"\nexec {sys.executable} -m scorer "$@"')
     program(tmp_path / "venv/bin/date", 'echo "$TODAY"')
     (tmp_path / "templates.json").write_text('{"food": "<subject> serves <object> food."}')
@@ -91,7 +95,7 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     """The script for the channel with a stand-in for the nightly script and for curl, and the real jq."""
     if shutil.which("jq") is None:
         pytest.skip("jq is not installed")
-    page = (ROOT / "examples" / "notify.sh").read_text(encoding="utf-8").replace("/srv/d2t", str(tmp_path))
+    page = example("notify.sh").replace("/srv/d2t", str(tmp_path))
     program(tmp_path / "curl", f"printf '%s ' \"$@\" > {tmp_path}/called\ncat > {tmp_path}/sent")
     program(tmp_path / "date", "echo 2026-01-02")
     night = tmp_path / "nights" / "2026-01-02"
@@ -118,7 +122,7 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
 
 
 def test_the_script_and_its_lock_are_shell() -> None:
-    subprocess.run(["sh", "-n", "-c", block("sh", "nights/passed")], check=True)
+    subprocess.run(["sh", "-n", "-c", example("nightly.sh")], check=True)
     line = block("crontab", "flock").strip()
     assert re.match(r"^([\d*/,-]+ ){5}", line)
     command = re.sub(r"^(\S+ ){5}", "", line)
@@ -131,8 +135,7 @@ def test_the_dagster_asset() -> None:
     dagster = pytest.importorskip("dagster", reason="Dagster is not installed")
     names: dict[str, Any] = {"__name__": "loaded"}
     # Not with the __future__ imports of this file: annotations are objects there, as in a file of the example alone.
-    example = (ROOT / "examples" / "dagster_nights.py").read_text(encoding="utf-8")
-    exec(compile(example, "dagster_nights.py", "exec", dont_inherit=True), names)
+    exec(compile(example("dagster_nights.py"), "dagster_nights.py", "exec", dont_inherit=True), names)
     definitions = names["defs"]
     dagster.Definitions.validate_loadable(definitions)
     graph = definitions.resolve_asset_graph()
@@ -152,8 +155,8 @@ def test_the_query_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_page_leads_from_json_lines_to_gates_that_can_fire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the first section, on rows like its example."""
-    (example,) = blocks(PAGE, "json")
-    row = json.loads(example)
+    (given,) = blocks(PAGE, "json")
+    row = json.loads(given)
     (tmp_path / "data").mkdir()
     lines = [json.dumps({**row, "text": f"{row['text']} It is number {i}."}) for i in range(60)]
     (tmp_path / "data" / "part-0.jsonl").write_text("\n".join(lines))

@@ -15,27 +15,42 @@ from typer.testing import CliRunner
 from scorer import Scorer
 from scorer.commands import COMMANDS, app
 from scorer.commands.check import EXAMPLE_TEXT
-from scorer.commands.gone import GONE
 from scorer.metric.templates import Templates
 from tests.conftest import ROOT
 
-WORDS = 24_800
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+WORDS, README_WORDS, PAGES_WORDS = 21_300, 610, 17_000
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *(path for name in ("docs", "scorer", "training", "benchmarks", "tests") for path in (ROOT / name).rglob("*.md")),
+]
+OF_OTHERS = {
+    *("--address", "--against", "--as-gold", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
+    *("--gpus-per-task", "--human", "--index-url", "--no-deps", "--one-shard", "--profile", "--require-hashes"),
+    *("--rows", "--slots", "--version"),
+}
+"""Of git, docker, ray, pip, sbatch, the aws client, and of what is not in the package."""
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    for code in blocks(ROOT / "README.md", "python"):
-        exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out.startswith("OK ")
+@pytest.mark.parametrize(("page", "printed"), [("README.md", "OK "), ("docs/python.md", "OK ")])
+def test_the_python_of_a_page_runs(page: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for code in blocks(ROOT / page, "python"):
+        exec(compile(code, page, "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown.startswith(printed)
+    assert page == "README.md" or shown.endswith("omission [1]\n")
 
 
 def test_the_check_of_the_readme_prints_what_the_readme_shows() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"^scorer (check .*)\n```\n\n```text\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    found = re.search(r"^scorer (check .*)\n```\n\n```text\n(.*?)```", README, re.MULTILINE | re.DOTALL)
     result = CliRunner().invoke(app, shlex.split(found[1]))
     assert result.exit_code == 0
     digits = re.compile(r"(?<=0\.\d)\d+")  # further ones differ between processors
@@ -43,16 +58,15 @@ def test_the_check_of_the_readme_prints_what_the_readme_shows() -> None:
 
 
 def test_the_first_table_of_the_readme_is_what_the_embedded_model_says() -> None:
-    rows = re.findall(r"^\| ([A-Z][^|]*|the same) \| ([A-Z][^|]*) \| `(\S+)`(?: \(fact (\d)\))? \|$",
-                      (ROOT / "README.md").read_text(), re.MULTILINE)  # fmt: skip
-    assert len(rows) == 3
+    row = re.compile(r"^\| ([A-Z][^|]*|the same) \| ([A-Z][^|]*) \| `(\S+)`(?: \(fact (\d)\))? \|$", re.MULTILINE)
+    rows = row.findall(README)
+    assert {label for _, _, label, _ in rows} == {"OK", "omission", "hallucination"}
     facts: list[str] = []
     with Scorer.embedded() as scorer:
         for given, text, label, omitted in rows:
             facts = facts if given == "the same" else re.findall(r"[^.]+\.", given)
             verdict = scorer.score_facts(facts, text)
             assert (verdict.fine, verdict.omitted) == (label, [int(omitted)] if omitted else [])
-    assert {label for _, _, label, _ in rows} == {"OK", "omission", "hallucination"}
 
 
 def test_the_example_of_the_console_is_what_the_embedded_model_says() -> None:
@@ -61,12 +75,14 @@ def test_the_example_of_the_console_is_what_the_embedded_model_says() -> None:
     assert f"text: {EXAMPLE_TEXT}" in result.stdout
 
 
-def test_the_readme_is_short_and_the_index_lists_every_page() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 650
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in (ROOT / "docs").glob("*.md")) <= WORDS
-    listed = re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert pages == {link for link in listed if "/" not in link}
+def test_pages_are_short_and_the_index_lists_every_one() -> None:
+    words = {page: len(page.read_text(encoding="utf-8").split()) for page in DOCUMENTS}
+    assert words[ROOT / "README.md"] <= README_WORDS
+    assert sum(words[page] for page in PAGES) <= PAGES_WORDS
+    assert sum(words.values()) <= WORDS
+    for listing, pattern in (("docs/README.md", r"\]\((\w[^)/]+)\)"), ("mkdocs.yml", r"- (\S+\.md)$")):
+        listed = re.findall(pattern, (ROOT / listing).read_text(encoding="utf-8"), re.MULTILINE)
+        assert {page.name for page in PAGES} - {"README.md"} == set(listed) - {"README.md"}, listing
 
 
 def test_the_template_file_of_the_docs_loads() -> None:
@@ -74,50 +90,72 @@ def test_the_template_file_of_the_docs_loads() -> None:
         assert Templates.from_dict(json.loads(example)).plain
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_targets_and_links_that_docs_name_exist(page: Path) -> None:
+def reference() -> SimpleNamespace:
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "reference.py")))
+
+
+def options() -> dict[str, set[str]]:
+    """The options of each command."""
+    return {
+        name: {word for one in command.params for word in one.opts} | {"--help", "--quiet", "--verbose"}
+        for name, command, _ in reference().commands()
+    }
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_docs_name_exists(page: Path) -> None:
+    """Commands, options, targets of make, modules, files of the repository, links and their headings."""
     text = page.read_text(encoding="utf-8")
+    if page.name == "upgrading.md":
+        text = re.sub(r"^- .*? → ", "- ", text, flags=re.MULTILINE)  # what is gone
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"`?make ([a-z][a-z-]+)`", text):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name} names make {target}"
-    known = {*COMMANDS}
-    known |= {name.split()[0] for name in GONE} if page.name == "upgrading.md" else set()
-    for command in re.findall(r"`scorer ([a-z]+)", text):
-        assert command in known, f"{page.name} names scorer {command}"
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}"
+    for command in re.findall(r"(?:`|^)scorer ([a-z]+)", text, re.MULTILINE):
+        assert command in COMMANDS, f"scorer {command}"
+    of = options()
+    for line in re.findall(r"(?:`|^)scorer ([^`\n]*)", text, re.MULTILINE):
+        name = next((name for name in of if f"{line} ".startswith(f"{name} ")), "")
+        unknown = set(OPTION.findall(line)) - of[name] if name else set()
+        assert not unknown, line
+    if page in PAGES or page.parent == ROOT:
+        unknown = set(OPTION.findall(re.sub(r"\]\(\S*\)", "", text))) - set().union(*of.values()) - OF_OTHERS
+        assert not unknown
+    text = re.sub(r"`[^`]+`\s+at\s+(commit|the\s+tag)", "", text)  # what another commit has
+    for module in re.findall(r"python -m ((?:benchmarks|training|scorer)[\w.]*)", text):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), f"python -m {module}"
+    for path in re.findall(r"(?<![\w/.-])((?:tests|examples|docs|scorer|export|benchmarks)/[\w./-]*\.\w+)`", text):
+        assert (ROOT / path).exists(), path
+    for link, heading in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", text):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
+        slugs = {re.sub(r"[^\w\s-]", "", one.lower()).strip().replace(" ", "-") for one in headings}
+        assert not heading or heading in slugs, f"{link}#{heading}"
 
 
-def test_every_command_is_on_the_page_and_every_option_has_help() -> None:
-    reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "reference.py")))
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    generated = reference.page()
-    whole = re.compile(r"^As `(.*)`, all except: ", re.MULTILINE)
-    for name, command, context in reference.commands():
+def test_every_option_has_help_and_is_in_the_reference() -> None:
+    made = reference()
+    page = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## `scorer (.*?)`\n(.*?)(?=^## |\Z)", made.page(), re.MULTILINE | re.DOTALL))
+    for name, command, context in made.commands():
         assert f"`scorer {name}" in page
-        section = generated.split(f"## `scorer {name}`\n")[1].split("\n## ")[0]
         assert command.help, f"no help for {name}"
-        for option, text in reference.records(command, context):
+        others = re.findall(r"^As `scorer (.*)`, all except: ", sections[name], re.MULTILINE)
+        listed = "".join([sections[name], *(sections[other].split("```")[1] for other in others)])
+        for option, text in made.records(command, context):
             assert re.sub(r"\[.*?\]", "", text).strip(), f"no help for {option} of {name}"
-            others = [generated.split(f"## `{other}`\n")[1].split("\n## ")[0] for other in whole.findall(section)]
-            listed = [text.split("```")[1] for text in others] if f"`{option.split()[0]}`" not in section else []
-            found = option.split()[0] in "".join([section, *listed])
-            assert found, f"{option} of {name} is not in the reference"
+            assert option.split()[0] in listed, f"{option} of {name} is not in the reference"
 
 
-PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SOURCES = [path for folder in ("scorer", "export", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-QUOTED = sorted(set(re.findall(r"`([^`\s]+)`", PAGE)))
-NAME = re.compile(r"_?[a-z]+(_[a-z]+)+|_?[A-Z_]{5,}|_[a-z]+")
-
-
-def test_what_it_names_is_there() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
-    for name in QUOTED:
-        if name.endswith("/"):
-            assert (ROOT / name).is_dir() or (ROOT / "scorer" / name).is_dir(), name
-        elif name.endswith(".py"):
-            named = any(f"/{path.as_posix()}".endswith(f"/{name}") for path in SOURCES)
-            assert named or (ROOT / name).is_file(), name
-        elif NAME.fullmatch(name):
+def test_the_files_and_names_of_contributing_are_there() -> None:
+    sources = [path for folder in ("scorer", "export", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for name in set(re.findall(r"`([^`\s]+)`", page)):
+        if name.endswith((".py", "/")):
+            assert any((ROOT / folder / name).exists() for folder in ("", "scorer")), name
+        elif re.fullmatch(r"_?[a-z]+(_[a-z]+)+|_?[A-Z_]{5,}|_[a-z]+", name):
             assert re.search(rf"\b{name}\b", code), name
+    assert len(re.findall(r"^\| `\w+/\w+\.py` \| ", page, re.MULTILINE)) == 12

@@ -13,40 +13,44 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.audit.test_nightly import example, program
+from tests.bundles import make_bundle
 from tests.conftest import ROOT
+from tests.docs.test_examples import blocks
+from tests.faults import harness
 
 DATASETS = ROOT / ".venv-datasets" / "bin" / "python"
 RAY = ROOT / ".venv-ray" / "bin" / "python"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def needs(package: str) -> pytest.MarkDecorator:
-    absent = importlib.util.find_spec(package) is None
-    return pytest.mark.skipif(absent, reason=f"{package} is not installed; `make test-slow` installs it")
+def needs(condition: bool, name: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not condition, reason=f"{name} is not installed; `make test-slow` installs it")
 
 
-def run(*command: object, folder: Path = ROOT, environment: dict[str, str] = ENVIRONMENT) -> str:
+def run(*command: object, folder: Path = ROOT, environment: dict[str, str] = ENVIRONMENT, given: str = "") -> str:
     """Standard output of a command that succeeds."""
-    done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, env=environment, input=given, capture_output=True, text=True
+    )
     assert not done.returncode, done.stderr[-2000:]
     return done.stdout
 
 
-@needs("pandas")
+@needs(importlib.util.find_spec("pandas") is not None, "pandas")
 def test_a_data_frame() -> None:
     printed = run(sys.executable, "examples/dataframe.py")
     assert [line.split()[-2] for line in printed.splitlines()[1:]] == ["omission", "hallucination"]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATASETS.exists(), reason="datasets is in the environment that `make test-slow` makes")
+@needs(DATASETS.exists(), "datasets")
 def test_a_hugging_face_dataset() -> None:
     assert run(DATASETS, "examples/datasets_map.py").strip() == "['OK', 'omission']"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not RAY.exists(), reason="Ray is in the environment that `make test-slow` makes")
+@needs(RAY.exists(), "Ray")
 def test_ray_data(tmp_path: Path) -> None:
     run(RAY, "examples/ray_data.py", "scorer/embedded/domains.parquet", tmp_path / "out")
     scored = pq.read_table(tmp_path / "out")
@@ -54,28 +58,55 @@ def test_ray_data(tmp_path: Path) -> None:
     assert set(scored["rough"].to_pylist()) == {"OK", "not_OK"}
 
 
+def test_jobs_pass_the_same_options() -> None:
+    for name in ("score.slurm", "kubernetes.yaml"):
+        text = example(name)
+        command = text[text.index("scorer run") :]
+        assert set(re.findall(r"--\w+", command)) == {"--out", "--bundle", "--templates", "--part"}
+
+
+@pytest.mark.slow
+def test_the_slurm_script_runs_for_every_index(tmp_path: Path) -> None:
+    home, whole = tmp_path / "d2t", tmp_path / "whole"
+    (home / "venv" / "bin").mkdir(parents=True)
+    program(home / "venv" / "bin" / "scorer", f'exec "{sys.executable}" -m scorer "$@" --max-error-rate 1')
+    harness.make_data(home / "data")
+    make_bundle(home / "bundle")
+    (home / "templates.json").write_text('{"eatType": "<subject> is a <object>."}')
+    first, last = map(int, re.findall(r"--array=(\d+)-(\d+)", example("score.slurm"))[0])
+    for index in range(first, last + 1):
+        own = {**ENVIRONMENT, "D2T_HOME": str(home), "SLURM_ARRAY_TASK_ID": str(index)}
+        run("sh", ROOT / "examples" / "score.slurm", environment=own)
+    harness.run(home / "data", whole, home / "bundle", "--templates", home / "templates.json")
+    scored = {
+        path.relative_to(part): path.read_bytes()
+        for part in (home / "scored").iterdir()
+        for path in part.rglob("*.parquet")
+        if (part / "_SUCCESS").exists()
+    }
+    assert scored == {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*.parquet")}
+
+
+@pytest.mark.slow
+@needs(RAY.exists(), "the schema of Kubernetes")
+def test_the_job_follows_the_schema_of_kubernetes() -> None:
+    script = "import sys, yaml, kubernetes_validate as k; k.validate(yaml.safe_load(sys.stdin), '1.31', strict=True)"
+    run(RAY, "-c", script, given=example("kubernetes.yaml"))
+
+
 @pytest.mark.slow
 def test_the_readme_from_the_top_in_a_clean_clone(tmp_path: Path) -> None:
     """Every `sh` block in order, as a stranger types them, but for `make test`, which is this."""
-    rows = ROOT / "scorer" / "embedded" / "domains.parquet"
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    script = ["set -eu", f"python3() {{ '{sys.executable}' \"$@\"; }}"]
-    for language, block in BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8")):
-        if language != "sh":
-            continue
-        block = block.replace("--depth 1 REPOSITORY", f"--depth 1 'file://{ROOT}'")
-        script += [line for line in block.splitlines() if not line.startswith("make test")]
-    # An environment of their own, as `pip install` of a stranger needs one.
-    script.insert(4, "python3 -m venv own && PATH=$PWD/own/bin:$PATH")
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert not done.returncode, done.stderr[-2000:]
-    assert "omission (not_OK)" in done.stdout
-    clone = tmp_path / "d2t-scorer"
-    shutil.copy(rows, clone / "data.parquet")
-    assert (clone / "demo-out" / "domains.parquet").exists()
-    scorer = clone / "own" / "bin" / "scorer"
-    run(scorer, "run", "data.parquet", "--out", "scored", "--bundle", "embedded", folder=clone, environment=environment)
-    run(scorer, "audit", "scored", "--report", "report.html", folder=clone, environment=environment)
-    assert (clone / "report.html").stat().st_size < 1 << 20
+    clone, *others = (block.replace("REPOSITORY", f"'file://{ROOT}'") for block in blocks(ROOT / "README.md", "sh"))
+    lines = [line for line in clone.splitlines() if not line.startswith("make test")]
+    # `pip install` of a stranger needs an environment of their own.
+    lines += ["python3 -m venv own && PATH=$PWD/own/bin:$PATH", *others]
+    script = "\n".join(["set -eu", f"python3() {{ '{sys.executable}' \"$@\"; }}", *lines])
+    assert "omission (not_OK)" in run("bash", "-c", script, folder=tmp_path, environment=environment)
+    folder = tmp_path / "d2t-scorer"
+    assert (folder / "demo-out" / "domains.parquet").exists()
+    shutil.copy(ROOT / "scorer" / "embedded" / "domains.parquet", folder / "data.parquet")
+    for command in ("run data.parquet --out scored --bundle embedded", "audit scored --report report.html"):
+        run(folder / "own" / "bin" / "scorer", *command.split(), folder=folder, environment=environment)
+    assert (folder / "report.html").stat().st_size < 1 << 20
