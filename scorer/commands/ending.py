@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from .options import check_written, takes_fields
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 _QUOTED = re.compile(r"[\s'\":;,]+|\.(?=\s|$)")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*>=([0-9.]+)")
 _PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
 AGAIN = "run again with --verbose to see the traceback"
 
@@ -163,7 +165,29 @@ def _unexpected(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f": {visible(os.fsdecode(error.filename))}" if isinstance(error.filename, str | bytes) else ""
         return f"{error.strerror}{where}"
+    if isinstance(error, ImportError | AttributeError) and (outdated := _outdated()):
+        return f"{outdated} ({_one_line(error)})"
     return f"internal error: {type(error).__name__}: {_one_line(error)}"
+
+
+def _outdated() -> str | None:
+    """Which installed package is older than this program needs: "needs numpy 2.0 or newer; found 1.26.4"."""
+    from importlib import metadata
+
+    with suppress(metadata.PackageNotFoundError):
+        for line in metadata.requires("d2t-scorer") or ():
+            needed = _REQUIREMENT.match(line)
+            if needed is None or "extra ==" in line:
+                continue
+            name, least = needed.groups()
+            found = metadata.version(name)
+            if _numbers(found) < _numbers(least):
+                return f"needs {name} {least} or newer; found {found}"
+    return None
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"[0-9]+", version)[:3]]
 
 
 def _has_working_directory() -> bool:

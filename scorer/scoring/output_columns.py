@@ -66,18 +66,24 @@ def from_scores(scores: npt.NDArray[np.float64], threshold: float) -> npt.NDArra
 
 
 def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
-    """A numeric or boolean column, or strings that are numbers; NaN for null. float64, *Shape:* (rows,).
+    """A column of numbers or Booleans, or their texts; NaN for null. float64, *Shape:* (rows,).
 
     Raises:
-        ColumnError: not numeric.
+        ColumnError: not numeric; shows the first value that is none.
     """
-    if pa.types.is_string(column.type):  # of a CSV, whose numbers stay as they are written
-        with suppress(pa.ArrowInvalid):
-            column = pc.if_else(pc.equal(column, ""), None, column).cast(pa.float64())
+    if pa.types.is_string(column.type):  # of a CSV or of JSON Lines, whose values stay as they are written
+        text = pc.if_else(pc.equal(column, ""), None, column)
+        is_boolean = pc.is_in(text, pa.array(["true", "false"]))
+        if len(column) - text.null_count == pc.sum(is_boolean).as_py() > 0:
+            column = pc.equal(text, "true")
+        else:
+            with suppress(pa.ArrowInvalid):
+                column = text.cast(pa.float64())
     kind = column.type
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(test(kind) for test in tests):
-        raise ColumnError(f"column {what!r} is {kind}, but a score must be a number")
+        shown = next((f" ({value!r})" for value in column.slice(0, 1000).to_pylist() if value not in (None, "")), "")
+        raise ColumnError(f"column {what!r} is {kind}{shown[:80]}, but a score must be one number a row")
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)

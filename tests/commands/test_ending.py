@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import NoReturn
 
 import pytest
@@ -70,3 +71,12 @@ def test_verbose_shows_the_trace(
     assert "Traceback (most recent call last)" in errors and "in fail" in errors
     assert "\x1b" not in errors and "run again" not in errors
     assert "Traceback" not in command_line(*ASKED)[2]
+
+
+def test_a_package_that_is_too_old_is_named(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, check, "open_scorer", ImportError("cannot import name 'x' from 'numpy'"))
+    assert "internal error: ImportError" in command_line(*ASKED)[2]
+    version = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "0.9" if name == "numpy" else version(name))
+    errors = command_line(*ASKED)[2]
+    assert "scorer: needs numpy " in errors and " or newer; found 0.9 (cannot import name 'x'" in errors

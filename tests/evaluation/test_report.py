@@ -185,6 +185,8 @@ def test_without_facts_that_can_be_read_there_are_figures_but_no_intervals(tmp_p
         {"system": [{"name": "a"}, {"name": "b"}]},
         {"confidence": ["high", "low"]},
         {"error": [["a"], None]},
+        {"human_quality": ["[4, 5]", "[1, 2]"]},
+        {"human_quality": [[4.0, 5.0], [1.0, 2.0]]},
     ],
     ids=lambda columns: ", ".join(columns),
 )
@@ -192,3 +194,19 @@ def test_a_column_of_a_wrong_type_is_named(tmp_path: Path, columns: dict[str, An
     table = scored(["OK", "OK"], **({"gold_fine": ["OK", "OK"]} | columns))
     with pytest.raises(ColumnError, match=rf"{list(columns)[-1]}|cannot group rows"):
         _report(tmp_path, table)
+
+
+def test_booleans_of_json_lines_are_texts_with_the_same_figures(tmp_path: Path) -> None:
+    """A column of JSON Lines passes through as it is written."""
+    ratings = [True, False, None, True, False, False]
+    reports = [
+        _report(tmp_path, scored(PREDICTED, **(E2E | {"gold_suspect": suspect, "human_quality": rated})))
+        for suspect, rated in (
+            (E2E["gold_suspect"], ratings),
+            (
+                [str(one).lower() for one in E2E["gold_suspect"]],
+                [None if r is None else str(r).lower() for r in ratings],
+            ),
+        )
+    ]
+    assert reports[0] == reports[1] and reports[0]["correlation"]["n"] == 4
