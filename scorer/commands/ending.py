@@ -23,7 +23,6 @@ from ..system.signals import Terminated
 from ..system.terminal import install, visible, was_lost
 from .config_file import CONFIG, NAME, configured
 from .console import begin_command, say, say_always, set_quiet
-from .gone import advice
 from .options import check_written, takes_fields
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
@@ -31,6 +30,19 @@ _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 _QUOTED = re.compile(r"[\s'\":;,]+|\.(?=\s|$)")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*>=([0-9.]+)")
 _PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
+GONE = {
+    "baseline": "use python -m benchmarks.paper.rivals NAME IN --out F.parquet, in the source repository",
+    "rank": "give each text a row, score with `scorer run`, and choose the best with arg_max (docs/query.md)",
+    "gates check": "`scorer gates init` writes gates with what each finds; `scorer audit` says which are silent",
+    "sample --page": "fill in the column label of the CSV file",
+    "quintd": "use python -m benchmarks.paper.spans convert quintd, in the source repository",
+    "d2t-eval": "use python -m benchmarks.paper.spans convert d2t-eval, in the source repository",
+    "evaluate --spans": "use python -m benchmarks.paper.spans evaluate OUT --spans GOLD, in the source repository",
+    "--prune": "use --rescore to replace outputs, --allow-stale to keep outputs whose input is gone",
+    "--check-numbers": "leave it out: the model reads the numbers of facts and texts",
+}
+"""Commands, options (of one command where that stands in front) and values of development versions: what to use
+instead. The table is asked only when the program refuses its arguments, so that it never hides what exists."""
 AGAIN = "run again with --verbose to see the traceback"
 
 
@@ -125,9 +137,11 @@ def _run(app: typer.Typer, name: str) -> int:
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         context = getattr(error, "ctx", None)
-        if said := advice(_QUOTED.split(str(error)), getattr(context, "info_name", None) or ""):
-            say_always(f"scorer: {said}")
-            return 2
+        asked = getattr(context, "info_name", None) or ""
+        for word in _QUOTED.split(str(error)):
+            if instead := GONE.get(f"{asked} {word}") or GONE.get(word):
+                say_always(f"scorer: {word} is gone; {instead}")
+                return 2
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
         for line in shown.getvalue().replace("Value error, ", "").splitlines():

@@ -33,13 +33,3 @@ def test_the_figures_of_the_embedded_model() -> None:
     assert found["score"] == pytest.approx(0.928, abs=0.0006)
     assert found["sensitivity"]["value"] == pytest.approx(0.943, abs=0.0006)
     assert found["specificity"]["value"] == pytest.approx(0.920, abs=0.0006)
-
-
-def test_what_is_gone_is_one_line_that_says_where_it_went(command_line: CommandLine) -> None:
-    for option, told in (
-        ("--natural", "benchmarks.paper.challenge natural"),
-        ("--write", "embedded/challenge.parquet"),
-    ):
-        code, _, errors = command_line("challenge", "embedded", option, "x")
-        assert code == 2 and told in errors and errors.count("\n") == 1
-    assert command_line("challenge")[0] == 2

@@ -31,5 +31,5 @@ def test_doctor_reports_providers_and_the_bundle(tiny: Path) -> None:
     assert "CPUExecutionProvider" in scorer("-V").stdout
     found = json.loads(scorer("doctor", "--bundle", tiny, "--json").stdout)
     assert found["providers"]["CPUExecutionProvider"] == "starts"
-    assert found["bundle"]["label_agreement"] == 1.0
+    assert found["bundle"]["report"]["agreement"] == 1.0
     assert "no bundle at" in scorer("doctor", "--bundle", tiny / "nowhere", code=2).stderr

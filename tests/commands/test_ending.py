@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 import typer
 
 from scorer.commands import check, doctor
+from scorer.commands.ending import GONE
 from scorer.errors import ScorerError
 from scorer.system.signals import Terminated
 from tests.commands.conftest import CommandLine
@@ -80,3 +82,38 @@ def test_a_package_that_is_too_old_is_named(command_line: CommandLine, monkeypat
     monkeypatch.setattr(metadata, "version", lambda name: "0.9" if name == "numpy" else version(name))
     errors = command_line(*ASKED)[2]
     assert "scorer: needs numpy " in errors and " or newer; found 0.9 (cannot import name 'x'" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "row"),
+    [
+        ("rank in", "rank"),
+        ("gates check o --gates g.toml", "gates check"),
+        ("sample o --file l.csv --page l.html", "sample --page"),
+        ("run in --out o --bundle b --prune", "--prune"),
+        ("convert quintd in", "quintd"),
+    ],
+)
+def test_what_is_gone_is_one_line_that_says_what_to_use(arguments: str, row: str, command_line: CommandLine) -> None:
+    code, _, errors = command_line(*arguments.split())
+    (line,) = errors.splitlines()
+    assert code == 2 and line.endswith(GONE[row])
+
+
+def test_what_is_gone_hides_nothing_that_exists(command_line: CommandLine, tmp_path: Path) -> None:
+    code, _, errors = command_line("audit", str(tmp_path), "--report", "rank")
+    assert code == 2 and "is gone" not in errors
+
+
+def test_bash_completes_commands_and_options(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_SCORER_COMPLETE", "complete_bash")
+    for words, expected in (
+        ("scorer gates i", "init"),
+        ("scorer audit --base", "--baseline"),
+        ("scorer run data --bundle em", "embedded"),
+        ("scorer run data --bundle bundles/", ""),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        code, found, errors = command_line()
+        assert (code, found.split(), errors) == (0, expected.split(), "")
