@@ -44,6 +44,7 @@ from scorer import Scorer
 from scorer.inference import verification
 from scorer.inference.device import KINDS
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
+from scorer.storage.plan import Budgets
 
 
 class FreeModel:
@@ -105,7 +106,7 @@ def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
     log, rate = Path(os.environ["FAKE_CUDA_LOG"]), float(os.environ["FAKE_CUDA_TFLOPS"]) * 1e12
     # The usual budget, since nothing that is timed here says which is the fastest on a device.
     usual = KINDS["cuda"].token_budgets[0]
-    with Scorer(str(bundle), device="cuda", precision="fp16", token_budget=usual) as scorer:
+    with Scorer(str(bundle), device="cuda", precision="fp16", budgets=Budgets(batch_tokens=usual)) as scorer:
         before = len(log.read_text().splitlines())
         found = measure(data, out, scorer)
         return found | device_share(log.read_text().splitlines()[before:], rate)
@@ -114,8 +115,10 @@ def over_stand_in(data: Path, out: Path, bundle: Path) -> dict[str, Any]:
 def free_scorer() -> Scorer:
     """A scorer whose model takes no time. fp32 so that pairs are packed into batches, of a GPU's size, since it is a
     fast device that the host must keep up with; the session itself is never asked."""
-    scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", token_budget=KINDS["cuda"].token_budgets[0])
-    return scorer.with_model(FreeModel(scorer.engine))
+    budgets = Budgets(batch_tokens=KINDS["cuda"].token_budgets[0])
+    scorer = Scorer(str(RESTAURANTS), device="cpu", precision="fp32", budgets=budgets)
+    scorer.pipeline.model = FreeModel(scorer.engine)
+    return scorer
 
 
 def measure(data: Path, out: Path, opened: Scorer | None = None) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from ..metric.inputs import one_array, read_facts
 from ..metric.paths import holders_of
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
-from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output, arrow_errors
+from ..scoring.summary import allowed_difference, is_within
 from . import queries
 from .database import Grouping
 from .document import FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
@@ -141,7 +141,7 @@ def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Te
 
 
 def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signature: bool) -> Flips:
-    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.origin`).
+    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.summary`).
 
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
     measured as a bound on logits. Across signatures there is no bound.

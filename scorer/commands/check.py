@@ -115,7 +115,7 @@ def explain_command(
     and the recomputed label. With the run's bundle, precision and kind of device, model calls have the size, layout and
     attention that the run recorded.
     """
-    from ..run.explain import budgets_of_run, explain, find_row, with_bound_of_run
+    from ..run.explain import budgets_of_run, explain, find_row
     from ..scoring.outputs import Output
     from ..storage.local_copy import local_outputs
 
@@ -127,7 +127,7 @@ def explain_command(
         if precision is not None:
             settings = dataclasses.replace(settings, precision=precision)
         with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
-            found = explain(output, with_bound_of_run(scorer, plan), number)
+            found = explain(output, scorer, number)
     print_result(found, as_json, print_explanation)
     if not as_json and not found.same_labels:
         say("note: the recomputed label differs from the stored one")

@@ -341,7 +341,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """The fields of :class:`..run.options.RunOptions` that ``scorer plan`` takes too."""
+    """The fields of :class:`..run.executors.RunOptions` that ``scorer plan`` takes too."""
 
     limit: int | None = option("Score only the first N rows.", "N", None, min=1)
     form: Format = option("Format of IN. auto: by suffix; in a folder, Parquet first.", default="auto", name="--format")
@@ -412,14 +412,5 @@ def tell_of_bundle(settings: Settings) -> None:
 def open_scorer(settings: Settings, budgets: Budgets | None = None) -> Scorer:
     """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
     from ..scoring.scorer import Scorer
-    from ..storage.plan import Budgets
 
-    found = budgets or Budgets()
-    return Scorer(
-        **settings.arguments(),
-        layout=found.layout or "auto",
-        attention=found.attention,
-        threads=found.threads,
-        token_budget=found.batch_tokens,
-        log=say_once,
-    )
+    return Scorer(**settings.arguments(), budgets=budgets, log=say_once)

@@ -21,7 +21,8 @@ from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions,
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..run.options import Outcome, RunOptions
+    from ..run.executors import RunOptions
+    from ..run.summary import Outcome
     from ..scoring.settings import Settings
     from ..scoring.summary import ReusedOutput, RunSummary
     from ..storage.counts import FactCounts
@@ -44,7 +45,7 @@ def parse_part(given: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What a run may do to its output: the fields of :class:`..run.options.RunOptions` that a plan does without."""
+    """What a run may do to its output: the fields of :class:`..run.executors.RunOptions` that a plan does without."""
 
     rescore: bool = option(
         "Allow replacing labels from another bundle, other templates or options, and outputs by shorter ones; "
@@ -108,7 +109,7 @@ def run_command(
     interrupted or failed run. Exit codes: 0 done; 2 usage, configuration or environment; 3 failed shards, or too many
     rows with errors; 130 or 143 interrupted.
     """
-    from ..run.options import RunOptions
+    from ..run.executors import RunOptions
 
     settings = model.settings(columns.columns())
     if workers.devices is not None and settings.device != "auto":
@@ -168,12 +169,14 @@ def plan_command(
     Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
     errors and distinct pairs of a sample, and the time, from three seconds of the model.
     """
-    from ..run.options import RunOptions
+    from ..run.executors import RunOptions
     from ..run.planned import plan_run
+    from .progress import PlainReporter
 
     options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
     settings = model.settings(columns.columns())
-    plan = plan_run(options, settings, (lambda line: None) if as_json else tell, say, has_output=out is not None)
+    show = (lambda line: None) if as_json else tell
+    plan = plan_run(options, settings, show, PlainReporter(), has_output=out is not None)
     if as_json:
         print_json(plan)
     elif plan.seconds is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
 
@@ -18,18 +19,21 @@ from msgspec.structs import replace
 from ..errors import InputError
 from ..storage.inputs import check_apart, find_files
 from ..storage.output_folder import LockedOutput, OutputFolder
-from ..storage.plan import Budgets, Part, Plan, belongs_to_part, shards_digest
-from ..storage.receipts import RECEIPTS, InputRecord, json_round_trip
+from ..storage.parts import in_words
+from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
+from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, json_round_trip
 from ..storage.shards import FIRST_ROWS, Shard
+from ..system.closing import Closing
 from ..system.signals import check_signals, signals_raise
-from .early_check import refuse_unscorable
-from .executors import BoundOf, Executor, Inspected, sample_shards
+from ..system.waiting import any_of, in_thread
+from .executors import Executor, Inspected, Reporter, RunOptions
 from .messages import Begin, ReuseLoaded, ShardResult, WorkerInfo
-from .options import Outcome, RunOptions
-from .preview import group_by_reason, large_shards_note, rescore_messages
-from .progress import Reporter
-from .publisher import Publisher
-from .summary import RunWork, outcome_of, summary_of
+from .summary import Outcome, RunWork, outcome_of, summary_of
+
+LARGE_ROWS = 2_000_000
+"""Rows of a shard above which a run names ``--split-rows``."""
+PUBLISHED_AT_ONCE = 8
+_CLOSE_S = 5.0
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:
@@ -44,27 +48,30 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
         files = find_files(options.inputs, options.form, options.delimiter)
         check_apart(options.inputs, options.out, options.form)
         if options.reuse:
-            from .reuse import check_earlier
+            from .earlier import check_earlier
 
             check_earlier(options.reuse, options.out)
         with OutputFolder.lock(options.out, say=reporter.say) as output, executor:
             stored = output.read_plan(reporter.say)
             found = executor.inspect(files)
             refuse_unusable(found, reporter)
-            info = executor.open(*known_budgets(stored, output, options), sample_shards(found.shards))
+            info = executor.open(plan_to_resume(stored, output, options), found.sample)
             plan, shards = make_plan(info, found, options, stored, executor.job.settings.to_plan())
             todo = output.unfinished(shards, plan, rescore=options.rescore)
             output.refuse_replacement(
                 stored, plan, shards, todo, rescore=options.rescore, allow_stale=options.allow_stale
             )
             if not todo and stored is not None:  # nothing is scored here, so the plan says where it was
-                plan = at_the_place_of(stored, plan)
-            tell(todo, reporter)
+                same = {name: getattr(stored, name) for name in ("device", "provider", "runtime", "versions")}
+                plan = replace(plan, **same)
+            for line in notes_of(todo):
+                reporter.say(line)
             for removed in output.begin(plan, todo):
                 reporter.say(f"removed {removed}: its input is divided in another way now")
             work = RunWork(reuse=info.reuse.outputs if info.reuse is not None else (), skipped=len(shards) - len(todo))
             reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
-            quarantine_unreadable(found, plan, output, work, reporter)
+            for result in unreadable(found, plan):
+                quarantine(result, output, work, reporter)
             if todo:
                 score(executor, list(todo), plan, output, work, reporter)
             check_signals()
@@ -75,25 +82,33 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
 
 
 def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
-    """Refuse inputs of which none can be scored.
+    """Refuse inputs of which none can be scored, before anything is written.
 
     Raises:
-        InputError: says why for the first.
+        InputError: no file can be read, and why; or not one of the first rows gets a label, with the first value.
     """
     if not found.shards:
         file, footer = next(iter(found.unreadable.values()))
         many = f" (and {len(found.unreadable) - 1} more inputs cannot be used)" if len(found.unreadable) > 1 else ""
         raise InputError(f"{file.name}: {footer.error}{many}")
-    refuse_unscorable(found.first_rows, reporter.say)
+    if not found.first_rows:
+        return
+    (first, invalid), (last, others) = found.first_rows[0], found.first_rows[-1]
+    if others.all:
+        raise InputError(
+            f"{first}: not one row of the first window can be scored, and nothing was written: {invalid.message} "
+            "(--max-error-rate 1 runs regardless)"
+        )
+    if others.message:
+        reporter.say(f"note: {last}: some of its first rows get no label: {others.message}")
 
 
-def known_budgets(stored: Plan | None, output: OutputFolder, options: RunOptions) -> tuple[Budgets, BoundOf | None]:
-    """The budgets of an earlier plan. The bound of ``--exact`` in them holds while its labels are kept."""
+def plan_to_resume(stored: Plan | None, output: OutputFolder, options: RunOptions) -> Plan | None:
+    """The plan whose budgets hold, without its inputs. The bound of ``--exact`` holds while its labels are kept."""
     if stored is None:
-        return Budgets(), None
-    if options.rescore or not output.store.list(RECEIPTS):
-        return replace(stored.budgets, exact=None), None
-    return stored.budgets, (stored.signature_parts, stored.provider)
+        return None
+    keeps = not options.rescore and output.store.list(RECEIPTS)
+    return replace(stored, inputs={}, budgets=stored.budgets if keeps else replace(stored.budgets, exact=None))
 
 
 def make_plan(
@@ -115,20 +130,18 @@ def make_plan(
         number, count = options.part
         part = Part(number=number, count=count, shards=shards_digest(inputs))
         inputs = {name: one for name, one in inputs.items() if belongs_to_part(name, number, count)}
-    earlier = stored.budgets if stored is not None else Budgets()
+    windows = {"window_rows": options.window_rows, "window_bytes": options.window_bytes, "first_rows": FIRST_ROWS}
+    if stored is not None:
+        known = {name: getattr(stored.budgets, name) for name in windows}
+        windows |= {name: value for name, value in known.items() if value is not None}
     plan = Plan(
         signature=info.signature,
         signature_parts=info.signature_parts,
         inputs=inputs,
-        budgets=replace(
-            info.budgets,
-            window_rows=earlier.window_rows or options.window_rows,
-            window_bytes=earlier.window_bytes or options.window_bytes,
-            first_rows=FIRST_ROWS if earlier.first_rows is None else earlier.first_rows,
-        ),
-        device=info.device,
+        budgets=replace(info.budgets, **windows),
+        device=info.origin.device.words,
         provider=info.provider,
-        runtime=info.runtime,
+        runtime=info.origin.runtime,
         versions=dict(info.versions),
         settings=json_round_trip(dict(settings)),  # so that it can be compared with one that was read
         limit=options.limit,
@@ -140,30 +153,51 @@ def make_plan(
     return plan, [shard for shard in found.shards if shard.relative in inputs]
 
 
-def at_the_place_of(stored: Plan, plan: Plan) -> Plan:
-    """A plan with the device and the versions of another one."""
-    return replace(
-        plan, device=stored.device, provider=stored.provider, runtime=stored.runtime, versions=stored.versions
-    )
+def notes_of(todo: Mapping[Shard, str]) -> list[str]:
+    """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
+    lines = [
+        f"scored again ({len(paths):,} shard{'' if len(paths) == 1 else 's'}): {reason}: {in_words(paths)}"
+        for reason, paths in group_by_reason(todo).items()
+    ]
+    return [*lines, *large_shards_note(todo)]
 
 
-def tell(todo: Mapping[Shard, str], reporter: Reporter) -> None:
-    """Tell which shards are scored again and why, and which are large."""
-    for line in rescore_messages(group_by_reason(todo)):
-        reporter.say(line)
-    if note := large_shards_note(todo):
-        reporter.say(note)
+def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
+    """Paths of the shards that were scored before and are scored again, by reason."""
+    found: dict[str, list[str]] = {}
+    for shard, reason in todo.items():
+        if reason != NO_RECEIPT:
+            found.setdefault(reason, []).append(shard.relative)
+    return found
 
 
-def quarantine_unreadable(
-    found: Inspected, plan: Plan, output: LockedOutput, work: RunWork, reporter: Reporter
-) -> None:
-    """Quarantine the outputs of files that cannot be scored."""
+def large_shards_note(shards: Iterable[Shard]) -> list[str]:
+    """A note on shards of more than :data:`LARGE_ROWS` rows, which names ``--split-rows``, if there are any."""
+    large = [shard for shard in shards if shard.rows > LARGE_ROWS]
+    if not large:
+        return []
+    first = large[0]
+    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
+    if first.groups is not None:
+        advice = "a smaller --split-rows gives smaller parts, as far as the row groups of the input are smaller"
+    elif first.row_groups < 2:
+        advice = "--split-rows divides only Parquet files of several row groups; write it as one to use it"
+    else:
+        advice = "--split-rows N divides it along row groups"
+    return [
+        f"note: {first.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
+        f"begins again; {advice}"
+    ]
+
+
+def unreadable(found: Inspected, plan: Plan) -> list[ShardResult]:
+    """The outputs of files that cannot be scored, and why."""
     footers = {file.uri: footer for file, footer in found.unreadable.values()}
-    for relative, record in plan.inputs.items():
-        if record.identity is None:
-            footer = footers[record.uri]
-            quarantine(ShardResult(relative=relative, error=footer.error, kind=footer.kind), output, work, reporter)
+    return [
+        ShardResult(relative=relative, error=footers[record.uri].error, kind=footers[record.uri].kind)
+        for relative, record in plan.inputs.items()
+        if record.identity is None
+    ]
 
 
 def score(
@@ -199,3 +233,38 @@ def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporte
     work.failures[result.relative] = result.error
     output.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)
+
+
+class Publisher(Closing):
+    """Makes calls, each in a thread of its own, so that syncs and requests overlap and the device does not wait.
+
+    What one raises is raised by the next :meth:`put` or :meth:`finish`. Nobody waits long for a thread after an error
+    or a signal: a store may not answer.
+    """
+
+    def __init__(self) -> None:
+        self._running: list[Future[None]] = []
+
+    def put(self, call: Callable[[], None]) -> None:
+        """Make a call, as soon as fewer than :data:`PUBLISHED_AT_ONCE` are made."""
+        self._wait(PUBLISHED_AT_ONCE - 1)
+        self._running.append(in_thread(call))
+
+    def finish(self) -> None:
+        """Wait until all calls have ended."""
+        self._wait(0)
+
+    def close(self) -> None:
+        """Wait a little for calls that are made."""
+        wait(self._running, _CLOSE_S)
+
+    def _wait(self, most: int) -> None:
+        """Until at most so many calls are running; raises what one raised."""
+        while True:
+            ended = [future for future in self._running if future.done()]
+            self._running = [future for future in self._running if future not in ended]
+            for future in ended:
+                future.result()
+            if len(self._running) <= most:
+                return
+            any_of(self._running)

@@ -1,31 +1,77 @@
-"""Executors: what the driver asks of worker processes (:mod:`.processes`) and of this process (:mod:`.inline`)."""
+"""What a run is asked to do, and executors: who scores its shards.
+
+These are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray`), or this process (:mod:`.inline`).
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from ..scoring.settings import Settings
-from ..storage.plan import Budgets
-from ..storage.shards import InputFile, Shard
+from ..storage.location import Location
+from ..storage.plan import Plan
+from ..storage.shards import WINDOW_BYTES, WINDOW_ROWS, InputFile, Shard
 from ..system.closing import Closing
+from ..system.input_formats import Format
 from .messages import Begin, FirstRows, FooterRead, Inspect, Open, ReuseLoaded, ShardResult, WorkerInfo
-from .options import RunOptions
 
 Result = ShardResult | ReuseLoaded
-BoundOf = tuple[Mapping[str, Any], str]
-"""Signature parts and provider that a bound of ``--exact`` was measured under."""
-
-
 _SAMPLED_SHARDS = 8
 
 
 @dataclass(frozen=True)
+class RunOptions:
+    """What a run is asked to do.
+
+    ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n; a
+    limit is that of all parts together. ``max_error_rate``: share of rows with errors above which the run exits 3.
+    ``window_rows``, ``window_bytes``: the largest window. ``reuse``: earlier outputs whose labels are taken over where
+    rows and signature are the same. ``form``: the format of the inputs; ``delimiter``: of CSV and TSV. ``rescore``:
+    labels may be replaced because the bundle, the templates, an option or the division into row ranges changed, and
+    outputs by shorter ones. ``allow_stale``: keep outputs whose input is gone. ``split_rows``: make a shard of
+    each range of row groups with at most so many rows.
+    """
+
+    inputs: tuple[str, ...]
+    out: Location
+    limit: int | None = None
+    part: tuple[int, int] | None = None
+    max_error_rate: float = 0.001
+    window_rows: int = WINDOW_ROWS
+    window_bytes: int = WINDOW_BYTES
+    reuse: tuple[Location, ...] = ()
+    form: Format = "auto"
+    delimiter: str | None = None
+    rescore: bool = False
+    allow_stale: bool = False
+    split_rows: int | None = None
+
+
+class Reporter(Protocol):
+    """Told of a run; shows it or not."""
+
+    def started(self, shards: int, rows: int, skipped: int) -> None:
+        """``shards``: all, of which ``skipped`` are done already. ``rows``: to score."""
+        ...
+
+    def progress(self, rows: float, pairs: int) -> None:
+        """Rows scored and pairs computed so far."""
+        ...
+
+    def shard_failed(self, relative: str, reason: str) -> None: ...
+
+    def say(self, message: str) -> None:
+        """A line for people."""
+        ...
+
+
+@dataclass(frozen=True)
 class Job:
-    """What the workers of a run are told: how a scorer is set up, and what is asked for."""
+    """How a scorer is set up, and what a run is asked to do."""
 
     settings: Settings
     options: RunOptions
@@ -40,16 +86,13 @@ class Job:
             first_rows=self.options.max_error_rate < 1,
         )
 
-    def open(
-        self, settings: Settings, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard], cpus: list[int]
-    ) -> Open:
+    def open(self, settings: Settings, plan: Plan | None, shards: Sequence[Shard], cpus: Sequence[int] = ()) -> Open:
         """The request to open the scorer."""
         return Open(
             settings=settings.with_absolute_paths().to_plan(),
-            budgets=budgets,
-            bound_of=bound_of,
+            plan=plan,
             shards=list(shards),
-            cpus=cpus,
+            cpus=list(cpus),
             reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
             max_error_rate=self.options.max_error_rate,
         )
@@ -77,6 +120,11 @@ class Inspected:
         """Rows of the shards so far."""
         return sum(shard.rows for shard in self.shards)
 
+    @property
+    def sample(self) -> list[Shard]:
+        """A few shards, spread evenly, whose first rows are looked at where something must be measured."""
+        return self.shards[:: max(1, len(self.shards) // _SAMPLED_SHARDS)][:_SAMPLED_SHARDS]
+
 
 class Executor(Closing):
     """Scores shards. Entered and used in one thread; :meth:`inspect`, :meth:`open`, :meth:`score` are called once each,
@@ -89,11 +137,11 @@ class Executor(Closing):
         """Read footers and find columns; a file that cannot be scored costs nothing but itself."""
 
     @abstractmethod
-    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """Open the scorer, and find out what must be known before the plan is made.
 
         Args:
-            budgets: of an earlier plan, if there is one; ``bound_of``: see :class:`.messages.Open`.
+            plan: an earlier one, if there is one; see :class:`.messages.Open`.
             shards: a few, whose first rows are looked at where something must be measured.
 
         Raises:
@@ -110,8 +158,3 @@ class Executor(Closing):
         Raises:
             ScorerError: the run cannot go on.
         """
-
-
-def sample_shards(shards: Sequence[Shard]) -> list[Shard]:
-    """A few shards, spread evenly over a run, whose first rows are looked at where something must be measured."""
-    return list(shards[:: max(1, len(shards) // _SAMPLED_SHARDS)][:_SAMPLED_SHARDS])

@@ -4,51 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TypedDict, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
-from ..inference.engine import ExactBound
 from ..inference.session import resolve_device
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
-from ..metric.options import ColumnNames
 from ..metric.row_key import SIZE
-from ..scoring.origin import allowed_difference, is_within
 from ..scoring.outputs import Output
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
-from ..scoring.summary import RunSummary
+from ..scoring.summary import RunSummary, allowed_difference, is_within
 from ..storage.parts import in_words
 from ..storage.plan import Budgets, Plan
 
-
-class StoredRow(TypedDict, total=False):
-    """The output columns of a stored row, those that it has; see :data:`STORED`."""
-
-    fine: str | None
-    rough: str | None
-    confidence: float | None
-    omitted: list[int] | None
-    fact_entailment: list[float | None] | None
-    text_entailment: float | None
-    error: str | None
-    note: str | None
-
-
-STORED = tuple(StoredRow.__annotations__)
+STORED = (
+    "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note",
+)  # fmt: skip
+"""Output columns of a stored row that are shown."""
 
 
 @dataclass(frozen=True)
 class Explanation:
     """A stored row and its recomputation.
 
-    ``stored``: output columns of the row. ``difference``: largest |Δ| between stored and recomputed entailment
-    probabilities, ``None`` where one of them has none. ``why``: what is wrong with a row that has no label.
+    ``stored``: output columns of the row, see :data:`STORED`. ``difference``: largest |Δ| between stored and recomputed
+    entailment probabilities, ``None`` where one of them has none. ``why``: what is wrong with a row that has no label.
     ``allowed``: how much of the difference the measured bounds explain, ``None`` where the run's bound is not known.
     ``within_bound``: the difference is not more than that.
     """
@@ -56,7 +42,7 @@ class Explanation:
     file: str
     row: int
     key: str
-    stored: StoredRow
+    stored: dict[str, Any]
     recomputed: Verdict
     why: str | None
     difference: float | None
@@ -70,7 +56,7 @@ class Explanation:
 def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
     """Size, layout and attention of the calls of a run: a row is then computed as it was scored.
 
-    Nothing is set where ``settings`` mean another bundle or precision, or another kind of device.
+    Only the bound of ``--exact`` where ``settings`` mean another bundle or precision, or another kind of device.
 
     Raises:
         BundleError, DeviceError: the bundle or the device of ``settings`` cannot be opened.
@@ -79,15 +65,7 @@ def budgets_of_run(plan: Plan, settings: Settings) -> Budgets:
     same = parts.get("model") == [bundle.name, bundle.sha256]
     same = same and settings.precision in (plan.settings.get("precision"), parts.get("prec"))
     same = same and parts.get("ep") == resolve_device(settings.device).kind
-    return plan.budgets if same else Budgets()
-
-
-def with_bound_of_run(scorer: Scorer, plan: Plan) -> Scorer:
-    """A scorer with the bound of ``--exact`` that a run measured, if both are exact."""
-    bound = plan.budgets.exact
-    if scorer.engine.exact and bound is not None:
-        scorer.engine.bound = ExactBound(bound.pairs, bound.largest)
-    return scorer
+    return plan.budgets if same else Budgets(exact=plan.budgets.exact)
 
 
 def find_row(output: Output, row: str | None, key: str | None) -> int:
@@ -151,30 +129,30 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     table = output.rows([number], output.schema.names)[number]
     signature, names = output.full_signature, scorer.settings.columns
     prefix = names.prefix
-    there = [name for name in STORED if prefix + name in table.schema.names]
-    stored = cast(StoredRow, {name: table[prefix + name][0].as_py() for name in there})
-    columns = find_columns(table.select(_input_names(table, names)).schema, names)
+    stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
+    added = {prefix + field.name for field in output_schema(names)}
+    given = table.select([name for name in table.schema.names if name not in added])
+    columns = find_columns(given.schema, names)
     recomputed, bad = scorer.score_row(columns.rows(table)), columns.invalid_rows(table)
     same = signature == scorer.full_signature
     allowed = _allowed(output.summary if output.runs else None, scorer, same)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
-    differences = [abs(a - b) for a, b in pairs if a is not None and b is not None]
-    difference = max(differences, default=None)
+    difference = max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)
     file, row = output.locate(number)
     return Explanation(
-        file,
-        row,
-        table[prefix + "row_key"][0].as_py().hex(),
-        stored,
-        recomputed,
-        bad.why if bad is not None else None,
-        difference,
-        allowed,
-        None if difference is None or allowed is None else is_within(difference, allowed),
-        (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
-        signature.line,
-        scorer.signature,
+        file=file,
+        row=row,
+        key=table[prefix + "row_key"][0].as_py().hex(),
+        stored=stored,
+        recomputed=recomputed,
+        why=bad.why if bad is not None else None,
+        difference=difference,
+        allowed=allowed,
+        within_bound=None if difference is None or allowed is None else is_within(difference, allowed),
+        same_labels=(stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
+        stored_signature=signature.line,
+        signature=scorer.signature,
     )
 
 
@@ -184,14 +162,8 @@ def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None
     Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the checkpoint's
     fp32 by its own bound.
     """
-    if run is None:
+    if run is None or scorer.engine.report is None:
         return None
-    stored = run.invariance_error if same else run.bound
-    if stored is None:
-        return None
-    return allowed_difference(stored, scorer.report.invariance_error if same else scorer.report.bound)
-
-
-def _input_names(table: pa.Table, names: ColumnNames) -> list[str]:
-    added = {names.prefix + field.name for field in output_schema(names)}
-    return [name for name in table.schema.names if name not in added]
+    report = scorer.engine.report
+    stored, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
+    return None if stored is None else allowed_difference(stored, here)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..scoring.scorer import Scorer
-from ..storage.plan import Budgets
+from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
-from .executors import BoundOf, Executor, Inspected, Job, Result
+from .executors import Executor, Inspected, Job, Reporter, Result
+from .inspection import inspect_files
 from .messages import Begin, Score, WorkerInfo
-from .progress import Reporter, RunProgress
-from .shard_scorer import ShardScorer, inspect_files
+from .shard_scorer import ShardScorer
 
 
 class Inline(Executor):
@@ -28,20 +28,20 @@ class Inline(Executor):
             found.add(file, footer)
         return found
 
-    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
-        request = self.job.open(self.job.settings, budgets, bound_of, shards, [])
-        self._scorer = ShardScorer(request, self._reporter.say)
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+        self._scorer = ShardScorer(self.job.open(self.job.settings, plan, shards), self._reporter.say)
         return self._scorer.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
         assert self._scorer is not None
-        progress = RunProgress(self._reporter)
         if (loaded := self._scorer.begin(begin)) is not None:
             yield loaded
-        tasks = (Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards)
-        for result in self._scorer.score(tasks):
-            progress.update(self, self._scorer.progress())
-            progress.shard_done(self, result.receipt.output.rows if result.receipt is not None else 0)
+        rows = 0
+        for result in self._scorer.score(
+            Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
+        ):
+            progress, rows = self._scorer.progress(), rows + result.rows
+            self._reporter.progress(rows + progress.rows, progress.pairs)
             yield result
 
     @property

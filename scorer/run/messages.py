@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from .. import errors
-from ..errors import ScorerError, ShardError
-from ..scoring.origin import Origin
-from ..scoring.summary import ReusedOutput
+from ..errors import ScorerError
+from ..scoring.summary import Origin, ReusedOutput
 from ..storage.plan import Budgets, Plan, PlannedReuse
 from ..storage.receipts import Identity, Receipt
 from ..storage.shards import InputFile, Shard
@@ -47,16 +46,6 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     forced: tuple[str, ...]
     reuse: ReuseInfo | None = None
 
-    @property
-    def device(self) -> str:
-        """Kind and name of the device."""
-        return self.origin.device.words
-
-    @property
-    def runtime(self) -> str:
-        """The version of ONNX Runtime."""
-        return self.origin.runtime
-
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Base of all that is sent."""
@@ -79,14 +68,13 @@ class Inspect(Message, frozen=True):
 class Open(Message, frozen=True):
     """Request: open the scorer. Answered by :class:`WorkerReady`.
 
-    ``budgets``: those of the plan; empty to measure them. ``bound_of``: signature parts and provider that the bound of
-    ``--exact`` in them belongs to. ``shards``: a few, whose first rows that bound is measured on. ``cpus``: to run on;
-    empty for all. ``reuse``: outputs whose labels are taken over.
+    ``plan``: an earlier one without its inputs, whose budgets are taken, and the bound of ``--exact`` where signature
+    and provider are its own; without one they are measured. ``shards``: a few, whose first rows that bound is measured
+    on. ``cpus``: to run on; empty for all. ``reuse``: outputs whose labels are taken over.
     """
 
     settings: dict[str, Any]
-    budgets: Budgets
-    bound_of: tuple[Mapping[str, Any], str] | None = None
+    plan: Plan | None = None
     shards: list[Shard] = []
     cpus: list[int] = []
     reuse: list[str] = []
@@ -119,8 +107,8 @@ class FirstRows(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of the first window of a file that get no label. ``all``: no row gets one. ``message``: which, and why;
     empty where every row gets one."""
 
-    all: bool
-    message: str
+    all: bool = False
+    message: str = ""
 
 
 class FooterRead(Message, frozen=True):
@@ -140,13 +128,12 @@ class WorkerReady(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """How far a worker is: rows scored, pairs computed, windows read since it started; ``partial``: rows that the work
-    on the window in the model amounts to. Sent at most four times a second, and only if something moved, so that
-    silence means that nothing is done."""
+    """How far a worker is. ``rows``: of the shards that it has not finished, and those that the work on the window in
+    the model amounts to; ``pairs``: computed since it started; ``moved``: steps of any work. Sent at most four times a
+    second, and only if something moved, so that silence means that nothing is done."""
 
-    rows: int = 0
+    rows: float = 0.0
     pairs: int = 0
-    partial: float = 0.0
     moved: int = 0
 
 
@@ -171,6 +158,11 @@ class ShardResult(Message, frozen=True):
     receipt: Receipt | None = None
     error: str = ""
     kind: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Rows that were scored."""
+        return 0 if self.receipt is None else self.receipt.output.rows
 
 
 class OutOfMemory(Message, frozen=True):
@@ -215,8 +207,3 @@ Reply = (
     | OutOfMemory
     | WorkerError
 )
-
-
-def kind_of(error: ScorerError) -> str:
-    """The short word for an error that costs a shard."""
-    return error.kind if isinstance(error, ShardError) else "columns"

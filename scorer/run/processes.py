@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace as with_fields
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
-from ..storage.plan import Budgets
+from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
 from ..system.signals import check_signals
-from ..system.worker_process import WorkerProcess
-from .executors import BoundOf, Executor, Inspected, Job, Result
+from ..system.worker_process import WorkerHandle, WorkerProcess
+from .executors import Executor, Inspected, Job, Reporter, Result
 from .messages import (
     Begin,
     FooterRead,
@@ -40,7 +40,6 @@ from .messages import (
     WorkerReady,
     WorkerStarted,
 )
-from .progress import Reporter, RunProgress
 
 WORKER = "scorer.run.worker"
 """The module of a worker process."""
@@ -68,39 +67,31 @@ class Place:
     device: str
     cpus: tuple[int, ...] = ()
 
-
-class Process(Protocol):
-    """A worker's process, as :class:`scorer.system.worker_process.WorkerProcess` is one."""
-
-    def fileno(self) -> int: ...
-
-    def send(self, message: Any) -> None: ...
-
-    def receive(self) -> Any: ...
-
-    def kill(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def describe_end(self) -> str: ...
+    @property
+    def prefix(self) -> str:
+        """What messages about its worker begin with."""
+        return f"{self.name}: " if self.name else ""
 
 
 @dataclass(eq=False)
 class Worker:
     """A worker and what the driver knows of it.
 
-    ``owed``: replies that it still has to send. ``heard``: when it last said or was asked something. ``tasks``: shards
-    in flight, by output. ``is_isolated``: it has one, under suspicion.
+    ``failures``: how often its place failed to open the scorer since a shard was done there. ``is_isolated``: it has
+    one shard, under suspicion. ``owed``: replies that it still has to send. ``heard``: when it last said or was asked
+    something. ``tasks``: shards in flight, by output.
     """
 
     place: Place
-    process: Process
+    process: WorkerHandle
+    failures: int = 0
     has_started: bool = False
     is_ready: bool = False
     is_isolated: bool = False
     lacks_memory: bool = False
     owed: int = 1
     heard: float = field(default_factory=time.monotonic)
+    progress: Progress = field(default_factory=Progress)
     tasks: dict[str, Score] = field(default_factory=dict)
 
     def fileno(self) -> int:
@@ -140,10 +131,9 @@ class Processes(Executor):
         self._workers: list[Worker] = []
         self._info: WorkerInfo | None = None
         self._begin: Begin | None = None
-        self._progress = RunProgress(reporter)
+        self._todo, self._suspects = deque[Score](), deque[Score]()
+        self._rows, self._pairs = 0, 0
         self._said: set[str] = set()
-        self._deaths: dict[Place, int] = {}
-        self._orphans: list[Score] = []
 
     def __enter__(self) -> Processes:
         self._workers = [self._start(place) for place in self._places]
@@ -170,22 +160,22 @@ class Processes(Executor):
                 match message:
                     case FooterRead():
                         found.add(left.popleft(), message)
-                    case WorkerEnded() if worker is self._workers[0]:
-                        file = left.popleft()
-                        reason = f"{file.uri}: the process that read its footer {message.reason}"
-                        found.add(file, FooterRead(error=reason, kind="crashed"))
-                        self._ask_for_footers(self._replace(worker), found, left)
                     case WorkerEnded():
-                        self._replace(worker)
+                        is_reader, fresh = worker is self._workers[0], self._replace(worker)
+                        if is_reader:
+                            file = left.popleft()
+                            reason = f"{file.uri}: the process that read its footer {message.reason}"
+                            found.add(file, FooterRead(error=reason, kind="crashed"))
+                            self._ask_for_footers(fresh, found, left)
         return found
 
     def _ask_for_footers(self, worker: Worker, found: Inspected, left: Sequence[InputFile]) -> None:
         limit = None if self.job.options.limit is None else max(0, self.job.options.limit - found.rows)
         worker.send(self.job.inspect(left, limit), len(left))
 
-    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
-        self._open(self._workers[0], budgets, bound_of, shards)
+        self._open(self._workers[0], plan, shards)
         while self._info is None:
             for worker, message in self._receive():
                 match message:
@@ -198,22 +188,19 @@ class Processes(Executor):
                         )
                     case WorkerEnded():
                         self._replace(worker)
-        for worker in self._workers[1:]:
-            self._reopen(worker)
         return self._info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
         """See :class:`.executors.Executor`. Shards in flight when a worker ends are tried again, each alone in a
         worker; one that ends this worker too is given up."""
-        self._begin = begin
-        todo, suspects = deque(Score(shard=shard, temporary="") for shard in shards), deque[Score]()
-        left, deaths = len(shards), 0
+        self._begin, left, deaths = begin, len(shards), 0
+        self._todo.extend(Score(shard=shard, temporary="") for shard in shards)
         self._workers[0].send(begin, 0)
+        for worker in self._workers[1:]:
+            self._open(worker, begin.plan)
         while left:
-            todo.extend(self._orphans)
-            self._orphans.clear()
             for worker in self._workers:
-                while worker.is_ready and (task := _choose(worker, todo, suspects)) is not None:
+                while worker.is_ready and (task := self._next(worker)) is not None:
                     relative = task.shard.relative
                     worker.tasks[relative] = task
                     worker.send(with_fields(task, temporary=str(temporary(relative))))
@@ -225,16 +212,14 @@ class Processes(Executor):
                         yield message
                     case ShardResult():
                         del worker.tasks[message.relative]
-                        left, deaths = left - 1, 0
-                        self._deaths.pop(worker.place, None)
-                        rows = message.receipt.output.rows if message.receipt is not None else 0
-                        self._progress.shard_done(worker, rows)
+                        left, deaths, worker.failures = left - 1, 0, 0
+                        self._rows += message.rows
+                        self._update(worker, with_fields(worker.progress, rows=0.0))
                         yield message
                     case WorkerEnded() if not worker.is_ready:
                         self._reconsider(worker, self._opening_failed(worker, message.reason))
                     case WorkerEnded():
-                        self._progress.ended(worker)
-                        blamed = self._blame(worker, message, suspects)
+                        blamed = self._blame(worker, message)
                         if blamed is not None:
                             left, deaths = left - 1, deaths + 1
                             yield blamed
@@ -242,22 +227,32 @@ class Processes(Executor):
                                 raise RunStoppedError(
                                     f"{MOST_DEATHS} shards in a row each ended a worker; the last, {blamed.error}"
                                 )
-                        self._reopen(self._replace(worker))
+                        self._open(self._replace(worker), begin.plan)
 
-    def _blame(self, worker: Worker, ended: WorkerEnded, suspects: deque[Score]) -> ShardResult | None:
+    def _next(self, worker: Worker) -> Score | None:
+        """The next shard of a worker; one under suspicion gets a worker that has nothing else."""
+        if not worker.tasks:
+            worker.is_isolated = bool(self._suspects)
+            if self._suspects:
+                return self._suspects.popleft()
+        if self._todo and not worker.is_isolated and len(worker.tasks) < IN_FLIGHT:
+            return self._todo.popleft()
+        return None
+
+    def _blame(self, worker: Worker, ended: WorkerEnded) -> ShardResult | None:
         """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already. One
         that ended it for want of memory is tried once more, in windows of half the size."""
-        name = f"{worker.place.name}: " if worker.place.name else "the worker "
         if not (worker.is_isolated and worker.tasks):
-            suspects.extend(worker.tasks.values())
+            self._suspects.extend(worker.tasks.values())
+            name = worker.place.prefix or "the worker "
             self._reporter.say(f"{name}{ended.reason}; it is started again, and its shards are tried one at a time")
             return None
         (task,) = worker.tasks.values()
-        if ended.memory and not task.halved:
-            suspects.appendleft(with_fields(task, halved=True))
-            self._reporter.say(f"{task.shard.name}: too little memory; it is tried again in windows of half the size")
-            return None
         shard = task.shard
+        if ended.memory and not task.halved:
+            self._suspects.appendleft(with_fields(task, halved=True))
+            self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
+            return None
         return ShardResult(
             relative=shard.relative,
             identity=shard.identity,
@@ -282,9 +277,12 @@ class Processes(Executor):
                 case None | WorkerStarted() | OutOfMemory():
                     pass
                 case Progress():
-                    self._progress.update(worker, message)
+                    self._update(worker, message)
+                case LogMessage() if message.text not in self._said:  # each worker may have it to say
+                    self._said.add(message.text)
+                    self._reporter.say(message.text)
                 case LogMessage():
-                    self._say(message.text)
+                    pass
                 case WorkerError():
                     self._stop(worker, message.to_exception())
                 case WorkerEnded() if not worker.has_started:
@@ -292,11 +290,12 @@ class Processes(Executor):
                 case _:
                     yield worker, message
 
-    def _say(self, text: str) -> None:
-        """Tell people what a worker has to say, once for all workers."""
-        if text not in self._said:
-            self._said.add(text)
-            self._reporter.say(text)
+    def _update(self, worker: Worker, progress: Progress) -> None:
+        """Take in how far a worker is; rows in hand of one that ended count no more."""
+        worker.progress = progress
+        found = [one.progress for one in self._workers]
+        rows = self._rows + sum(one.rows for one in found)
+        self._reporter.progress(rows, self._pairs + sum(one.pairs for one in found))
 
     def _stop(self, worker: Worker, error: ScorerError) -> None:
         """A worker cannot go on: the others do, unless they could not either.
@@ -322,41 +321,37 @@ class Processes(Executor):
 
     def _replace(self, worker: Worker) -> Worker:
         """Start another process in the place of one that ended."""
+        self._pairs += worker.progress.pairs
         fresh = self._start(worker.place)
+        fresh.failures = worker.failures
         self._workers[self._workers.index(worker)] = fresh
         return fresh
 
-    def _open(self, worker: Worker, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> None:
+    def _open(self, worker: Worker, plan: Plan | None, shards: Sequence[Shard] = ()) -> None:
         settings = replace(self.job.settings, device=worker.place.device)
-        worker.send(self.job.open(settings, budgets, bound_of, shards, list(worker.place.cpus)))
-
-    def _reopen(self, worker: Worker) -> None:
-        """Open the scorer as the first worker did."""
-        info = self._info
-        assert info is not None
-        self._open(worker, info.budgets, (info.signature_parts, info.provider), [])
+        worker.send(self.job.open(settings, plan, shards, worker.place.cpus))
 
     def _opening_failed(self, worker: Worker, reason: str) -> str:
         return f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} {reason}"
 
     def _accept(self, worker: Worker, info: WorkerInfo) -> None:
         """Let a worker begin if it computes as the first one does; otherwise exclude it."""
-        assert self._info is not None
+        assert self._info is not None and self._begin is not None
         if differs := differences(self._info, info):
             self._exclude(worker, f"differs from the plan in {differs}")
             return
         worker.is_ready = True
-        if self._begin is not None:
-            worker.send(self._begin, 0)
+        worker.send(self._begin, 0)
 
     def _reconsider(self, worker: Worker, reason: str) -> None:
         """Start a worker again that ended before it was ready; the second time, exclude its place."""
-        self._deaths[worker.place] = self._deaths.get(worker.place, 0) + 1
-        if self._deaths[worker.place] > 1 or len(self._workers) == 1:
+        assert self._begin is not None
+        worker.failures += 1
+        if worker.failures > 1 or len(self._workers) == 1:
             self._exclude(worker, reason)
             return
         self._reporter.say(f"{reason}; it is started again")
-        self._reopen(self._replace(worker))
+        self._open(self._replace(worker), self._begin.plan)
 
     def _exclude(self, worker: Worker, reason: str) -> None:
         """Go on without a worker; its shards are scored by the others.
@@ -364,43 +359,37 @@ class Processes(Executor):
         Raises:
             DeviceError: it was the last one.
         """
-        name = f"{worker.place.name}: " if worker.place.name else ""
         self._workers.remove(worker)
-        self._progress.ended(worker)
-        self._orphans.extend(worker.tasks.values())
+        self._pairs += worker.progress.pairs
+        self._todo.extend(worker.tasks.values())
         worker.process.kill()
         worker.process.close()
+        reason = f"{worker.place.prefix}{reason}"
         if not self._workers:
-            self._out_of_workers(f"{name}{reason}")
+            self._out_of_workers(reason)
             return
-        self._reporter.say(f"{name}{reason}; the run continues without it")
+        self._reporter.say(f"{reason}; the run continues without it")
 
     def _out_of_workers(self, reason: str) -> None:
         """Raises :class:`DeviceError`: the last worker was excluded."""
         raise DeviceError(f"no worker is left: {reason}; the same command resumes")
 
 
-def _choose(worker: Worker, todo: deque[Score], suspects: deque[Score]) -> Score | None:
-    """The next shard of a worker, taken from its queue; a suspect gets a worker that has nothing else."""
-    if not worker.tasks:
-        worker.is_isolated = bool(suspects)
-        if suspects:
-            return suspects.popleft()
-    if todo and not worker.is_isolated and len(worker.tasks) < IN_FLIGHT:
-        return todo.popleft()
-    return None
-
-
 def differences(first: WorkerInfo, other: WorkerInfo) -> str:
     """In what two workers differ that must be equal, in words; empty if they agree."""
     if (first.signature, first.signature_parts) != (other.signature, other.signature_parts):
         return f"signature: {first.signature} → {other.signature}"
-    names = ("device", "provider", "runtime", "versions")
-    pairs = {name: (getattr(first, name), getattr(other, name)) for name in names}
-    if found := "; ".join(f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two):
-        return found
-    digests = [one.reuse.digest if one.reuse is not None else "" for one in (first, other)]
-    return "" if digests[0] == digests[1] else "reused outputs"
+    parts = [
+        {
+            "device": info.origin.device.words,
+            "provider": info.provider,
+            "runtime": info.origin.runtime,
+            "versions": info.versions,
+            "reused outputs": info.reuse.digest if info.reuse is not None else "",
+        }
+        for info in (first, other)
+    ]
+    return "; ".join(f"{name}: {one} → {parts[1][name]}" for name, one in parts[0].items() if one != parts[1][name])
 
 
 def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
@@ -422,7 +411,7 @@ def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return [Place(f"cpu:{number}", "cpu", share_of(cpus, number, count)) for number in range(count)]
+        return [Place(f"cpu:{number}", "cpu", share_of(cpus, number, len(cpus) // count)) for number in range(count)]
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")
@@ -436,9 +425,9 @@ def usable_cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def share_of(cpus: Sequence[int], number: int, count: int) -> tuple[int, ...]:
-    """The processors of worker ``number`` of ``count``; none for all of them."""
-    size = max(1, len(cpus) // count)
+def share_of(cpus: Sequence[int], number: int, size: int) -> tuple[int, ...]:
+    """The processors of worker ``number``, of which each has ``size``, at least one; none for all of them."""
+    size = max(1, size)
     if size >= len(cpus):
         return ()
     return tuple(sorted({cpus[(number * size + step) % len(cpus)] for step in range(size)}))

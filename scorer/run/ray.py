@@ -24,26 +24,15 @@ from msgspec.structs import replace
 
 from .. import __version__
 from ..errors import DeviceError, ScorerError
-from ..scoring.settings import Settings
 from ..storage.location import StoreUri, parse_location
-from ..storage.plan import Budgets
+from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
-from ..storage.store import open_store
+from ..storage.store import Store, open_store
 from ..system.codec import decode, encode
-from ..system.worker_process import Channel, become_worker
-from .executors import BoundOf, Inspected, Job
-from .messages import (
-    Open,
-    Reply,
-    Request,
-    Score,
-    ShardResult,
-    WorkerEnded,
-    WorkerInfo,
-    WorkerReady,
-)
-from .processes import Place, Processes, Worker, usable_cpus
-from .progress import Reporter
+from ..system.worker_process import Channel, WorkerHandle, become_worker
+from .executors import Inspected, Job, Reporter
+from .messages import Open, Reply, Request, Score, ShardResult, WorkerEnded, WorkerInfo, WorkerReady
+from .processes import Place, Processes, Worker, share_of, usable_cpus
 from .ray_cluster import Nodes, RaySlot, demand_of, first_line, slots_of
 from .ray_files import Parts, SentFile, files_of, parts_of, place, with_files_of
 from .worker import work
@@ -58,11 +47,13 @@ _NODES_SECONDS = 300.0
 
 class RayActor:
     """The worker on a node. Methods take and return plain values, so that a node with another version of this program
-    can say so. Two calls at a time: :meth:`run`, and what is sent to it."""
+    can say so. Two calls at a time: :meth:`run`, and what it is asked."""
 
     def __init__(self) -> None:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._folder, self._out = "", ""
+        self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._folder = ""
+        self._store: Store | None = None
 
     def prepare(self, version: str, out: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> str:
         """Find or take the files of the run; empty, :data:`MISSING`, or why there is no worker here.
@@ -76,56 +67,45 @@ class RayActor:
         if version != __version__:
             return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
         try:
+            self._store = open_store(parse_location(out)) if out else None
             folder = place(files, parts, ray.get)
         except ScorerError as error:
             return str(error)
         if folder is None:
             return MISSING
-        self._folder, self._out = folder, out
+        self._folder = folder
         return ""
 
     def run(self, number: int, processors: int) -> Iterator[bytes]:
         """The replies of the worker, until it ends.
 
         Args:
-            number, processors: which share of this node's processors it may use; none of 0.
+            number, processors: which share of this node's processors it may use; all of 0.
         """
         become_worker()
-        cpus = usable_cpus()
-        if processors and processors < len(cpus):
-            first = number * processors
-            os.sched_setaffinity(0, {cpus[(first + step) % len(cpus)] for step in range(processors)})
-        replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        channel = _Replies(replies, self._out)
+        if processors and (cpus := share_of(usable_cpus(), number, processors)):
+            os.sched_setaffinity(0, cpus)
 
         def serve() -> None:
-            work(channel, self._requests)  # type: ignore[arg-type]  # it only sends
-            replies.put(None)
+            work(self, self._requests)
+            self._replies.put(None)
 
         threading.Thread(target=serve, name="worker", daemon=True).start()
-        while (content := replies.get()) is not None:
+        while (content := self._replies.get()) is not None:
             yield content
 
-    def send(self, content: bytes) -> None:
+    def ask(self, content: bytes) -> None:
         """A request of the driver. An output in a store is written to a file of this node first."""
         asked: Any = Request
         request: Any = decode(content, asked, "a message of the driver")
-        if isinstance(request, Open) and self._folder:
-            settings = with_files_of(Settings.from_plan(request.settings, "the driver's request"), Path(self._folder))
-            request = replace(request, settings=settings.to_plan())
-        elif isinstance(request, Score) and self._out:
+        if isinstance(request, Open):
+            request = replace(request, settings=with_files_of(request.settings, self._folder))
+        elif isinstance(request, Score) and self._store is not None:
             request = replace(request, temporary=str(Path(tempfile.mkdtemp(prefix="d2t-scorer-")) / "shard.parquet"))
         self._requests.put(request)
 
-
-class _Replies:
-    """The worker's end: replies go into a queue; the output of a shard is uploaded first, where it goes to a store."""
-
-    def __init__(self, replies: queue.SimpleQueue[bytes | None], out: str) -> None:
-        self._replies = replies
-        self._store = open_store(parse_location(out)) if out else None
-
     def send(self, message: Any) -> None:
+        """Reply to the driver. The output of a shard is uploaded first, where it goes to a store."""
         if self._store is not None and isinstance(message, ShardResult) and message.receipt is not None:
             temporary, receipt = Path(message.temporary), message.receipt
             version = self._store.publish(temporary, receipt.relative).version
@@ -136,10 +116,11 @@ class _Replies:
         self._replies.put(encode(message))
 
 
-class RayProcess:
-    """The driver's end of an actor, as :class:`scorer.system.worker_process.WorkerProcess` of a process.
+class RayProcess(WorkerHandle):
+    """The driver's end of an actor.
 
     Attributes:
+        late_at: when people are told that the cluster has not started it yet; ``None`` once it is started, or told.
         is_pending: the cluster has not started it yet.
     """
 
@@ -147,9 +128,8 @@ class RayProcess:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._executor, self._slot = executor, slot
-        self._ray = executor.ray
         self._handle = (
-            self._ray.remote(RayActor)
+            executor.ray.remote(RayActor)
             .options(
                 num_cpus=slot.reserved,
                 num_gpus=slot.gpus,
@@ -160,28 +140,20 @@ class RayProcess:
             )
             .remote()
         )
+        self.late_at: float | None = time.monotonic() + _START_SECONDS
         self.is_pending, self._reason = True, ""
         ours, self._theirs = Pipe()
         self._channel = Channel(ours, Reply)
         threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
 
-    def fileno(self) -> int:
-        """For :func:`multiprocessing.connection.wait`."""
-        return self._channel.fileno()
-
     def send(self, message: Any) -> None:
-        """Send a request; it waits until the actor is there. Calls of one actor are carried out in their order."""
+        """See :class:`.WorkerHandle`. It waits until the actor is there; calls are carried out in their order."""
         with suppress(Exception):  # that it has ended is told by `receive`
-            self._handle.send.remote(encode(message))
-
-    def receive(self) -> Any:
-        """The next reply. Raises :class:`EOFError` or :class:`OSError` if the actor has ended."""
-        return self._channel.receive()
+            self._handle.ask.remote(encode(message))
 
     def kill(self) -> None:
-        """Kill it. Does not wait."""
         with suppress(Exception):  # it is dead already, or the cluster is gone
-            self._ray.kill(self._handle)
+            self._executor.ray.kill(self._handle)
 
     def close(self) -> None:
         """End it. A second call does nothing."""
@@ -189,20 +161,23 @@ class RayProcess:
         self._channel.close()
 
     def describe_end(self) -> str:
-        """Why it ended."""
         self.close()
         return self._reason or "its actor ended"
 
     def _relay(self) -> None:
         """Prepare the actor, and pass on what it replies."""
+        get = self._executor.ray.get
         try:
-            self._reason = self._prepare()
+            asked = (__version__, self._executor.out, self._executor.files)
+            self._reason = get(self._handle.prepare.remote(*asked))
+            if self._reason == MISSING:
+                self._reason = get(self._handle.prepare.remote(*asked, self._executor.parts()))
             self.is_pending = False
             if not self._reason:
                 processors = 0 if self._slot.gpus else self._slot.reserved
                 run = self._handle.run.options(num_returns="streaming")
                 for reference in run.remote(self._slot.number, processors):
-                    self._theirs.send_bytes(self._ray.get(reference))
+                    self._theirs.send_bytes(get(reference))
         except Exception as error:  # of Ray, or of a connection that is closed
             if found := re.search(r"ModuleNotFoundError.*?(No module named '[^']*')", str(error), re.DOTALL):
                 self._reason = f"d2t-scorer cannot be imported on this node ({found[1]}); install it"
@@ -211,14 +186,6 @@ class RayProcess:
         finally:
             self.is_pending = False
             self._theirs.close()
-
-    def _prepare(self) -> str:
-        """Why there is no worker on the node; empty if there is."""
-        asked = (__version__, self._executor.out, self._executor.files)
-        answer: str = self._ray.get(self._handle.prepare.remote(*asked, None))
-        if answer == MISSING:
-            answer = self._ray.get(self._handle.prepare.remote(*asked, self._executor.parts()))
-        return answer
 
 
 class Ray(Processes):
@@ -241,7 +208,6 @@ class Ray(Processes):
         self._nodes = Nodes(ray)
         self._demand = demand_of(job.settings.device, cpus, self._nodes.alive())
         self._excluded: set[Place] = set()
-        self._late: dict[Worker, float] = {}
         self._parts: Parts | None = None
         self._putting = threading.Lock()
 
@@ -261,40 +227,36 @@ class Ray(Processes):
         with Processes(self.job, [Place("", "cpu")], self._reporter) as here:
             return here.inspect(files)
 
-    def open(self, budgets: Budgets, bound_of: BoundOf | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
         asked: Worker | None = None
         while self._info is None:
             if asked not in self._workers:
                 asked = next((worker for worker in self._workers if worker.has_started), None)
                 if asked is not None:
-                    self._open(asked, budgets, bound_of, shards)
+                    self._open(asked, plan, shards)
             for worker, message in self._receive():
                 match message:
                     case WorkerReady():
                         self._info, worker.is_ready = message.info, True
                     case WorkerEnded():
                         self._exclude(worker, message.reason)
-        assert asked is not None
-        self._workers.sort(key=lambda worker: worker is not asked)
-        for worker in self._workers[1:]:
-            self._reopen(worker)
+        self._workers.sort(key=lambda worker: not worker.is_ready)
         return self._info
 
     def _start(self, place: Place) -> Worker:
         assert isinstance(place, RaySlot)
-        worker = Worker(place, RayProcess(self, place))
-        self._late[worker] = time.monotonic() + _START_SECONDS
-        return worker
+        return Worker(place, RayProcess(self, place))
 
     def _receive(self) -> Iterator[tuple[Worker, Any]]:
         self._take_in_nodes()
         now = time.monotonic()
         for worker in self._workers:
-            if isinstance(worker.process, RayProcess) and worker.process.is_pending:
+            actor = worker.process
+            if isinstance(actor, RayProcess) and actor.is_pending:
                 worker.heard = now  # it is waited for: nothing of it hangs
-                if now > self._late.get(worker, now):
-                    del self._late[worker]
+                if actor.late_at is not None and now > actor.late_at:
+                    actor.late_at = None
                     self._reporter.say(
                         f"{worker.place.name}: the cluster has not started its actor for {_START_SECONDS:.0f} s; it is "
                         "waited for (`ray status` shows what else holds processors or GPUs)"
@@ -317,8 +279,8 @@ class Ray(Processes):
             if slot not in taken:
                 worker = self._start(slot)
                 self._workers.append(worker)
-                if self._info is not None:
-                    self._reopen(worker)
+                if self._begin is not None:
+                    self._open(worker, self._begin.plan)
 
     def _did_not_start(self, worker: Worker, reason: str) -> None:
         self._exclude(worker, reason)

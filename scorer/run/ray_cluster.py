@@ -56,12 +56,13 @@ def connect(address: str) -> Iterator[Any]:
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
         )
-    elif ":" in found:
-        _refuse_token(ray, address, found)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, and some of Ray's own
-        raise DeviceError(f"--ray {address}: {first_line(error)}; start a cluster with `ray start --head`") from error
+        raise DeviceError(
+            f"--ray {address}: {first_line(error)}; start a cluster with `ray start --head`, or give this machine the "
+            "token of that cluster (~/.ray/auth_token, RAY_AUTH_MODE=token)"
+        ) from error
     try:
         yield ray
     finally:
@@ -77,27 +78,6 @@ def _on_this_machine() -> str | None:
     except ConnectionError:
         return None
     return None if found is None or answers(found) else found
-
-
-def _refuse_token(ray: Any, given: str, address: str) -> None:
-    """Ask the head once whether it takes the token: ``ray.init`` asks it for 20 s, and does not say why it gives up.
-
-    Raises:
-        DeviceError: it does not, or there is none.
-    """
-    from ray._private.authentication.authentication_token_setup import ensure_token_if_auth_enabled
-    from ray._raylet import GcsClient
-
-    try:
-        ensure_token_if_auth_enabled(create_token_if_missing=False)
-        GcsClient(address=address)
-    except ray.exceptions.AuthenticationError as error:
-        raise DeviceError(
-            f"--ray {given}: no token that the cluster at {address} takes ({first_line(error)}); set "
-            "RAY_AUTH_MODE=token, and copy ~/.ray/auth_token of the machine on which the head was started to this one"
-        ) from error
-    except Exception:  # what else is wrong, `ray.init` says
-        return
 
 
 def first_line(error: BaseException) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,12 @@ class SentFile:
     name: str
     source: str
     sha256: str
+
+    def is_at(self, path: Path) -> bool:
+        """Whether a path of this machine has its content."""
+        with suppress(OSError):
+            return file_sha256(path) == self.sha256
+        return False
 
 
 def files_of(settings: Settings) -> tuple[SentFile, ...]:
@@ -67,21 +75,15 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     """Put the files into the object store, in parts that a small one has room for.
 
     Raises:
-        BundleError: a file changed since :func:`files_of`, or is damaged.
+        BundleError: a file cannot be read any more. What changed since :func:`files_of` is found by :func:`place`.
     """
     found = {}
     for sent in files:
-        references, digest = [], hashlib.sha256()
         try:
             with Path(sent.source).open("rb") as file:
-                while content := file.read(_PART):
-                    digest.update(content)
-                    references.append(put(content))
+                found[sent.name] = [put(content) for content in iter(partial(file.read, _PART), b"")]
         except OSError as error:
             raise BundleError(f"{sent.source} cannot be sent to the nodes: {error.strerror}") from error
-        if digest.hexdigest() != sent.sha256:
-            raise BundleError(f"{sent.source} changed or is damaged; copy it again, or export the bundle again")
-        found[sent.name] = references
     return found
 
 
@@ -96,21 +98,21 @@ def place(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], b
         ``None`` where they are not here and were not sent.
 
     Raises:
-        ScorerError: they cannot be written, or arrived damaged.
+        ScorerError: they cannot be written, or are not what the driver had at first.
     """
-    if all(_is(Path(sent.source), sent.sha256) for sent in files):
+    if all(sent.is_at(Path(sent.source)) for sent in files):
         return ""
     digest = hashlib.sha256(repr([(sent.name, sent.sha256) for sent in files]).encode()).hexdigest()
     folder = cache_folder() / "sent" / digest
     if parts is None:
-        return str(folder) if all(_is(folder / sent.name, sent.sha256) for sent in files) else None
+        return str(folder) if all(sent.is_at(folder / sent.name) for sent in files) else None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "_lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # of the workers of one node, one writes and the others wait
             for sent in files:
-                if not _is(folder / sent.name, sent.sha256):
-                    _write(folder / sent.name, sent.sha256, map(get, parts[sent.name]))
+                if not sent.is_at(folder / sent.name):
+                    _write(sent, folder / sent.name, map(get, parts[sent.name]))
     except OSError as error:
         raise ScorerError(
             f"the bundle cannot be written to {folder}: {error.strerror}; set XDG_CACHE_HOME in the environment of "
@@ -119,33 +121,23 @@ def place(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], b
     return str(folder)
 
 
-def with_files_of(settings: Settings, folder: Path) -> Settings:
-    """The settings, with the files that a node has in a folder."""
-    if (folder / BUNDLE).is_dir():
-        settings = replace(settings, bundle=folder / BUNDLE)
-    if (folder / TEMPLATES).is_file():
-        settings = replace(settings, templates=folder / TEMPLATES)
-    return settings
+def with_files_of(settings: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Settings as a plan has them, with the files that a node has in a folder; empty for none."""
+    found = dict(settings)
+    for name, path in (("bundle", Path(folder, BUNDLE)), ("templates", Path(folder, TEMPLATES))):
+        if folder and path.exists():
+            found[name] = str(path)
+    return found
 
 
-def _is(path: Path, sha256: str) -> bool:
-    try:
-        return file_sha256(path) == sha256
-    except OSError:
-        return False
-
-
-def _write(path: Path, sha256: str, contents: Any) -> None:
+def _write(sent: SentFile, path: Path, contents: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(temporary_name())
-    digest = hashlib.sha256()
     try:
         with temporary.open("xb") as file:
-            for content in contents:
-                digest.update(content)
-                file.write(content)
-        if digest.hexdigest() != sha256:
-            raise ScorerError(f"{path.name} arrived damaged from the driver")
+            file.writelines(contents)
+        if not sent.is_at(temporary):
+            raise ScorerError(f"{sent.source} changed or arrived damaged; copy it again, or export the bundle again")
         temporary.replace(path)
     finally:
         discard(temporary)

@@ -1,4 +1,4 @@
-"""Read footers, and score shards with one open scorer: shards in, written files and receipts out.
+"""Score shards with one open scorer: shards in, written files and receipts out.
 
 This runs in a worker process (:mod:`.worker`), or in the process of a program that asks for it; it knows nothing of
 processes. It never makes a shard done: the driver publishes what it wrote.
@@ -7,10 +7,10 @@ processes. It never makes a shard done: the driver publishes what it wrote.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -19,97 +19,37 @@ import msgspec
 import pyarrow as pa
 
 from ..errors import ColumnError, ScorerError, ShardError
-from ..inference.device import PADDED
-from ..inference.engine import EXACT_PAIRS, ExactBound
-from ..metric.inputs import InputColumns, find_columns
+from ..metric.facts import Rows
+from ..metric.inputs import InputColumns
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import total
-from ..stats.percentages import percent
 from ..storage.counts import Counts
-from ..storage.plan import Budgets, ExactBudget
 from ..storage.receipts import InputRecord, Provenance, Receipt, content_sha256
-from ..storage.shards import (
-    FIRST_ROWS,
-    MEMORY,
-    WINDOW_BYTES,
-    WINDOW_ROWS,
-    Shard,
-    limit_rows,
-    read_shards,
-    read_windows,
-    with_columns,
-)
+from ..storage.shards import MEMORY, Shard, limit_rows, read_windows
 from ..storage.store import require_space
 from ..storage.writer import ShardWriter
-from ..system.closing import Closing
-from ..system.progress import advanced
-from .early_check import MOST_FILES, EarlyCheck, look_at_first_rows
-from .messages import (
-    Begin,
-    FooterRead,
-    Inspect,
-    Open,
-    Progress,
-    ReuseInfo,
-    ReuseLoaded,
-    Score,
-    ShardResult,
-    WorkerInfo,
-    kind_of,
-)
+from ..system.waiting import in_thread
+from .inspection import EarlyCheck, columns_of, kind_of
+from .messages import Begin, Open, Progress, ReuseLoaded, Score, ShardResult, WorkerInfo
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""
 
 
-def inspect_files(request: Inspect) -> Iterator[FooterRead]:
-    """Read the footer of each file, in order."""
-    settings = Settings.from_plan(request.settings, "the driver's request")
-    left, unseen = request.limit, MOST_FILES if request.first_rows else 0
-    for file in request.files:
-        if left == 0:
-            yield FooterRead()
-            continue
-        try:
-            schema, shards = read_shards(file, request.split_rows)
-            columns = columns_of(schema, settings)
-        except (ShardError, ColumnError) as error:
-            yield FooterRead(error=str(error), kind=kind_of(error))
-            continue
-        shards = [with_columns(one, columns.shape, keeps_all=columns.keeps_all) for one in limit_rows(shards, left)]
-        if left is not None:
-            left -= sum(shard.rows for shard in shards)
-        first_rows = None
-        if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
-            first_rows = look_at_first_rows(first, columns)
-            unseen = unseen - 1 if first_rows.all else 0
-        yield FooterRead(shards=shards, first_rows=first_rows)
-
-
-def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
-    """The columns of an input. FactSpotter takes triples apart.
-
-    Raises:
-        ColumnError: it cannot be scored.
-    """
-    found = find_columns(schema, settings.columns)
-    if settings.protocol == "factspotter":
-        return found.with_triples("the protocol factspotter asks about triples")
-    return found
-
-
-@dataclass(frozen=True)
-class _ShardEnd:
-    """All windows of a shard were read, or as many as could be. ``content``: the digest of the input."""
+@dataclass
+class _ShardOutput:
+    """The output of a shard while it is scored. ``content``: digest of the input. ``error``: why it cannot be read."""
 
     task: Score
     content: Future[str | None]
-    error: ScorerError | None
+    error: ScorerError | None = None
+    writer: ShardWriter | None = None
+    counts: list[Counts] = field(default_factory=list)
 
 
-class ShardScorer(Closing):
+class ShardScorer:
     """An open ``scorer``, and the earlier outputs that it reuses.
 
     Args:
@@ -120,17 +60,18 @@ class ShardScorer(Closing):
     """
 
     def __init__(self, request: Open, log: Callable[[str], None]) -> None:
-        settings = Settings.from_plan(request.settings, "the driver's request")
-        self.scorer, self._log = open_scorer(settings, request.budgets, log), log
+        settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
+        self.scorer = open_scorer(settings, request, log)
         self._measure_bound(request)
         self._reuse = None
         if request.reuse:
             from .reuse import Reuse
 
-            self._reuse = Reuse.open(request.reuse, self.scorer.full_signature, self.scorer.settings.columns)
+            self._reuse = Reuse.open(request.reuse, self.scorer.full_signature, settings.columns)
         self.info = self._describe()
-        self._early = EarlyCheck(self._warnings, request.max_error_rate, log)
-        self._contents = ThreadPoolExecutor(1, "digest of inputs")
+        bundle = self.scorer.engine.bundle
+        own_templates = settings.templates is None and bundle.templates_file is not None
+        self._early = EarlyCheck(request.max_error_rate, log, bundle.name if own_templates else "")
         self._plan: Begin | None = None
         self._rows, self._computed_before = 0, self.scorer.engine.computed  # those of the bound do not count
         self._writing = 0.0
@@ -138,22 +79,25 @@ class ShardScorer(Closing):
 
     def close(self) -> None:
         """Close the session, and what is reused."""
-        self._contents.shutdown(wait=False, cancel_futures=True)
         if self._reuse is not None:
             self._reuse.close()
         self.scorer.close()
 
     def _measure_bound(self, request: Open) -> None:
-        """With ``exact``, take the bound from the plan of the same signature and provider, or measure it."""
-        scorer, bound = self.scorer, None
+        """With ``exact``, measure the bound, unless it was taken from a plan of the same signature and provider."""
+        scorer, plan = self.scorer, request.plan
         if not scorer.engine.exact:
             return
-        if request.budgets.exact is not None and request.bound_of == (
-            scorer.full_signature.parts,
-            scorer.engine.provider,
-        ):
-            bound = ExactBound(request.budgets.exact.pairs, request.budgets.exact.largest)
-        scorer.engine.bound = bound or measure_bound(scorer, request.shards)
+        here = scorer.full_signature.parts, scorer.engine.provider
+        if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
+            scorer.measure_bound([self._first_rows(shard) for shard in request.shards])
+
+    def _first_rows(self, shard: Shard) -> Iterator[Rows]:
+        """Windows of the first rows of a shard, as far as they can be read; if not, the run says why."""
+        start = limit_rows([shard], _BOUND_ROWS)[0]
+        with suppress(ShardError, ColumnError):
+            for columns, table in read_windows(start, self._find_columns, max_rows=_BOUND_ROWS, max_bytes=_BOUND_BYTES):
+                yield columns.rows(table)
 
     def _describe(self) -> WorkerInfo:
         scorer, engine = self.scorer, self.scorer.engine
@@ -162,23 +106,13 @@ class ShardScorer(Closing):
         return WorkerInfo(
             signature=scorer.full_signature.line,
             signature_parts=scorer.full_signature.parts,
-            budgets=budgets_of(scorer),
+            budgets=scorer.budgets,
             provider=engine.provider,
             origin=scorer.origin,
             versions={"onnxruntime": engine.runtime} | {name: metadata.version(name) for name in names},
             random_weights=manifest.source.random_init,
             forced=manifest.forced,
-            reuse=self._reuse_info(),
-        )
-
-    def _reuse_info(self) -> ReuseInfo | None:
-        if self._reuse is None:
-            return None
-        return ReuseInfo(
-            digest=self._reuse.digest,
-            planned=self._reuse.planned(),
-            origins=self._reuse.origins(),
-            outputs=self._reuse.summary(),
+            reuse=self._reuse.info() if self._reuse is not None else None,
         )
 
     def begin(self, request: Begin) -> ReuseLoaded | None:
@@ -189,15 +123,15 @@ class ShardScorer(Closing):
         for line in self._reuse.notes():
             self._log(line)
         self._reuse.load()
-        return ReuseLoaded(outputs=self._reuse.summary())
+        return ReuseLoaded(outputs=self._reuse.outputs())
 
     def progress(self) -> Progress:
         """How far it is. Any thread may ask."""
-        computing, partial = self.scorer.pipeline.computing, 0.0
+        rows, computing = float(self._rows), self.scorer.pipeline.computing
         if computing is not None:
             window, work = computing
-            partial = work.share * len(window.table)
-        return Progress(rows=self._rows, pairs=self.scorer.engine.computed, partial=partial, moved=advanced())
+            rows += work.share * len(window.table)
+        return Progress(rows=rows, pairs=self.scorer.engine.computed)
 
     def score(
         self, tasks: Iterable[Score], stop: Callable[[], None] = lambda: None
@@ -210,86 +144,85 @@ class ShardScorer(Closing):
         Raises:
             ScorerError: the output cannot be written, or no shard can be scored. MemoryError: there is not enough.
         """
-        writer: ShardWriter | None = None
-        counts: list[Counts] = []
+        output: _ShardOutput | None = None
         try:
             # Closed here, not where it is deleted: the exception of a signal would be lost there.
             with closing(self.scorer.pipeline.stream(self._items(tasks), self._reuse, stop)) as stream:
                 for item in stream:
                     began = time.perf_counter()
                     if isinstance(item, ScoredWindow):
-                        writer = writer or self._open_writer(item)
-                        writer.write(item.table)
-                        counts.append(item.counts)
-                        self._early.see(item.counts)
-                        self._rows += len(item.table)
+                        output = item.tag
+                        self._write(item)
                         self._writing += time.perf_counter() - began
-                        continue
-                    task, error, finished = item.task, item.error, writer
-                    result = ShardResult(relative=task.shard.relative, identity=task.shard.identity)
-                    if error is not None or finished is None:
-                        if finished is not None:
-                            finished.abandon()
-                        reason = error or ShardError(f"{task.shard.uri}: no window was read")
-                        result = msgspec.structs.replace(result, error=str(reason), kind=kind_of(reason))
                     else:
-                        receipt = self._finish(item, finished, counts, began)
-                        result = msgspec.structs.replace(result, temporary=task.temporary, receipt=receipt)
-                    writer, counts = None, []
-                    yield result
+                        yield self._finish(item, began)
         finally:
-            if writer is not None:
-                writer.abandon()
+            if output is not None and output.writer is not None:
+                output.writer.abandon()
 
-    def _items(self, tasks: Iterable[Score]) -> Generator[Window | _ShardEnd, None, None]:
-        """Windows of all shards in order, and the end of each."""
+    def _items(self, tasks: Iterable[Score]) -> Generator[Window | _ShardOutput, None, None]:
+        """Windows of all shards in order, and after those of a shard its output."""
         assert self._plan is not None
         budgets = self._plan.plan.budgets
+        assert budgets.window_rows is not None and budgets.window_bytes is not None and budgets.first_rows is not None
         for task in tasks:
             shard, divisor = task.shard, 2 if task.halved else 1
-            content = self._contents.submit(_content_of, shard)
-            error: ScorerError | None = None
+            output = _ShardOutput(task, in_thread(partial(_content_of, shard)))
             try:
                 for columns, table in read_windows(
                     shard,
                     self._find_columns,
-                    max_rows=max(1, (budgets.window_rows or WINDOW_ROWS) // divisor),
-                    max_bytes=max(1, (budgets.window_bytes or WINDOW_BYTES) // divisor),
-                    first_rows=FIRST_ROWS if budgets.first_rows is None else budgets.first_rows,
+                    max_rows=max(1, budgets.window_rows // divisor),
+                    max_bytes=max(1, budgets.window_bytes // divisor),
+                    first_rows=budgets.first_rows,
                 ):
-                    yield Window(task, table, columns)
+                    yield Window(output, table, columns)
             except (ShardError, ColumnError) as failed:
                 if isinstance(failed, ShardError) and failed.kind == MEMORY and not task.halved:
                     raise MemoryError(str(failed)) from failed
-                error = failed
-            yield _ShardEnd(task, content, error)
+                output.error = failed
+            yield output
 
     def _find_columns(self, schema: pa.Schema) -> InputColumns:
         return columns_of(schema, self.scorer.settings)
 
-    def _open_writer(self, scored: ScoredWindow) -> ShardWriter:
-        shard, path = scored.tag.shard, Path(scored.tag.temporary)
-        require_space(path.parent, shard.min_output_bytes, f"the output of {shard.relative}")
-        final = path.with_name(Path(shard.relative).name)
-        return ShardWriter(path, scored.table.schema, metadata=self.scorer.full_signature.footer, path=final)
+    def _write(self, scored: ScoredWindow) -> None:
+        output: _ShardOutput = scored.tag
+        if output.writer is None:
+            shard, path = output.task.shard, Path(output.task.temporary)
+            require_space(path.parent, shard.min_output_bytes, f"the output of {shard.relative}")
+            final = path.with_name(Path(shard.relative).name)
+            footer = self.scorer.full_signature.footer
+            output.writer = ShardWriter(path, scored.table.schema, metadata=footer, path=final)
+        output.writer.write(scored.table)
+        output.counts.append(scored.counts)
+        self._early.see(scored.counts)
+        self._rows += len(scored.table)
 
-    def _finish(self, end: _ShardEnd, writer: ShardWriter, counts: Sequence[Counts], began: float) -> Receipt:
+    def _finish(self, output: _ShardOutput, began: float) -> ShardResult:
         """Complete the file of a shard. ``began``: when the time that this takes begins to count."""
         assert self._plan is not None
-        shard = end.task.shard
-        written = writer.finish()
+        self._rows, shard, error = 0, output.task.shard, output.error
+        result = ShardResult(relative=shard.relative, identity=shard.identity)
+        if output.writer is None:
+            error = error or ShardError(f"{shard.uri}: no window was read")
+            return msgspec.structs.replace(result, error=str(error), kind=kind_of(error))
+        if error is not None:
+            output.writer.abandon()
+            return msgspec.structs.replace(result, error=str(error), kind=kind_of(error))
+        written = output.writer.finish()
         self._writing += time.perf_counter() - began
-        return Receipt(
+        content = output.content.result()
+        receipt = Receipt(
             relative=shard.relative,
-            input=InputRecord(
-                uri=shard.uri, identity=shard.identity, content_sha256=end.content.result(), groups=shard.groups
-            ),
+            input=InputRecord(uri=shard.uri, identity=shard.identity, content_sha256=content, groups=shard.groups),
             fingerprint=self._plan.plan.fingerprint(shard),
             output=written,
-            counts=total(counts),
+            counts=total(output.counts),
             plan=self._plan.digest,
             provenance=self._provenance(self._plan.run),
         )
+        return msgspec.structs.replace(result, temporary=output.task.temporary, receipt=receipt)
 
     def _provenance(self, run: str) -> Provenance:
         """What made a shard, with the seconds and the pairs since the shard before."""
@@ -305,68 +238,10 @@ class ShardScorer(Closing):
         self._seconds_before, self._computed_before = seconds, computed
         return found
 
-    def _warnings(self, counts: Counts) -> Sequence[str]:
-        """Warn of facts without a template, and of data that the bundle's own templates were not made for."""
-        facts = counts.facts
-        if not facts.backoff:
-            return ()
-        bundle = self.scorer.engine.bundle
-        own_templates = self.scorer.settings.templates is None and bundle.templates_file is not None
-        missing = sum(1 for entry in facts.by_predicate.values() if entry.backoff)
-        share = facts.backoff / facts.all
-        message = f"warning: {percent(share)} of the facts in the first window have no template (backoff)"
-        if own_templates and missing > len(facts.by_predicate) / 2:
-            message += (
-                f"; {missing} of {len(facts.by_predicate)} predicates are outside what the bundle {bundle.name} was "
-                "made for, so its labels may mean nothing here"
-            )
-        return (message,)
 
-
-def open_scorer(settings: Settings, budgets: Budgets, log: Callable[[str], None]) -> Scorer:
-    """A scorer as the settings say; budgets, layout and attention are those of an earlier run, if there was one."""
-    return Scorer(
-        **settings.arguments(),
-        layout=budgets.layout or "auto",
-        attention=budgets.attention,
-        threads=budgets.threads,
-        token_budget=budgets.batch_tokens,
-        log=log,
-    )
-
-
-def budgets_of(scorer: Scorer) -> Budgets:
-    """What a scorer cuts its work by; windows are the run's."""
-    engine, bound = scorer.engine, scorer.exact_bound
-    chosen = engine.device.spec.layouts != (PADDED,)  # where the device has a choice of layouts
-    return Budgets(
-        batch_tokens=engine.grid.token_budget,
-        length_step=engine.grid.step,
-        threads=engine.threads,
-        exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
-        layout=engine.use.layout if chosen else None,
-        attention=engine.use.attention if chosen else None,
-    )
-
-
-def measure_bound(scorer: Scorer, shards: Sequence[Shard]) -> ExactBound:
-    """The bound of ``--exact`` on pairs from the beginnings of shards, until there are enough of them.
-
-    Args:
-        scorer: one with ``exact``.
-    """
-    find, bound = partial(columns_of, settings=scorer.settings), None
-    for number, shard in enumerate(shards):
-        missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
-        if missing <= 0:
-            break
-        share = -(-missing // (len(shards) - number))
-        with suppress(ShardError, ColumnError):  # the run will quarantine it, and say why
-            start = limit_rows([shard], _BOUND_ROWS)[0]
-            for columns, table in read_windows(start, find, max_rows=_BOUND_ROWS, max_bytes=_BOUND_BYTES):
-                work = scorer.pipeline.prepare(columns.rows(table)).work
-                bound = scorer.engine.measure_bound(work, share, bound)
-    return bound or ExactBound(0, scorer.report.bound)
+def open_scorer(settings: Settings, request: Open, log: Callable[[str], None]) -> Scorer:
+    """A scorer as the settings say; budgets, layout and attention are those of an earlier plan, if there is one."""
+    return Scorer(**settings.arguments(), budgets=request.plan.budgets if request.plan is not None else None, log=log)
 
 
 def _content_of(shard: Shard) -> str | None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import msgspec
 
 from .. import __version__
-from ..scoring.origin import Origin
-from ..scoring.summary import ReusedOutput, RunSummary, ShardCounts, Speed, total
+from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..stats.percentages import percent
 from ..storage.output_folder import Totals
+from ..storage.parts import in_words
 from ..storage.plan import Plan
 from ..storage.receipts import Receipt, canonical
+from .executors import RunOptions
 from .messages import WorkerInfo
-from .options import Outcome, RunOptions
-from .preview import named
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. ``summary``: of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+
+    summary: RunSummary
+    exit_code: int
+    reason: str = ""
 
 
 @dataclass
@@ -44,12 +52,9 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     """
     counts = total(receipt.counts for receipt in totals.receipts)
     done = {receipt.relative for receipt in totals.receipts}
-    scored_now = total(one.counts for one in work.receipts if one.relative in done)
-    stages = {"write": work.publishing}
+    stages = Counter(write=work.publishing)  # type: ignore[call-overload]  # seconds, which add up too
     for one in work.receipts:
-        for stage, value in one.provenance.seconds.items():
-            stages[stage] = stages.get(stage, 0.0) + value
-    stages["total"] = seconds
+        stages.update(one.provenance.seconds)
     return RunSummary(
         signature_line=info.signature,
         signature_parts=info.signature_parts,
@@ -59,9 +64,9 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         checks=counts.checks,
         tokens=counts.tokens,
         shards=ShardCounts(len(totals.receipts), work.skipped, len(totals.failed), len(totals.missing)),
-        seconds={stage: round(value, 3) for stage, value in stages.items()},
+        seconds={stage: round(value, 3) for stage, value in {**stages, "total": seconds}.items()},
         computed_now=sum(one.provenance.computed for one in work.receipts),
-        speed=Speed.of(scored_now, work.scoring),
+        speed=Speed.of(total(one.counts for one in work.receipts if one.relative in done), work.scoring),
         exact=plan.budgets.exact,
         device=info.origin.device,
         bound=info.origin.bound,
@@ -83,7 +88,7 @@ def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunO
     if totals.missing:
         reasons.append(
             f"Outputs or receipts of {len(totals.missing)} shards disappeared during the run "
-            f"({named(totals.missing)}). Another program may be writing to {options.out}; run again to rescore them"
+            f"({in_words(totals.missing)}). Another program may be writing to {options.out}; run again to rescore them"
         )
     if failed := len(work.failures if totals.missing else totals.failed):
         reasons.append(f"{failed} shards failed, see {options.out}/_failed/")
@@ -95,9 +100,8 @@ def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunO
 def _origins(receipts: Sequence[Receipt], info: WorkerInfo) -> tuple[Origin, ...]:
     """Where the shards were computed: this run's device first, the others by the number of their shards, then those of
     reused outputs."""
-    makers: Mapping[str, Mapping[str, object]]
-    makers = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in receipts}
-    texts = Counter(canonical(receipt.provenance.origin) for receipt in receipts)
-    ordered = [msgspec.convert(makers[text], Origin) for text, _ in sorted(texts.items(), key=lambda x: (-x[1], x[0]))]
+    origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in receipts}
+    shards = Counter(canonical(receipt.provenance.origin) for receipt in receipts)
+    ordered = [msgspec.convert(origins[text], Origin) for text in sorted(shards, key=lambda one: (-shards[one], one))]
     reused = info.reuse.origins if info.reuse is not None else ()
     return tuple(dict.fromkeys([info.origin, *ordered, *reused]))

@@ -13,13 +13,15 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from msgspec.structs import replace
 
 from ..errors import ScorerError
 from ..system.progress import advanced
-from ..system.worker_process import Channel, serve
+from ..system.worker_process import serve
 from .messages import (
     Begin,
     Inspect,
@@ -40,34 +42,43 @@ if TYPE_CHECKING:
 PROGRESS_SECONDS = 0.25
 
 
+class Replies(Protocol):
+    """Takes replies to the driver; any thread may send."""
+
+    def send(self, message: Any) -> None: ...
+
+
 def main(descriptor: int) -> None:
     """Serve until the driver closes the connection."""
-    channel, requests = serve(descriptor, Request)
-    work(channel, requests)
+    work(*serve(descriptor, Request))
     threading.Event().wait()  # for the driver, which closes the connection
 
 
-def work(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
+def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Do what is asked for, and tell why it cannot go on; an error that nobody expected ends the process."""
     try:
         answer(channel, requests)
     except ScorerError as error:
         channel.send(WorkerError.of(error))
-    except MemoryError:
-        channel.send(OutOfMemory())
-        traceback.print_exc()
-        os._exit(1)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, MemoryError):
+            channel.send(OutOfMemory())
         traceback.print_exc()
         os._exit(1)
 
 
-def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
+def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Read footers until the scorer is to be opened, then score."""
-    from .shard_scorer import ShardScorer, inspect_files  # pyarrow, the runtime: most of the time of a start
+    from .inspection import inspect_files
+    from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
 
     channel.send(WorkerStarted())
-    progress = ProgressThread(channel)
+    scorer: ShardScorer | None = None
+
+    def progress() -> Progress:
+        return replace(scorer.progress() if scorer is not None else Progress(), moved=advanced())
+
+    threading.Thread(target=send_progress, args=(channel, progress), name="progress", daemon=True).start()
     while isinstance(request := requests.get(), Inspect):
         for footer in inspect_files(request):
             channel.send(footer)
@@ -76,7 +87,6 @@ def answer(channel: Channel, requests: queue.SimpleQueue[Any]) -> None:
         os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
     scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)))
     channel.send(WorkerReady(info=scorer.info))
-    progress.scorer = scorer
     begin = requests.get()
     assert isinstance(begin, Begin)
     if (loaded := scorer.begin(begin)) is not None:
@@ -91,24 +101,15 @@ def tasks(requests: queue.SimpleQueue[Any]) -> Iterator[Score]:
         yield request
 
 
-class ProgressThread:
-    """Sends progress, whenever something moved. ``scorer``: once it is open."""
-
-    def __init__(self, channel: Channel) -> None:
-        self.scorer: ShardScorer | None = None
-        self._channel = channel
-        threading.Thread(target=self._work, name="progress", daemon=True).start()
-
-    def _work(self) -> NoReturn:
-        sent = Progress()
-        while True:
-            time.sleep(PROGRESS_SECONDS)
-            scorer = self.scorer
-            found = Progress(moved=advanced()) if scorer is None else scorer.progress()
-            if found != sent:
-                sent = found
-                with suppress(OSError):
-                    self._channel.send(found)
+def send_progress(channel: Replies, progress: Callable[[], Progress]) -> NoReturn:
+    """Send progress, whenever something moved."""
+    sent = Progress()
+    while True:
+        time.sleep(PROGRESS_SECONDS)
+        if (found := progress()) != sent:
+            sent = found
+            with suppress(OSError):
+                channel.send(found)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,10 +26,10 @@ from ..metric.inputs import InputColumns
 from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
-from ..metric.verdict import Verdicts, decide
-from ..storage.counts import Counts
-from .counts import ReusedCounts, count
+from ..metric.verdict import FINE, Verdicts, decide
+from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from .prefetch import prefetch
+from .summary import most_frequent
 
 
 class Model(Protocol):
@@ -41,6 +42,20 @@ class Model(Protocol):
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions: ...
 
     def cancel(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class ReusedCounts:
+    """What a window has besides the rows that are judged: labels from earlier outputs.
+
+    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``fine``: int8, *Shape:*
+    (reused rows,), positions in ``FINE``. ``notes``: of the reused rows, by kind.
+    """
+
+    rows: Rows
+    backoff: npt.NDArray[np.bool_]
+    fine: npt.NDArray[np.int8]
+    notes: Mapping[str, int]
 
 
 class ReuseMatch(Protocol):
@@ -88,12 +103,15 @@ class ScoredWindow:
 
 @dataclass
 class Prepared:
-    """A window on its way to the model. ``rows``: those to judge; ``match``: what is known of the others."""
+    """A window on its way to the model, and its ``answers`` then. ``rows``: those to judge; ``match``: what is known of
+    the others."""
 
     rows: Rows
     checks: Checks
     work: EncodedPairs
     match: ReuseMatch | None = None
+    window: Window | None = None
+    answers: Predictions | None = None
 
 
 @dataclass
@@ -175,15 +193,9 @@ class Pipeline:
             mean=self.options.spots_facts,
             threshold=answers.threshold,
         )
-        work = prepared.work
-        tokens = work.lengths[work.pairs.inverse]
-        counts = self.count(prepared, verdicts)
+        tokens = prepared.work.lengths[prepared.work.pairs.inverse]
+        counts = count(prepared, verdicts)
         return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts, prepared.match)
-
-    def count(self, prepared: Prepared, verdicts: Verdicts) -> Counts:
-        """The counts of a window, rows that were not judged included."""
-        reused = prepared.match.counts() if prepared.match is not None else None
-        return count(prepared.rows, prepared.checks, prepared.work, verdicts, reused)
 
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
@@ -224,23 +236,24 @@ class Pipeline:
         answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
         with closing(answered):
             for item in answered:
-                if not isinstance(item, _Answered):
+                if not isinstance(item, Prepared):
                     yield item
                     continue
+                assert item.window is not None and item.answers is not None
                 started = time.perf_counter()
-                scored = self.finish(item.window, self.judge(item.prepared, item.answers))
+                scored = self.finish(item.window, self.judge(item, item.answers))
                 self.seconds["judge"] += time.perf_counter() - started
                 yield scored
 
     def _timed(self, items: Iterable[Any]) -> Generator[Any, None, None]:
         """The items; the time that they take to come is that of reading."""
-        source = iter(items)
+        source, end = iter(items), object()
         try:
             while True:
                 started = time.perf_counter()
-                item = next(source, _END)
+                item = next(source, end)
                 self.seconds["read"] += time.perf_counter() - started
-                if item is _END:
+                if item is end:
                     return
                 yield item
         finally:
@@ -252,35 +265,54 @@ class Pipeline:
             return item
         started = time.perf_counter()
         prepared = self.prepare(item.columns.rows(item.table), reuse)
+        prepared.window = item
         self.seconds["prepare"] += time.perf_counter() - started
-        return _Prepared(item, prepared)
+        return prepared
 
     def _infer(self, stopped: threading.Event, item: Any) -> Any:
-        if not isinstance(item, _Prepared):
+        if not isinstance(item, Prepared):
             return item
+        assert item.window is not None
         started = time.perf_counter()
-        self.computing = item.window, item.prepared.work
-        answers = self.model.predict(item.prepared.work, stopped)
+        self.computing = item.window, item.work
+        item.answers = self.model.predict(item.work, stopped)
         self.computing = None
         self.seconds["infer"] += time.perf_counter() - started
-        return _Answered(item.window, item.prepared, answers)
+        return item
 
 
-_END = object()
+def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
+    """The counts of a window, those of its rows included that were not judged."""
+    rows, checks, work = prepared.rows, prepared.checks, prepared.work
+    reused = prepared.match.counts() if prepared.match is not None else None
+    errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
+    notes = Counter(verdicts.notes.values())
+    fine = Counter(code for code in verdicts.fine.tolist() if code >= 0)
+    if reused is not None:
+        fine.update(reused.fine.tolist())
+        notes.update(reused.notes)
+    return Counts(
+        RowCounts(
+            len(rows if reused is None else reused.rows),
+            len(rows) - sum(errors.values()),
+            0 if reused is None else len(reused.fine),
+            dict(errors),
+            dict(notes),
+        ),
+        {name: fine[code] for code, name in enumerate(FINE)},
+        count_facts(rows, checks.backoff) if reused is None else count_facts(reused.rows, reused.backoff),
+        CheckCounts(len(checks), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
+        TokenCounts(work.real_tokens, work.padded_tokens, work.squared_lengths),
+    )
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A window that the model can be asked about."""
-
-    window: Window
-    prepared: Prepared
-
-
-@dataclass(frozen=True)
-class _Answered:
-    """A window with the model's answers."""
-
-    window: Window
-    prepared: Prepared
-    answers: Predictions
+def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
+    """Count the facts of a window. ``missing``: bool, *Shape:* (distinct triples,), those without a template."""
+    triples = rows.triples
+    counts = np.bincount(triples.ids, minlength=len(triples.distinct))
+    backoff = int(counts[missing].sum())
+    by_predicate: dict[str, list[int]] = {}
+    for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
+        by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
+    kept = most_frequent({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
+    return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)

@@ -5,35 +5,25 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
-from ..inference.bundle import Bundle
-from ..inference.choices import Overlong, Precision
-from ..inference.engine import Engine, ExactBound
-from ..inference.tokenizer import PairFormat
-from ..inference.verification import DeviceReport
-from ..metric import factspotter
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
-from ..metric.options import ColumnNames, MissingTemplate, Options, Protocol, Sides, of_python
+from ..metric.options import of_python
 from ..metric.python_forms import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
-from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
-from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
+from ..storage.plan import Budgets
 from ..system.arguments import described
 from ..system.closing import Closing
-from ..system.input_formats import ROW_INFO
-from .origin import Device, Origin
-from .pipeline import Model, Pipeline, ScoredWindow, Window
+from .opening import budgets_of, measure_bound, open_pipeline
+from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
-from .signature import Signature, signature
-from .tables import as_table, read_table
+from .summary import Device, Origin
+from .tables import as_table, has_nothing, read_table
 
 
 class Scorer(Closing):
@@ -43,8 +33,6 @@ class Scorer(Closing):
         bundle: a folder that ``scorer export`` wrote, or ``"embedded"``.
         device: ``auto`` (CUDA if it starts, otherwise the CPU), ``cpu``, ``cuda`` or ``cuda:N``.
         precision: ``auto`` (fp16 on CUDA, int8 on the CPU), ``fp32``, ``fp16`` or ``int8``.
-        layout: ``auto``, ``packed`` or ``padded``: how pairs lie in a call of the model.
-        attention: of an earlier run, by :attr:`report`; ``None`` for the device's.
         device_memory: GPU memory of the session, in GiB; 0 for no limit.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (otherwise backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
@@ -54,14 +42,15 @@ class Scorer(Closing):
         sentences: also check every sentence of a text.
         exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
-        threads: of the CPU; ``None`` for all that this process may use.
-        token_budget: padded tokens of a call; ``None`` for what suits the device.
         columns: names of input and output columns (:class:`scorer.ColumnNames`).
+        budgets: how an earlier scorer cut its work (:attr:`budgets`); what is ``None`` there is chosen or measured.
         log: called with each remark for people.
 
-    ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`.
+    ``Scorer(**settings.arguments())`` opens one from :class:`.Settings`. It belongs to the process that created it: it
+    refuses to score after a fork, and cannot be pickled.
 
-    It belongs to the process that created it: it refuses to score after a fork, and cannot be pickled.
+    Attributes:
+        engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
 
     Raises:
         ScorerError: see :mod:`scorer.errors`; each message says what, where, and how to fix it.
@@ -72,68 +61,13 @@ class Scorer(Closing):
         self,
         bundle: str | Path,
         *,
-        device: str = "auto",
-        precision: Precision = "auto",
-        layout: str = "auto",
-        attention: str | None = None,
-        device_memory: int = 0,
-        templates: str | Path | Mapping[str, Any] | None = None,
-        protocol: Protocol = "paper",
-        checks: Sides = "both",
-        optional: Sequence[str] = (),
-        missing_template: MissingTemplate = "backoff",
-        sentences: bool = False,
-        exact: bool = False,
-        overlong: Overlong = "error",
-        threads: int | None = None,
-        token_budget: int | None = None,
-        columns: ColumnNames | None = None,
+        budgets: Budgets | None = None,
         log: Callable[[str], None] = lambda message: None,
+        **settings: Any,
     ) -> None:
         self._process, self._closed = os.getpid(), False
-        self.settings = Settings(
-            bundle=bundle,
-            templates=templates,
-            protocol=protocol,
-            checks=checks,
-            optional=optional,
-            missing_template=missing_template,
-            device=device,
-            precision=precision,
-            device_memory=device_memory,
-            overlong=overlong,
-            sentences=sentences,
-            exact=exact,
-            columns=columns or ColumnNames(),
-        )
-        """How this scorer is set up."""
-        sentences = self.settings.sentences
-        opened = Bundle.load(bundle)
-        _check_protocol(protocol, opened)
-        self.templates, self.options = load_metric(self.settings, log, opened)
-        truncate = overlong == "truncate"
-        self.engine = Engine.open(
-            opened,
-            device=device,
-            precision=precision,
-            layout=layout,
-            attention=attention,
-            device_memory=device_memory,
-            token_budget=token_budget,
-            threads=threads,
-            exact=exact,
-            truncate=truncate,
-            pair_format=PairFormat.ONE_STRING if protocol == "nlgi_eval" else PairFormat.SEPARATE,
-            warn=log,
-        )
-        """What computes."""
-        self.full_signature: Signature = signature(self.engine, self.templates, self.options, truncate=truncate)
-        sentence_side = None
-        if sentences:
-            lengths = self.engine.lengths
-            room = Room(self.engine.room, partial(lengths, hypothesis=False), partial(lengths, hypothesis=True))
-            sentence_side = SentenceSide(split_text, room, truncate)
-        self.pipeline = Pipeline(self.engine, self.templates, self.options, self.settings.columns, sentence_side)
+        self.settings = Settings(bundle=bundle, **settings)
+        self.engine, self.pipeline, self.full_signature = open_pipeline(self.settings, budgets or Budgets(), log)
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up. In a process that was forked it does
@@ -173,26 +107,14 @@ class Scorer(Closing):
                 "fork, where its threads do not exist; make one in each process"
             )
 
-    def with_model(self, model: Model) -> Scorer:
-        """The same scorer with another model behind its pipeline; both share one engine.
-
-        For stand-ins in tests and benchmarks.
-        """
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.pipeline = replace(self.pipeline, model=model)
-        return other
-
     @property
-    def report(self) -> DeviceReport:
-        """What the model's variant does on this device."""
-        assert self.engine.report is not None
-        return self.engine.report
+    def budgets(self) -> Budgets:
+        """What it cuts its work by, for a later scorer that shall compute the same bits."""
+        return budgets_of(self.engine)
 
-    @property
-    def exact_bound(self) -> ExactBound | None:
-        """The bound of ``exact``, once it is known."""
-        return self.engine.bound
+    def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
+        """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window."""
+        self.engine.bound = measure_bound(self.engine, self.pipeline, sources)
 
     @property
     def signature(self) -> str:
@@ -202,11 +124,15 @@ class Scorer(Closing):
     @property
     def origin(self) -> Origin:
         """Where this scorer computes, and how far its numbers stray there."""
-        device = Device(self.engine.device.kind, self.engine.device.name, self.engine.threads)
-        exact = self.exact_bound
-        bound = self.report.bound if exact is None else max(self.report.bound, exact.largest)
-        margin = None if exact is None else exact.margin
-        return Origin(device, self.engine.runtime, bound, self.report.invariance_error, margin)
+        engine, exact = self.engine, self.engine.bound
+        assert engine.report is not None
+        return Origin(
+            device=Device(engine.device.kind, engine.device.name, engine.threads),
+            runtime=engine.runtime,
+            bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
+            invariance_error=engine.report.invariance_error,
+            exact=None if exact is None else exact.margin,
+        )
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:
@@ -278,8 +204,8 @@ class Scorer(Closing):
         """
         self._check_usable()
         found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
-        if not len(found) and not [name for name in found.column_names if name != ROW_INFO]:
-            return table  # nothing in, nothing out
+        if has_nothing(found):
+            return table
         columns = self._find_columns(found.schema)
         judged = self.pipeline.score(columns.rows(found))
         return back(self.pipeline.finish(Window(None, found, columns), judged).table)
@@ -322,53 +248,3 @@ class Scorer(Closing):
                 return
             if isinstance(scored, ScoredWindow):
                 yield scored.tag(scored.table)
-
-
-def _check_protocol(protocol: Protocol, bundle: Bundle) -> None:
-    """Refuse a bundle that was trained for other questions than the protocol asks.
-
-    Raises:
-        UsageError: either is FactSpotter, and the other is not.
-        MissingDependencyError: what the protocol needs is not installed.
-    """
-    one_text = bundle.layout.one_text
-    if protocol == "factspotter":
-        factspotter.require()
-        if not one_text:
-            raise UsageError(
-                f"the bundle {bundle.name} reads pairs of texts, and --protocol factspotter asks for a triple and a "
-                "text in one string; give a bundle that `scorer export --task factspotter` made"
-            )
-    elif one_text:
-        raise UsageError(
-            f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {protocol} does not "
-            "ask; score with --protocol factspotter"
-        )
-
-
-def load_metric(
-    settings: Settings, log: Callable[[str], None], bundle: Bundle | None = None
-) -> tuple[Templates, Options]:
-    """Templates and options of settings; no model is opened. ``bundle``: that of the settings, where it is open."""
-    templates = Templates()
-    if settings.protocol != "factspotter":
-        templates = _templates(settings.templates, bundle or Bundle.load(settings.bundle), log)
-    options = Options(
-        settings.protocol,
-        settings.checks,
-        parse_optional(settings.optional) | templates.optional,
-        settings.missing_template,
-        splitter_name() if settings.sentences else None,
-    )
-    return templates, options
-
-
-def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Callable[[str], None]) -> Templates:
-    if given is None:
-        return load_templates(bundle.templates_file, log) if bundle.templates_file else Templates()
-    if not isinstance(given, Mapping):
-        return load_templates(given, log)
-    found = Templates.from_dict(given)
-    if message := slot_warning(found, "templates"):
-        log(message)
-    return found

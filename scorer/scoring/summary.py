@@ -1,4 +1,9 @@
-"""The content of ``_run.json``: how a run went, and what its output holds."""
+"""The content of ``_run.json``: how a run went, what its output holds, and where its labels were computed.
+
+What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
+with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
+entries of a row of its Jacobian sum to 2p(1 - p).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,55 @@ from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, R
 from ..storage.plan import ExactBudget
 from ..system.codec import Count, Magnitude, OpenRecord, encode
 from ..system.formats import RUN_SCHEMA
-from .origin import Device, Origin
 from .signature import Signed
 
 MOST_PREDICATES = 1000
 """``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
 OTHER_PREDICATES = "(other predicates)"
+ROUNDING = 1e-6
+"""Probabilities are stored as float32."""
+
+
+class Device(OpenRecord, frozen=True):
+    """What computed: kind, name and threads. ``threads``: ``None`` where the runtime chooses them."""
+
+    kind: str
+    name: str
+    threads: Count | None = None
+
+    @property
+    def words(self) -> str:
+        """Kind and name."""
+        return f"{self.kind} {self.name}".strip()
+
+
+class Origin(OpenRecord, frozen=True):
+    """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
+
+    ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the checkpoint's fp32;
+    ``invariance_error``: with the other pairs of a batch. ``exact``: the margin below which pairs ran again in fp32, if
+    they did; it is measured on the data of each run, so a pair may come from another variant than in an earlier run.
+    """
+
+    device: Device
+    runtime: str
+    bound: Magnitude
+    invariance_error: Magnitude
+    exact: Magnitude | None = None
+
+
+def allowed_difference(*logit_bounds: float) -> float:
+    """The largest |Δ probability| that bounds on logits explain, rounding aside.
+
+    Args:
+        logit_bounds: how far each of the two sides may be from the value that they share.
+    """
+    return 0.5 * sum(logit_bounds)
+
+
+def is_within(difference: float, allowed: float) -> bool:
+    """Whether |Δ probability| is no more than ``allowed`` and rounding; never true of NaN."""
+    return difference <= allowed + ROUNDING
 
 
 class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):

@@ -66,6 +66,11 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
     raise TypeError(f"{what} is {described(given)}; give {FORMS}")
 
 
+def has_nothing(table: pa.Table) -> bool:
+    """Whether there are neither rows nor columns of a user: nothing in, nothing out."""
+    return not len(table) and set(table.column_names) <= {ROW_INFO}
+
+
 def read_table(path: str | Path) -> pa.Table:
     """All rows of a Parquet, CSV, TSV or JSON Lines file, by its suffix.
 

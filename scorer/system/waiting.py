@@ -84,14 +84,6 @@ def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s:
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    future: Future[Result] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
     began, told = time.monotonic(), False
 
     def tick() -> None:
@@ -103,8 +95,21 @@ def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s:
             told = True
             late()
 
+    return outcome(in_thread(call), tick)
+
+
+def in_thread(call: Callable[[], Result]) -> Future[Result]:
+    """Make a call in a thread of its own, for which no process waits at its end."""
+    future: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
     threading.Thread(target=work, daemon=True).start()
-    return outcome(future, tick)
+    return future
 
 
 def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+from abc import abstractmethod
 from collections import deque
 from contextlib import suppress
 from multiprocessing import Pipe
@@ -21,6 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from .closing import Closing
 from .codec import decode, encode
 
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -56,8 +58,34 @@ class Channel:
         self._connection.close()
 
 
-class WorkerProcess:
-    """A process that runs a module, and the parent's end of its connection.
+class WorkerHandle(Closing):
+    """The parent's end of the connection to a worker, wherever that runs."""
+
+    _channel: Channel
+
+    def fileno(self) -> int:
+        """For :func:`multiprocessing.connection.wait`."""
+        return self._channel.fileno()
+
+    def receive(self) -> Any:
+        """The next reply. Raises :class:`EOFError` or :class:`OSError` if the worker has ended."""
+        return self._channel.receive()
+
+    @abstractmethod
+    def send(self, message: Any) -> None:
+        """Send a request. That the worker has ended is told by :meth:`receive`, not here."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill it and what it has started. Does not wait."""
+
+    @abstractmethod
+    def describe_end(self) -> str:
+        """End it, and say how it ended: continues "the worker …"."""
+
+
+class WorkerProcess(WorkerHandle):
+    """A process that runs a module.
 
     Its standard output and error are one pipe, whose last lines are kept: nothing that a library prints reaches the
     parent's standard output. A process group of its own keeps Ctrl-C from it; ``-P`` keeps it from importing modules
@@ -98,21 +126,11 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def fileno(self) -> int:
-        """For :func:`multiprocessing.connection.wait`."""
-        return self._channel.fileno()
-
     def send(self, message: Any) -> None:
-        """Send a request. That the worker has ended is told by :meth:`receive`, not here."""
         with suppress(OSError):
             self._channel.send(message)
 
-    def receive(self) -> Any:
-        """The next reply. Raises :class:`EOFError` or :class:`OSError` if the process has ended."""
-        return self._channel.receive()
-
     def kill(self) -> None:
-        """Kill it and what it has started. Does not wait."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -18,6 +18,7 @@ from scipy.special import softmax
 from tokenizers import Tokenizer
 
 from scorer import Scorer
+from scorer.storage.plan import Budgets
 from tests.bundles import expected_logits
 from tests.faults.harness import run
 from tests.metric.reference import Expected, judge, pairs_of
@@ -272,7 +273,7 @@ def test_order_and_budgets_change_no_label(bundle: Path, tmp_path: Path) -> None
     ]
     reference: dict[bytes, Any] = {}
     for budget, threads in ((None, None), (128, 1), (1000, 2)):
-        scorer = Scorer(bundle, token_budget=budget, threads=threads)
+        scorer = Scorer(bundle, budgets=Budgets(batch_tokens=budget, threads=threads))
         shuffled = rng.sample(given_rows, len(given_rows))
         for window in (1, 40, 200):
             for start in range(0, 200 if window > 1 else 5, window):

@@ -21,9 +21,8 @@ from scorer import Scorer
 from scorer.commands.progress import make_reporter
 from scorer.run import shard_scorer
 from scorer.run.driver import run
-from scorer.run.executors import Job
+from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
-from scorer.run.options import RunOptions
 from scorer.scoring.settings import Settings
 from tests.faults.harness import LIMIT_S, assert_equation, assert_nothing_half
 
@@ -47,7 +46,8 @@ class Ends:
 def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     """A run in this process whose model is shown ends; prints the peak of its memory in bytes."""
     scorer = Scorer(bundle)
-    shard_scorer.open_scorer = lambda *given: scorer.with_model(Ends(scorer.engine))
+    scorer.pipeline.model = Ends(scorer.engine)
+    shard_scorer.open_scorer = lambda *given: scorer
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
     with make_reporter() as reporter:
         outcome = run(Inline(Job(Settings(bundle), options), reporter), reporter)

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from scorer.metric.options import ColumnNames
 from scorer.run.driver import run
-from scorer.run.executors import Job
+from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
-from scorer.run.options import Outcome, RunOptions
+from scorer.run.summary import Outcome
 from scorer.scoring.settings import Settings
 from scorer.storage.location import Location
 from tests.storage.backends import files

@@ -14,8 +14,8 @@ import pytest
 import scorer.run.shard_scorer
 from scorer.errors import DeviceError, OutputError
 from scorer.run.status import status_of
-from scorer.scoring.origin import Device, Origin
 from scorer.scoring.scorer import Scorer
+from scorer.scoring.summary import Device, Origin
 from scorer.storage.location import Location
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import belongs_to_part

@@ -53,7 +53,7 @@ def test_another_variant_is_held_against_both_bounds(out: Path, tiny: Path) -> N
     found = explain(Output.open(out), other, 2)
     assert found.signature != found.stored_signature and found.within_bound
     bound = json.loads((out / "_run.json").read_text())["bound"]
-    assert found.allowed == pytest.approx(0.5 * (bound + other.report.bound))
+    assert found.allowed == pytest.approx(0.5 * (bound + other.engine.report.bound))
 
 
 def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,9 +30,10 @@ from scorer.run.messages import (
     WorkerReady,
     WorkerStarted,
 )
-from scorer.run.options import Outcome
 from scorer.run.processes import Place, Processes, RunStoppedError
-from scorer.run.shard_scorer import ShardScorer, inspect_files
+from scorer.run.inspection import inspect_files
+from scorer.run.shard_scorer import ShardScorer
+from scorer.run.summary import Outcome
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
 

@@ -16,7 +16,6 @@ from scorer.run.messages import Inspect, Open
 from scorer.run.ray import RayActor
 from scorer.run.ray_cluster import Demand, Node, Nodes, answers, demand_of, slots_of
 from scorer.scoring.settings import Settings
-from scorer.storage.plan import Budgets
 from scorer.storage.shards import InputFile
 from scorer.system.codec import decode, encode
 
@@ -67,8 +66,8 @@ def test_the_actor_answers_as_a_worker_process(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "a.parquet").write_text("no")
     settings = Settings(tmp_path / "nothing").to_plan()
     actor = RayActor()
-    actor.send(encode(Inspect(files=[InputFile(str(tmp_path / "a.parquet"), "a.parquet")], settings=settings)))
-    actor.send(encode(Open(settings=settings, budgets=Budgets())))
+    actor.ask(encode(Inspect(files=[InputFile(str(tmp_path / "a.parquet"), "a.parquet")], settings=settings)))
+    actor.ask(encode(Open(settings=settings)))
     replies: list[Any] = [decode(content, Any, "a reply") for content in actor.run(0, 0)]
     assert [reply["type"] for reply in replies if reply["type"] != "Progress"] == [
         "WorkerStarted",

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.run.driver import run as score
-from scorer.run.executors import Job
+from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
-from scorer.run.options import RunOptions
 from scorer.scoring.settings import Settings
 from tests.evaluation.test_rates import lines_of, write
 from tests.run.calls import run, scorer

@@ -102,7 +102,7 @@ def test_a_device_is_verified_alike_under_both_protocols(
     found = []
     for protocol in ("paper", "nlgi_eval"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / protocol))
-        report = Scorer(bundle, protocol=protocol, precision="fp32").report
+        report = Scorer(bundle, protocol=protocol, precision="fp32").engine.report
         found.append(replace(report, matrix_rate=None, token_budget=0))  # both are measured in seconds
     assert found[0] == found[1]
     assert found[0].bound < 1e-4

@@ -117,12 +117,11 @@ def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
     """The outcome of ``scorer run`` in this process with a scorer that is open, and stays so.
 
     Args:
-        options: of :class:`scorer.run.options.RunOptions`.
+        options: of :class:`scorer.run.executors.RunOptions`.
     """
     from scorer.run.driver import run
-    from scorer.run.executors import Job
+    from scorer.run.executors import Job, RunOptions
     from scorer.run.inline import Inline
-    from scorer.run.options import RunOptions
 
     job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
     opened = mock.patch("scorer.run.shard_scorer.open_scorer", lambda *arguments: scorer)
@@ -139,9 +138,13 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     import pyarrow.parquet as pq
 
     from scorer import Scorer
+    from scorer.storage.plan import Budgets
 
     load_cuda(spec)
-    scorer = Scorer(spec["bundle"], **_engine_options(spec))
+    asked = _engine_options(spec)
+    names = {"threads": "threads", "token_budget": "batch_tokens", "layout": "layout", "attention": "attention"}
+    budgets = Budgets(**{field: asked.pop(name) for name, field in names.items() if name in asked})
+    scorer = Scorer(spec["bundle"], budgets=budgets, **asked)
     rows = Path(spec["rows"])
 
     def one() -> tuple[list[str], float]:
@@ -161,7 +164,9 @@ def score_run(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], tupl
     few = np.argsort(lengths)[:: max(1, len(pairs) // 8)]
     scorer.engine.logits([pairs[i][0] for i in few], [pairs[i][1] for i in few])
     chosen.update(precision=scorer.engine.precision, threads=scorer.engine.threads)
-    chosen.update(isolated=scorer.report.isolated, bound=scorer.report.bound)
+    report = scorer.engine.report
+    assert report is not None
+    chosen.update(isolated=report.isolated, bound=report.bound)
     chosen.update(token_budget=scorer.engine.grid.token_budget)
     if spec["options"].get("warm"):
         chosen["first_pass_seconds"] = round(one()[1], 3)

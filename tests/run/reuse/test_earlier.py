@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.run.reuse import (
+from scorer.run.earlier import (
     DAMAGED_FILE,
     DAMAGED_RECEIPT,
     OTHER_SIGNATURE,

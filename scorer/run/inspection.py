@@ -1,0 +1,137 @@
+"""Read footers, and look at the first rows of a run for problems that affect all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ..errors import ColumnError, InputError, ShardError
+from ..metric.inputs import InputColumns, find_columns
+from ..scoring.settings import Settings
+from ..scoring.summary import total
+from ..stats.percentages import percent
+from ..storage.counts import Counts
+from ..storage.shards import (
+    FIRST_ROWS,
+    WINDOW_BYTES,
+    WINDOW_ROWS,
+    Shard,
+    limit_rows,
+    read_shards,
+    read_windows,
+    with_columns,
+)
+from .messages import FirstRows, FooterRead, Inspect
+
+HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
+MOST_FILES = 8
+"""Files whose first rows are looked at: one may be damaged by itself."""
+
+
+def inspect_files(request: Inspect) -> Iterator[FooterRead]:
+    """Read the footer of each file, in order."""
+    settings = Settings.from_plan(request.settings, "the driver's request")
+    left, unseen = request.limit, MOST_FILES if request.first_rows else 0
+    for file in request.files:
+        if left == 0:
+            yield FooterRead()
+            continue
+        try:
+            schema, shards = read_shards(file, request.split_rows)
+            columns = columns_of(schema, settings)
+        except (ShardError, ColumnError) as error:
+            yield FooterRead(error=str(error), kind=kind_of(error))
+            continue
+        shards = [with_columns(one, columns.shape, keeps_all=columns.keeps_all) for one in limit_rows(shards, left)]
+        if left is not None:
+            left -= sum(shard.rows for shard in shards)
+        first_rows = None
+        if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
+            first_rows = look_at_first_rows(first, columns)
+            unseen = unseen - 1 if first_rows.all else 0
+        yield FooterRead(shards=shards, first_rows=first_rows)
+
+
+def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
+    """The columns of an input. FactSpotter takes triples apart.
+
+    Raises:
+        ColumnError: it cannot be scored.
+    """
+    found = find_columns(schema, settings.columns)
+    if settings.protocol == "factspotter":
+        return found.with_triples("the protocol factspotter asks about triples")
+    return found
+
+
+def kind_of(error: Exception) -> str:
+    """The short word for an error that costs a shard."""
+    return error.kind if isinstance(error, ShardError) else "columns"
+
+
+def look_at_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
+    """The first rows of a shard that get no label; none where they cannot be read: the run quarantines the shard then,
+    and says why."""
+    for rows in (FIRST_ROWS[0], WINDOW_ROWS):
+        try:
+            start = limit_rows([shard], rows)[0]
+            _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
+        except ShardError:
+            break
+        invalid = columns.invalid_rows(window)
+        if invalid is None:
+            break
+        if not invalid.all or shard.rows <= rows or rows == WINDOW_ROWS:
+            return FirstRows(all=invalid.all, message=invalid.message)
+    return FirstRows()
+
+
+@dataclass
+class EarlyCheck:
+    """Looks at the counts of the first windows.
+
+    ``max_error_rate``: what the user accepts. ``say``: is told of facts without a template. ``bundle``: the name of the
+    bundle whose own templates are used; empty for others.
+    """
+
+    max_error_rate: float
+    say: Callable[[str], None]
+    bundle: str = ""
+    seen: Counts = field(default_factory=Counts)
+
+    def see(self, counts: Counts) -> None:
+        """Take in one window; after the first :data:`HOPELESS_AFTER_ROWS` rows it is not looked at any more.
+
+        Raises:
+            InputError: nearly all of the first rows have errors, more than the user accepts; says which.
+        """
+        before = self.seen.rows.all
+        if before >= HOPELESS_AFTER_ROWS:
+            return
+        if not before:
+            self._warn_of_backoff(counts)
+        self.seen = total([self.seen, counts])
+        rate, rows = self.seen.error_rate, self.seen.rows
+        if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows.errors.items()))
+            raise InputError(
+                f"{percent(rate)} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the "
+                "columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
+            )
+
+    def _warn_of_backoff(self, counts: Counts) -> None:
+        """Warn of facts without a template, and of data that the bundle's own templates were not made for."""
+        facts, by_predicate = counts.facts, counts.facts.by_predicate
+        if not facts.backoff:
+            return
+        share = percent(facts.backoff / facts.all)
+        message = f"warning: {share} of the facts in the first window have no template (backoff)"
+        missing = sum(1 for entry in by_predicate.values() if entry.backoff)
+        if self.bundle and missing > len(by_predicate) / 2:
+            message += (
+                f"; {missing} of {len(by_predicate)} predicates are outside what the bundle {self.bundle} was made "
+                "for, so its labels may mean nothing here"
+            )
+        self.say(message)

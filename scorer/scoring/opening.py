@@ -1,0 +1,138 @@
+"""How a scorer is opened from its settings: bundle, templates, options, engine and signature, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..inference.bundle import Bundle
+from ..inference.engine import EXACT_PAIRS, Engine, ExactBound
+from ..inference.tokenizer import PairFormat
+from ..metric import factspotter
+from ..metric.facts import Rows
+from ..metric.options import Options
+from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
+from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
+from ..storage.plan import Budgets, ExactBudget
+from .pipeline import Pipeline
+from .settings import Settings
+from .signature import Signature, signature
+
+Log = Callable[[str], None]
+
+
+def open_pipeline(settings: Settings, budgets: Budgets, log: Log) -> tuple[Engine, Pipeline, Signature]:
+    """Open the model, and what is around it.
+
+    Args:
+        budgets: of an earlier run; what is ``None`` there is chosen or measured.
+        log: is told what a user should know.
+
+    Raises:
+        ScorerError: the bundle, the templates or the device cannot be used.
+    """
+    bundle, truncate = Bundle.load(settings.bundle), settings.overlong == "truncate"
+    _check_protocol(settings, bundle)
+    templates, options = load_metric(settings, log, bundle)
+    engine = Engine.open(
+        bundle,
+        device=settings.device,
+        precision=settings.precision,
+        layout=budgets.layout or "auto",
+        attention=budgets.attention,
+        device_memory=settings.device_memory,
+        token_budget=budgets.batch_tokens,
+        threads=budgets.threads,
+        exact=settings.exact,
+        bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
+        truncate=truncate,
+        pair_format=PairFormat.ONE_STRING if settings.protocol == "nlgi_eval" else PairFormat.SEPARATE,
+        warn=log,
+    )
+    side = None
+    if settings.sentences:
+        room = Room(engine.room, partial(engine.lengths, hypothesis=False), partial(engine.lengths, hypothesis=True))
+        side = SentenceSide(split_text, room, truncate)
+    pipeline = Pipeline(engine, templates, options, settings.columns, side)
+    return engine, pipeline, signature(engine, templates, options, truncate=truncate)
+
+
+def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> tuple[Templates, Options]:
+    """Templates and options of settings; no model is opened. ``bundle``: that of the settings, where it is open."""
+    templates = Templates()
+    if settings.protocol != "factspotter":
+        templates = _templates(settings.templates, bundle or Bundle.load(settings.bundle), log)
+    options = Options(
+        settings.protocol,
+        settings.checks,
+        parse_optional(settings.optional) | templates.optional,
+        settings.missing_template,
+        splitter_name() if settings.sentences else None,
+    )
+    return templates, options
+
+
+def measure_bound(engine: Engine, pipeline: Pipeline, sources: Sequence[Iterable[Rows]]) -> ExactBound:
+    """The bound of ``exact`` on windows of several inputs, of which each gives its share, until there are enough pairs.
+
+    Without one, that of the bundle's probes.
+    """
+    bound = None
+    for number, windows in enumerate(sources):
+        missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
+        if missing <= 0:
+            break
+        share = -(-missing // (len(sources) - number))
+        for rows in windows:
+            bound = engine.measure_bound(pipeline.prepare(rows).work, share, bound)
+    assert engine.report is not None
+    return bound or ExactBound(0, engine.report.bound)
+
+
+def budgets_of(engine: Engine) -> Budgets:
+    """What an engine cuts its work by; windows are the run's."""
+    bound, chosen = engine.bound, len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
+    return Budgets(
+        batch_tokens=engine.grid.token_budget,
+        length_step=engine.grid.step,
+        threads=engine.threads,
+        exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
+        layout=engine.use.layout if chosen else None,
+        attention=engine.use.attention if chosen else None,
+    )
+
+
+def _check_protocol(settings: Settings, bundle: Bundle) -> None:
+    """Refuse a bundle that was trained for other questions than the protocol asks.
+
+    Raises:
+        UsageError: either is FactSpotter, and the other is not.
+        MissingDependencyError: what the protocol needs is not installed.
+    """
+    one_text = bundle.layout.one_text
+    if settings.protocol == "factspotter":
+        factspotter.require()
+        if not one_text:
+            raise UsageError(
+                f"the bundle {bundle.name} reads pairs of texts, and --protocol factspotter asks for a triple and a "
+                "text in one string; give a bundle that `scorer export --task factspotter` made"
+            )
+    elif one_text:
+        raise UsageError(
+            f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {settings.protocol} "
+            "does not ask; score with --protocol factspotter"
+        )
+
+
+def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Log) -> Templates:
+    if given is None:
+        return load_templates(bundle.templates_file, log) if bundle.templates_file else Templates()
+    if not isinstance(given, Mapping):
+        return load_templates(given, log)
+    found = Templates.from_dict(given)
+    if message := slot_warning(found, "templates"):
+        log(message)
+    return found
