@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from scorer.errors import DeviceError, InputError, ScorerError
 from scorer.run import processes
 from scorer.run.driver import run
+from scorer.run.inspection import inspect_files
 from scorer.run.messages import (
     Begin,
     Inspect,
@@ -31,7 +32,6 @@ from scorer.run.messages import (
     WorkerStarted,
 )
 from scorer.run.processes import Place, Processes, RunStoppedError
-from scorer.run.inspection import inspect_files
 from scorer.run.shard_scorer import ShardScorer
 from scorer.run.summary import Outcome
 from tests.run.runs import Told, job, score, texts

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from scorer.run.earlier import KeyIndex, key_words
 
+from scorer.run.earlier import KeyIndex, key_words
 from tests.conftest import ROOT
 
 
