@@ -131,7 +131,7 @@ def _await_answer(worker: WorkerProcess, memory: int, silence_s: float) -> _Veri
     """The answer of a worker, which must make progress and keep to its memory."""
     began = heard = time.monotonic()
     while True:
-        if wait([worker.fileno()], _LOOK_S):
+        if wait([worker.connection], _LOOK_S):
             try:
                 message = worker.receive()
             except (EOFError, OSError):

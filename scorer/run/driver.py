@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from ..storage.parts import in_words
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, json_round_trip
 from ..storage.shards import FIRST_ROWS, Shard
-from ..system.closing import Closing
 from ..system.signals import check_signals, signals_raise
 from ..system.waiting import any_of, in_thread
 from .executors import Executor, Inspected, Reporter, RunOptions
@@ -33,7 +32,7 @@ from .summary import Outcome, RunWork, outcome_of, summary_of
 LARGE_ROWS = 2_000_000
 """Rows of a shard above which a run names ``--split-rows``."""
 PUBLISHED_AT_ONCE = 8
-_CLOSE_S = 5.0
+_CLOSE_SECONDS = 5.0
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:
@@ -206,15 +205,19 @@ def score(
     """Score shards, and publish each as it is done."""
     began, guard = time.perf_counter(), threading.Lock()
     begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
-    with Publisher() as publisher:
+    publishing: list[Future[None]] = []
+    try:
         for result in executor.score(todo, begin, output.temporary):
             if isinstance(result, ReuseLoaded):
                 work.reuse = result.outputs
             elif result.receipt is None:
                 quarantine(result, output, work, reporter)
-            else:
-                publisher.put(partial(publish, result, output, work, guard))
-        publisher.finish()
+            else:  # in threads, so that syncs and requests overlap and the device does not wait
+                finish(publishing, PUBLISHED_AT_ONCE - 1)
+                publishing.append(in_thread(partial(publish, result, output, work, guard)))
+        finish(publishing, 0)
+    finally:
+        wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
     work.scoring = time.perf_counter() - began
 
 
@@ -235,36 +238,12 @@ def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporte
     reporter.shard_failed(result.relative, result.error)
 
 
-class Publisher(Closing):
-    """Makes calls, each in a thread of its own, so that syncs and requests overlap and the device does not wait.
-
-    What one raises is raised by the next :meth:`put` or :meth:`finish`. Nobody waits long for a thread after an error
-    or a signal: a store may not answer.
-    """
-
-    def __init__(self) -> None:
-        self._running: list[Future[None]] = []
-
-    def put(self, call: Callable[[], None]) -> None:
-        """Make a call, as soon as fewer than :data:`PUBLISHED_AT_ONCE` are made."""
-        self._wait(PUBLISHED_AT_ONCE - 1)
-        self._running.append(in_thread(call))
-
-    def finish(self) -> None:
-        """Wait until all calls have ended."""
-        self._wait(0)
-
-    def close(self) -> None:
-        """Wait a little for calls that are made."""
-        wait(self._running, _CLOSE_S)
-
-    def _wait(self, most: int) -> None:
-        """Until at most so many calls are running; raises what one raised."""
-        while True:
-            ended = [future for future in self._running if future.done()]
-            self._running = [future for future in self._running if future not in ended]
-            for future in ended:
-                future.result()
-            if len(self._running) <= most:
-                return
-            any_of(self._running)
+def finish(publishing: list[Future[None]], most: int) -> None:
+    """Wait until at most so many threads publish, and raise what one raised."""
+    while True:
+        for future in [one for one in publishing if one.done()]:
+            publishing.remove(future)
+            future.result()
+        if len(publishing) <= most:
+            return
+        any_of(publishing)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, ShardError
+from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
 from ..scoring.summary import total
@@ -64,6 +67,14 @@ def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
     if settings.protocol == "factspotter":
         return found.with_triples("the protocol factspotter asks about triples")
     return found
+
+
+def read_first_rows(shard: Shard, settings: Settings, rows: int, max_bytes: int = WINDOW_BYTES) -> Iterator[Rows]:
+    """Windows of the first rows of a shard, parsed, as far as they can be read: what is wrong, the run says later."""
+    start, find = limit_rows([shard], rows)[0], partial(columns_of, settings=settings)
+    with suppress(ShardError, ColumnError):
+        for columns, table in read_windows(start, find, max_rows=rows, max_bytes=max_bytes):
+            yield columns.rows(table)
 
 
 def kind_of(error: Exception) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, OutputError, ShardError
+from ..errors import DeviceError, OutputError
 from ..metric.checks import build_checks
-from ..metric.facts import Rows
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
@@ -21,12 +20,11 @@ from ..storage.counts import FactCounts
 from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder
 from ..storage.receipts import NO_RECEIPT
-from ..storage.shards import WINDOW_BYTES, Shard, limit_rows, read_windows
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, large_shards_note, make_plan, notes_of
-from .executors import Inspected, Job, Reporter
+from .executors import Inspected, Job, Reporter, RunOptions
 from .inline import Inline
-from .inspection import columns_of
+from .inspection import read_first_rows
 
 SAMPLE_ROWS = 1024
 """Rows that are read of each of a few shards."""
@@ -64,7 +62,9 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-def plan_run(options: Any, settings: Settings, show: Show, reporter: Reporter, *, has_output: bool) -> PlannedRun:
+def plan_run(
+    options: RunOptions, settings: Settings, show: Show, reporter: Reporter, *, has_output: bool
+) -> PlannedRun:
     """Find out what a run would do.
 
     Args:
@@ -81,24 +81,26 @@ def plan_run(options: Any, settings: Settings, show: Show, reporter: Reporter, *
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
         for line in [*lines, f"rows: {found.rows:,}", *large_shards_note(found.shards)]:
             show(line)
-        sample = _sample(settings, found.sample, show, reporter.say)
+        sample = _sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}
-        if there["rows_to_score"] and (rate := _pairs_per_s(inline, found.sample)):
+        if there["rows_to_score"] and (rate := _pairs_per_s(inline, found)):
             needed = sample["pairs"] / sample["sampled_rows"] * there["rows_to_score"] / rate
             timed = {"pairs_per_s": round(rate, 1), "seconds": round(needed, 3)}
         return PlannedRun(shards=len(found.shards), rows=found.rows, unreadable=unreadable, **sample, **there, **timed)
 
 
-def _sample(settings: Settings, shards: Sequence[Shard], show: Show, say: Show) -> dict[str, Any]:
+def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict[str, Any]:
     """Facts, checks and errors of the first rows of a few shards; no model is opened for them."""
     templates, options = load_metric(settings, say)
     rows = checks = pairs = 0
     facts, errors, first = FactCounts(), Counter[str](), list[str]()
-    for window in _first_rows(settings, shards):
+    for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
         asked = build_checks(window, templates, options)
         if not first and len(window.triples.ids):
-            first = [asked.texts[asked.facts[i]] for i in window.triples.ids[: window.triples.offsets[1]]]
+            row = int(np.flatnonzero(np.diff(window.triples.offsets))[0])
+            start, end = window.triples.offsets[row : row + 2]
+            first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
             for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
                 show(line)
         rows, checks = rows + len(window), checks + len(asked)
@@ -115,17 +117,6 @@ def _sample(settings: Settings, shards: Sequence[Shard], show: Show, say: Show) 
         "sampled_rows": rows, "first_facts": first, "facts": facts, "checks": checks, "pairs": pairs,
         "errors": dict(errors),
     }  # fmt: skip
-
-
-def _first_rows(settings: Settings, shards: Sequence[Shard]) -> Iterator[Rows]:
-    """The first rows of shards, parsed; none of those that cannot be read, which the run will quarantine."""
-    for shard in shards:
-        start = limit_rows([shard], SAMPLE_ROWS)[0]
-        with suppress(ShardError):
-            for columns, table in read_windows(
-                start, lambda schema: columns_of(schema, settings), max_rows=SAMPLE_ROWS, max_bytes=WINDOW_BYTES
-            ):
-                yield columns.rows(table)
 
 
 def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> dict[str, Any]:
@@ -153,10 +144,10 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
     }  # fmt: skip
 
 
-def _pairs_per_s(inline: Inline, shards: Sequence[Shard]) -> float:
+def _pairs_per_s(inline: Inline, found: Inspected) -> float:
     """The rate of the model, from calls of three seconds together; 0 where no pair can be computed."""
     scorer, seconds, pairs = inline.scorer, 0.0, 0
-    for rows in _first_rows(inline.job.settings, shards):
+    for rows in chain.from_iterable(read_first_rows(one, inline.job.settings, SAMPLE_ROWS) for one in found.sample):
         work = scorer.pipeline.prepare(rows).work
         for batch in work.batches:
             began = time.perf_counter()

@@ -94,9 +94,6 @@ class Worker:
     progress: Progress = field(default_factory=Progress)
     tasks: dict[str, Score] = field(default_factory=dict)
 
-    def fileno(self) -> int:
-        return self.process.fileno()
-
     def send(self, message: Any, replies: int = 1) -> None:
         self.owed += replies
         self.heard = time.monotonic()
@@ -270,9 +267,9 @@ class Processes(Executor):
         """
         check_signals()
         now = time.monotonic()
-        speaking = wait(self._workers, timeout=1.0)  # type: ignore[arg-type]  # objects with fileno()
+        speaking = wait([worker.process.connection for worker in self._workers], timeout=1.0)
         for worker in list(self._workers):
-            message = worker.receive() if worker in speaking else worker.kill_if_silent(now)
+            message = worker.receive() if worker.process.connection in speaking else worker.kill_if_silent(now)
             match message:
                 case None | WorkerStarted() | OutOfMemory():
                     pass

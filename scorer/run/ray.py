@@ -29,7 +29,7 @@ from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode
-from ..system.worker_process import Channel, WorkerHandle, become_worker
+from ..system.worker_process import WorkerHandle, become_worker
 from .executors import Inspected, Job, Reporter
 from .messages import Open, Reply, Request, Score, ShardResult, WorkerEnded, WorkerInfo, WorkerReady
 from .processes import Place, Processes, Worker, share_of, usable_cpus
@@ -143,7 +143,7 @@ class RayProcess(WorkerHandle):
         self.late_at: float | None = time.monotonic() + _START_SECONDS
         self.is_pending, self._reason = True, ""
         ours, self._theirs = Pipe()
-        self._channel = Channel(ours, Reply)
+        super().__init__(ours, Reply)
         threading.Thread(target=self._relay, name=f"replies of {slot.name}", daemon=True).start()
 
     def send(self, message: Any) -> None:
@@ -156,9 +156,8 @@ class RayProcess(WorkerHandle):
             self._executor.ray.kill(self._handle)
 
     def close(self) -> None:
-        """End it. A second call does nothing."""
         self.kill()
-        self._channel.close()
+        self.connection.close()
 
     def describe_end(self) -> str:
         self.close()

@@ -7,31 +7,28 @@ processes. It never makes a shard done: the driver publishes what it wrote.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
 from ..errors import ColumnError, ScorerError, ShardError
-from ..metric.facts import Rows
-from ..metric.inputs import InputColumns
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import total
 from ..storage.counts import Counts
 from ..storage.receipts import InputRecord, Provenance, Receipt, content_sha256
-from ..storage.shards import MEMORY, Shard, limit_rows, read_windows
+from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
 from ..storage.writer import ShardWriter
 from ..system.waiting import in_thread
-from .inspection import EarlyCheck, columns_of, kind_of
+from .inspection import EarlyCheck, columns_of, kind_of, read_first_rows
 from .messages import Begin, Open, Progress, ReuseLoaded, Score, ShardResult, WorkerInfo
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
@@ -90,14 +87,8 @@ class ShardScorer:
             return
         here = scorer.full_signature.parts, scorer.engine.provider
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
-            scorer.measure_bound([self._first_rows(shard) for shard in request.shards])
-
-    def _first_rows(self, shard: Shard) -> Iterator[Rows]:
-        """Windows of the first rows of a shard, as far as they can be read; if not, the run says why."""
-        start = limit_rows([shard], _BOUND_ROWS)[0]
-        with suppress(ShardError, ColumnError):
-            for columns, table in read_windows(start, self._find_columns, max_rows=_BOUND_ROWS, max_bytes=_BOUND_BYTES):
-                yield columns.rows(table)
+            first = [read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards]
+            scorer.measure_bound(first)
 
     def _describe(self) -> WorkerInfo:
         scorer, engine = self.scorer, self.scorer.engine
@@ -165,13 +156,14 @@ class ShardScorer:
         assert self._plan is not None
         budgets = self._plan.plan.budgets
         assert budgets.window_rows is not None and budgets.window_bytes is not None and budgets.first_rows is not None
+        find_columns = partial(columns_of, settings=self.scorer.settings)
         for task in tasks:
             shard, divisor = task.shard, 2 if task.halved else 1
             output = _ShardOutput(task, in_thread(partial(_content_of, shard)))
             try:
                 for columns, table in read_windows(
                     shard,
-                    self._find_columns,
+                    find_columns,
                     max_rows=max(1, budgets.window_rows // divisor),
                     max_bytes=max(1, budgets.window_bytes // divisor),
                     first_rows=budgets.first_rows,
@@ -182,9 +174,6 @@ class ShardScorer:
                     raise MemoryError(str(failed)) from failed
                 output.error = failed
             yield output
-
-    def _find_columns(self, schema: pa.Schema) -> InputColumns:
-        return columns_of(schema, self.scorer.settings)
 
     def _write(self, scored: ScoredWindow) -> None:
         output: _ShardOutput = scored.tag

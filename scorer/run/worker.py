@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -30,7 +30,6 @@ from .messages import (
     OutOfMemory,
     Progress,
     Request,
-    Score,
     WorkerError,
     WorkerReady,
     WorkerStarted,
@@ -91,14 +90,8 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     assert isinstance(begin, Begin)
     if (loaded := scorer.begin(begin)) is not None:
         channel.send(loaded)
-    for result in scorer.score(tasks(requests), stop=lambda: requests.put(None)):
+    for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
         channel.send(result)
-
-
-def tasks(requests: queue.SimpleQueue[Any]) -> Iterator[Score]:
-    """The shards as they are given, until the stream ends."""
-    while isinstance(request := requests.get(), Score):
-        yield request
 
 
 def send_progress(channel: Replies, progress: Callable[[], Progress]) -> NoReturn:

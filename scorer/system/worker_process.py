@@ -14,15 +14,15 @@ import signal
 import subprocess
 import sys
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from .closing import Closing
 from .codec import decode, encode
 
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -32,52 +32,37 @@ _WORKER = "D2T_SCORER_WORKER"
 
 
 class Channel:
-    """One end of a connection. Any thread may send; one thread receives.
+    """One end of a ``connection``. Any thread may send; one thread receives.
 
     Args:
         receives: a tagged struct, or a union of them.
     """
 
     def __init__(self, connection: Connection, receives: Any) -> None:
-        self._connection, self._receives, self._sending = connection, receives, threading.Lock()
-
-    def fileno(self) -> int:
-        return self._connection.fileno()
+        self.connection, self._receives, self._sending = connection, receives, threading.Lock()
 
     def send(self, message: Any) -> None:
         """Raises :class:`OSError` if the other end is closed."""
         content = encode(message)
         with self._sending:
-            self._connection.send_bytes(content)
+            self.connection.send_bytes(content)
 
     def receive(self) -> Any:
         """The next message. Raises :class:`EOFError` or :class:`OSError` if the other end is closed."""
-        return decode(self._connection.recv_bytes(), self._receives, "a message between driver and worker")
-
-    def close(self) -> None:
-        self._connection.close()
+        return decode(self.connection.recv_bytes(), self._receives, "a message between driver and worker")
 
 
-class WorkerHandle(Closing):
-    """The parent's end of the connection to a worker, wherever that runs."""
-
-    _channel: Channel
-
-    def fileno(self) -> int:
-        """For :func:`multiprocessing.connection.wait`."""
-        return self._channel.fileno()
-
-    def receive(self) -> Any:
-        """The next reply. Raises :class:`EOFError` or :class:`OSError` if the worker has ended."""
-        return self._channel.receive()
-
-    @abstractmethod
-    def send(self, message: Any) -> None:
-        """Send a request. That the worker has ended is told by :meth:`receive`, not here."""
+class WorkerHandle(Channel, ABC):
+    """The parent's end of the connection to a worker, wherever that runs. That the worker has ended is told by
+    :meth:`receive`, not by :meth:`send`."""
 
     @abstractmethod
     def kill(self) -> None:
         """Kill it and what it has started. Does not wait."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it. A second call does nothing."""
 
     @abstractmethod
     def describe_end(self) -> str:
@@ -117,7 +102,7 @@ class WorkerProcess(WorkerHandle):
             raise
         finally:
             os.close(printed)
-        self._channel = Channel(ours, replies)
+        super().__init__(ours, replies)
         self._printed: deque[bytes] = deque(maxlen=16)
         self._reader = threading.Thread(target=self._read, args=(output,), name="worker output", daemon=True)
         self._reader.start()
@@ -128,7 +113,7 @@ class WorkerProcess(WorkerHandle):
 
     def send(self, message: Any) -> None:
         with suppress(OSError):
-            self._channel.send(message)
+            super().send(message)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -136,7 +121,7 @@ class WorkerProcess(WorkerHandle):
 
     def close(self) -> None:
         """End it: it does so by itself when the connection closes, or it is killed. A second call does nothing."""
-        self._channel.close()
+        self.connection.close()
         try:
             self._process.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -155,8 +140,7 @@ class WorkerProcess(WorkerHandle):
 
     def _read(self, output: int) -> None:
         with open(output, "rb", buffering=0) as pipe:
-            while content := pipe.read(4096):
-                self._printed.append(content)
+            self._printed.extend(iter(partial(pipe.read, 4096), b""))
 
 
 def is_worker() -> bool:

@@ -73,7 +73,8 @@ class ScriptedProcess:
         self._here, self._there = os.pipe()
         os.write(self._there, b"x")  # there is always something to hear
 
-    def fileno(self) -> int:
+    @property
+    def connection(self) -> int:
         return self._here
 
     def send(self, message: Any) -> None:
