@@ -5,73 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import OutputError
 from ..metric.checks import verbalise
 from ..metric.columns import output_schema
-from ..metric.facts import Rows, take
+from ..metric.facts import Rows
 from ..metric.options import ColumnNames, Options
 from ..metric.row_key import row_keys
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
-from ..scoring.pipeline import ReusedCounts
+from ..scoring.pipeline import ReuseMatch
 from ..scoring.signature import Signature, differences
 from ..scoring.summary import ReusedOutput
 from ..storage.plan import PlannedReuse
-from .earlier import KEY, EarlierOutput, EarlierRows, KeyIndex, Numbers, key_words, one_chunk, open_all
+from .earlier import KEY, EarlierOutput, EarlierRows, KeyIndex, key_words, one_chunk, open_all
 from .messages import ReuseInfo
 
 _VALUES = {"fine": FINE, "rough": ROUGH}
-
-
-@dataclass
-class ReuseMatch:
-    """What is known of a window before the model is asked.
-
-    ``keys``: of all rows. ``to_score``: int64, positions of the rows that have no label yet. ``reused``: int64,
-    positions of the rows that have one; ``labels``: their columns by name, in that order. ``backoff``: bool, of the
-    distinct triples of the whole window. ``to_judge``: the rows to score.
-    """
-
-    rows: Rows
-    keys: pa.Array
-    to_score: Numbers
-    reused: Numbers
-    labels: dict[str, pa.Array]
-    backoff: npt.NDArray[np.bool_]
-    to_judge: Rows = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.to_score)
-
-    def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Output columns of the judged rows to those of the whole window, in its order."""
-        if not len(self.reused):
-            return list(columns)
-        places = np.empty(len(self.rows), np.int64)
-        places[self.to_score] = np.arange(len(self.to_score))
-        places[self.reused] = len(self.to_score) + np.arange(len(self.reused))
-        is_reused = np.zeros(len(self.rows), bool)
-        is_reused[self.reused] = True
-        known = {KEY: self.keys, "reused": pa.array(is_reused)}
-        order = pa.array(places)
-        return [
-            known[name] if name in known else pa.concat_arrays([column, self.labels[name]]).take(order)
-            for name, column in zip(names, columns, strict=True)
-        ]
-
-    def counts(self) -> ReusedCounts:
-        """For the counts of the window."""
-        fine = self.labels["fine"].indices.to_numpy().astype(np.int8)
-        notes = pc.value_counts(self.labels["note"].drop_null())
-        counted = dict(zip(notes.field("values").to_pylist(), notes.field("counts").to_pylist(), strict=True))
-        return ReusedCounts(self.rows, self.backoff, fine, counted)
 
 
 class Reuse:
@@ -178,12 +132,11 @@ class Reuse:
             if not same.all():
                 reused, table = reused[same], table.filter(pa.array(same))
         return ReuseMatch(
-            rows,
-            keys,
-            np.setdiff1d(np.arange(len(rows)), reused),
-            reused,
-            {column.name: _label_column(table[column.name], column) for column in self._labels if column.name != KEY},
-            np.array([fact.backoff for fact in verbalise(rows, templates, options)], bool),
+            rows=rows,
+            keys=keys,
+            reused=reused,
+            labels={one.name: _label_column(table[one.name], one) for one in self._labels if one.name != KEY},
+            backoff=np.array([fact.backoff for fact in verbalise(rows, templates, options)], bool),
         )
 
 

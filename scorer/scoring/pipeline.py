@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ import pyarrow as pa
 from ..inference.engine import EncodedPairs, Predictions
 from ..metric.checks import Checks, build_checks
 from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
-from ..metric.facts import Rows
+from ..metric.facts import Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
@@ -44,37 +44,42 @@ class Model(Protocol):
     def cancel(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class ReusedCounts:
-    """What a window has besides the rows that are judged: labels from earlier outputs.
+@dataclass
+class ReuseMatch:
+    """A window, of which some rows have a label from an earlier output, before the model is asked.
 
-    ``rows``: the whole window. ``backoff``: bool, *Shape:* (its distinct triples,). ``fine``: int8, *Shape:*
-    (reused rows,), positions in ``FINE``. ``notes``: of the reused rows, by kind.
+    ``rows``: of the window. ``keys``: of all rows. ``reused``: int64, positions of the rows that have a label;
+    ``labels``: their columns by name, in that order. ``backoff``: bool, of the distinct triples of the window.
+    ``to_judge``: the other rows; ``to_score``: int64, their positions.
     """
 
     rows: Rows
-    backoff: npt.NDArray[np.bool_]
-    fine: npt.NDArray[np.int8]
-    notes: Mapping[str, int]
-
-
-class ReuseMatch(Protocol):
-    """What is known of a window before the model is asked: some of its rows have a label from an earlier output.
-
-    ``keys``: of all rows. ``to_judge``: the rows that have none; ``to_score``: int64, their positions. ``reused``:
-    int64, positions of the others.
-    """
-
     keys: pa.Array
-    to_judge: Rows
-    to_score: npt.NDArray[np.int64]
     reused: npt.NDArray[np.int64]
+    labels: dict[str, pa.Array]
+    backoff: npt.NDArray[np.bool_]
+    to_score: npt.NDArray[np.int64] = field(init=False)
+    to_judge: Rows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.to_score = np.setdiff1d(np.arange(len(self.rows)), self.reused)
+        self.to_judge = self.rows if not len(self.reused) else take(self.rows, self.to_score)
 
     def merge(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Output columns of the judged rows to those of the whole window, in its order."""
-        ...
-
-    def counts(self) -> ReusedCounts: ...
+        if not len(self.reused):
+            return list(columns)
+        places = np.empty(len(self.rows), np.int64)
+        places[self.to_score] = np.arange(len(self.to_score))
+        places[self.reused] = len(self.to_score) + np.arange(len(self.reused))
+        is_reused = np.zeros(len(self.rows), bool)
+        is_reused[self.reused] = True
+        known = {"row_key": self.keys, "reused": pa.array(is_reused)}
+        order = pa.array(places)
+        return [
+            known[name] if name in known else pa.concat_arrays([column, self.labels[name]]).take(order)
+            for name, column in zip(names, columns, strict=True)
+        ]
 
 
 class Reuse(Protocol):
@@ -283,24 +288,19 @@ class Pipeline:
 
 def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
     """The counts of a window, those of its rows included that were not judged."""
-    rows, checks, work = prepared.rows, prepared.checks, prepared.work
-    reused = prepared.match.counts() if prepared.match is not None else None
+    rows, backoff, match = prepared.rows, prepared.checks.backoff, prepared.match
+    checks, work, judged, reused = prepared.checks, prepared.work, len(rows), 0
     errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
     notes = Counter(verdicts.notes.values())
     fine = Counter(code for code in verdicts.fine.tolist() if code >= 0)
-    if reused is not None:
-        fine.update(reused.fine.tolist())
-        notes.update(reused.notes)
+    if match is not None:
+        rows, backoff, reused = match.rows, match.backoff, len(match.reused)
+        fine.update(match.labels["fine"].indices.to_pylist())
+        notes.update(match.labels["note"].drop_null().to_pylist())
     return Counts(
-        RowCounts(
-            len(rows if reused is None else reused.rows),
-            len(rows) - sum(errors.values()),
-            0 if reused is None else len(reused.fine),
-            dict(errors),
-            dict(notes),
-        ),
+        RowCounts(len(rows), judged - sum(errors.values()), reused, dict(errors), dict(notes)),
         {name: fine[code] for code, name in enumerate(FINE)},
-        count_facts(rows, checks.backoff) if reused is None else count_facts(reused.rows, reused.backoff),
+        count_facts(rows, backoff),
         CheckCounts(len(checks), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
         TokenCounts(work.real_tokens, work.padded_tokens, work.squared_lengths),
     )
