@@ -8,9 +8,9 @@
 ``document`` is a tree of structs (:mod:`.document`), which ``--json`` prints. In a notebook,
 ``scorer.audit.report.Audit(document)`` shows it.
 
-    audit.py        builds the document               document.py   its types
+    builder.py      builds the document               document.py   its types
     scan.py         one pass: a few numbers of each row
-    database.py     these numbers, in DuckDB          queries.py    what is asked of them
+    database.py     these numbers, in DuckDB          queries.py    the questions asked of them
     figures.py      the figures of each group         changes.py    rows and groups against the baseline
     gates.py        gates files, and their results    suggest.py    gates files for an output
     findings.py     what to look at first             examples.py   single rows, for people
@@ -19,7 +19,55 @@
 
 from __future__ import annotations
 
-from .audit import AuditOptions, audit
-from .document import Document
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["AuditOptions", "Document", "audit"]
+from ..system.arguments import check_fields, option
+
+if TYPE_CHECKING:
+    from .document import Document
+
+__all__ = ["AuditOptions", "audit"]
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Options of an audit.
+
+    ``baseline``: the output to compare with, or its parts. ``gates``: TOML files. ``by``: groupings, each a tuple of
+    columns; by default the column ``system``, if there is one. ``history``: the history file.
+    """
+
+    baseline: Path | tuple[Path, ...] | None = None
+    gates: tuple[Path, ...] = ()
+    by: tuple[tuple[str, ...], ...] = ()
+    history: Path | None = None
+    compare: tuple[str, str] | None = option(
+        "Compare these two values of the first --by column, paired by input. Default: the two largest groups.",
+        "A B",
+        None,
+    )
+    across_signatures: bool = option("Compare even if the baseline's signature differs.", default=False)
+    require_gates: bool = option("Exit 1 if nothing was checked: no gates, or all of them silent.", default=False)
+    allow_partial: bool = option(
+        "Accept a run without all shards or parts, and compare partial with complete runs.", default=False
+    )
+    worst: int = option("Number of example rows for each kind of error.", "N", 30, min=0)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Document:
+    """Audit the finished output folder ``out``, or the parts of one.
+
+    Raises:
+        OutputError: no finished output, or one that changed while it was read. UsageError: signatures that differ, a
+        partial output against a complete one, or an invalid gate or option. ColumnError: a column to group by that is
+        not there.
+    """
+    from .builder import DocumentBuilder
+
+    return DocumentBuilder(out, options or AuditOptions()).document()

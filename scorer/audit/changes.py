@@ -12,18 +12,19 @@ interval of a difference takes rows that both runs have as fixed: under equal si
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..stats.design_effect import correlation
-from ..stats.intervals import Pairs, combined, rate
-from ..stats.mantel_haenszel import Sample, Tested, compare
+from ..stats.intervals import Pairs, Sample, combined, interval_of_difference, rate
+from ..stats.mantel_haenszel import compare
 from ..stats.multiple import benjamini_hochberg
 from . import queries
-from .database import Database, Grouping, parts
+from .database import Database, Grouping, Ints, parts
 from .document import (
     ADDED_RATES,
     RATES,
@@ -33,21 +34,20 @@ from .document import (
     GroupComparison,
     GroupFigures,
     PairedRate,
-    Rate,
     RateChange,
-    Rewritten,
     Test,
 )
-from .figures import FactTables, RunRates, cluster_sums
+from .figures import FactTables, RunRates
 from .queries import Confidences
-from .scan import FINE_LABEL, FINE_OF, Bools, Counts, ScannedRun
+from .scan import FINE_LABEL, FINE_OF, Bools, ScannedRun
 
 LEVEL = 0.05
 BUCKETS = 10
-_BLOCK = 1 << 20
-_NONE = Sample()
-
 Floats = npt.NDArray[np.floating[Any]]
+
+_PASSES = ("{groups}, label", "file, position, label", "label", "{groups}", "file, position", "row_key")
+"""Columns in which rows with one key agree, pass by pass: those of the same system are one row first, then those at the
+same place of a file of the same name, with equal labels before others, so that few count as changed; then any."""
 
 
 def match(before: ScannedRun, after: ScannedRun) -> None:
@@ -64,17 +64,12 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     groups = [database.column(one) for one in database.groups]
     _store_files(before, after)
     for place, where in enumerate(parts("high", max(len(before), len(after)))):
-        _match_part(database, groups, where, first=place == 0)
+        _match_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
     left = max(
         database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
     )
     for place, where in enumerate(parts("input", left)):
-        _pair_part(database, groups, where, first=place == 0)
-
-
-_PASSES = ("{groups}, label", "file, position, label", "label", "{groups}", "file, position", "row_key")
-"""What rows with one key agree in, pass by pass: those of the same system are one row first, then those at the same
-place of a file of the same name, with equal labels before others, so that few count as changed; then any."""
+        _pair_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
 
 
 def _store_files(before: ScannedRun, after: ScannedRun) -> None:
@@ -88,8 +83,8 @@ def _store_files(before: ScannedRun, after: ScannedRun) -> None:
             run.database.run(f"INSERT INTO {side}_files VALUES {values}")
 
 
-def _match_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
-    """Fill the tables of rows apart from the keys of one part."""
+def _match_part(database: Database, groups: list[str], where: str, store: str) -> None:
+    """Fill the tables of rows apart from the keys of one part, by statements that begin with ``store``."""
     narrow = ", ".join(["high", "low", "state", *groups])
     database.run(
         "CREATE OR REPLACE TEMP TABLE moved AS SELECT high, low FROM ("
@@ -114,8 +109,8 @@ def _match_part(database: Database, groups: list[str], where: str, *, first: boo
         states = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
         joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
         database.run(
-            f"{f'CREATE TEMP TABLE {side}_apart AS' if first else f'INSERT INTO {side}_apart'} "
-            f"SELECT ours.*, match_g0.{other}_row AS partner, {states} FROM {side}_moved AS ours {joins}"
+            f"{store.format(f'{side}_apart')} SELECT ours.*, match_g0.{other}_row AS partner, {states} "
+            f"FROM {side}_moved AS ours {joins}"
         )
 
 
@@ -136,102 +131,77 @@ def _match_group(database: Database, group: str, groups: list[str]) -> None:
         )
 
 
-def _pair_part(database: Database, groups: list[str], where: str, *, first: bool) -> None:
+def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
     """Pair the rows without a partner of the inputs of one part."""
     same, others = ", ".join(["input", *groups]), ", ".join(f"other{group[1:]}" for group in groups)
-    for side, more in (("was", ""), ("now", f", confidence, {others}")):
-        database.run(
-            f"CREATE OR REPLACE TEMP TABLE {side}_left AS SELECT row, state, {same}{more}, "
-            f"row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
-            f"FROM {side}_apart WHERE partner IS NULL AND {where}"
-        )
+    left = (
+        f"(SELECT row, state, {same}{{1}}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+        f"FROM {{0}}_apart WHERE partner IS NULL AND {where}) AS {{0}}"
+    )
     database.run(
-        f"{'CREATE TEMP TABLE rewritten AS' if first else 'INSERT INTO rewritten'} "
-        "SELECT now_left.*, was_left.row AS before_row, was_left.state AS before_state "
-        f"FROM now_left JOIN was_left USING ({same}, place)"
+        f"{store.format('rewritten')} SELECT now.*, was.row AS before_row, was.state AS before_state "
+        f"FROM {left.format('now', f', confidence, {others}')} JOIN {left.format('was', '')} USING ({same}, place)"
     )
 
 
 def add_changes(
-    before: RunRates, after: RunRates, grouping: Grouping, confidences: Confidences, groups: list[GroupFigures]
+    before: RunRates,
+    after: RunRates,
+    grouping: Grouping,
+    states: Ints,
+    confidences: Confidences,
+    groups: Sequence[GroupFigures],
 ) -> None:
     """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`.
 
     Args:
-        confidences: of all rows of this run, by its groups.
+        states: all rows of this run by group and state. confidences: of all rows of this run, by its groups.
     """
-    _Comparison(before, after, grouping, confidences).fill(groups)
+    was, now = before.run, after.run
+    kept, rewritten = queries.kept(now, grouping, states), queries.rewritten(now, grouping)
+    removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
+    states_before = queries.row_counts(was, grouping).states
+    confidences_before, facts_before = queries.confidences(was, grouping), FactTables(was, grouping)
+    pair_sums = queries.clusters_of_pairs(now, grouping, before.masks, after.masks)
+    samples = [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
+    changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
+    for code, group in enumerate(groups):
+        for one in group.predicates:
+            one.before = facts_before.omission(code, one.predicate)
+        rates, added_rates = {}, {}
+        for name in RATES:
+            pairs, same = (_as_pairs(one[code], before.masks[name], after.masks[name]) for one in (rewritten, kept))
+            sums = pair_sums[name][code]
+            pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
+            then, this, went, came, gone, fresh = (one[code][name] for one in samples)
+            rates[name] = _rate_change(then, this, gone, fresh, pairs, same)
+            added_rates[f"added_{name}"] = _added_rate(then, went, came, gone, fresh, pairs)
+        group.change = Change(
+            rows_before=int(states_before[code].sum()),
+            added=int(added[code]),
+            removed=int(removed[code]),
+            kept=int(kept[code].sum()),
+            rewritten=int(rewritten[code].sum()),
+            flips=int(kept[code][changed].sum()),
+            backoff_before=facts_before.missed(code),
+            rates=rates,
+            added_rates={name: added_rates[name] for name in ADDED_RATES},
+            confidence=ConfidenceChange(
+                before=confidences_before.distribution(code),
+                psi=stability_index(confidences_before[code], confidences[code]),
+            ),
+        )
 
 
-def correct(groups: list[GroupFigures]) -> None:
+def correct(groups: Sequence[GroupFigures]) -> None:
     """Correct the p-values of all tests of an audit together, and say which are significant."""
     rates = [one for group in groups if group.change is not None for one in group.change.rates.values()]
     tests = [one.test for one in rates if one.test is not None]
     for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
-        one.q = q
-        one.significant = q < LEVEL
+        one.q, one.significant = q, q < LEVEL
 
 
-class _Comparison:
-    """The state of comparing one grouping."""
-
-    def __init__(self, before: RunRates, after: RunRates, grouping: Grouping, confidences: Confidences) -> None:
-        was, now = before.run, after.run
-        self.kept, self.rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
-        self.rows_added, self.rows_removed = queries.added(now, grouping), queries.added(was, grouping)
-        self.masks = before.masks, after.masks
-        self.rewritten_sums = cluster_sums(queries.clusters_of_pairs(now, grouping, *self.masks))
-        self.all = [run.samples(grouping) for run in (before, after)]
-        self.moved = [run.samples(grouping, "moved") for run in (before, after)]
-        self.single = [run.samples(grouping, "single") for run in (before, after)]
-        self.rows_before = queries.states(was, grouping).sum(axis=1)
-        self.confidences = queries.confidences(was, grouping), confidences
-        self.facts_before = FactTables(was, grouping)
-
-    def fill(self, groups: list[GroupFigures]) -> None:
-        """Set ``change`` of each group."""
-        label = FINE_OF[:, None], FINE_OF[None, :]
-        flipped = (label[0] != label[1]) & (label[0] >= 0) & (label[1] >= 0)
-        for code, group in enumerate(groups):
-            kept = self.kept[code]
-            for one in group.predicates:
-                one.before = self.facts_before.omission(code, one.predicate)
-            counts = {name: self._counts(name, code) for name in RATES}
-            group.change = Change(
-                rows_before=int(self.rows_before[code]),
-                added=int(self.rows_added[code].sum()),
-                removed=int(self.rows_removed[code].sum()),
-                kept=int(kept.sum()),
-                rewritten=int(self.rewritten[code].sum()),
-                flips=int(kept[flipped].sum()),
-                backoff_before=self.facts_before.missed(code),
-                rates={name: rate_change(one) for name, one in counts.items()},
-                added_rates={name: added_rate(counts[name.removeprefix("added_")]) for name in ADDED_RATES},
-                confidence=ConfidenceChange(
-                    before=self.confidences[0].distribution(code),
-                    psi=stability_index(*(one[code] for one in self.confidences)),
-                ),
-            )
-
-    def _counts(self, name: str, code: int) -> RateCounts:
-        pairs, sums = self._pairs(name, self.rewritten[code]), self.rewritten_sums[name][code]
-        within = correlation(sums, pairs.gained + pairs.lost) or 0.0
-        return RateCounts(
-            before=self.all[0][code][name],
-            after=self.all[1][code][name],
-            removed=self.moved[0][code][name],
-            added=self.moved[1][code][name],
-            gone=self.single[0][code][name],
-            fresh=self.single[1][code][name],
-            pairs=replace(pairs, effect=sums.effect(within)),
-            kept=self._pairs(name, self.kept[code]),
-        )
-
-    def _pairs(self, name: str, pairs: Counts) -> Pairs:
-        return _as_pairs(pairs, *(masks[name] for masks in self.masks))
-
-
-def _as_pairs(counts: Counts, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
+def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
     """Pairs by their states, as a rate sees them: the states that count for it, and the hits. *Shape:* (STATES, STATES)
     and (STATES,)."""
     (counted0, hit0), (counted1, hit1) = before, now
@@ -241,112 +211,75 @@ def _as_pairs(counts: Counts, before: tuple[Bools, Bools], now: tuple[Bools, Boo
     return Pairs(both, gained, lost, neither)
 
 
-def compare_groups(rates: RunRates, grouping: Grouping, first: int, second: int) -> GroupComparison | None:
-    """Two groups of a run compared over the inputs that both have a text for; ``None`` where they share none.
+def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pairs: Pairs, kept: Pairs) -> RateChange:
+    """A rate in both runs, with the interval of the difference and its test.
 
     Args:
-        first, second: codes of the groups.
+        before, after: all rows. gone, fresh: those in one run only, without the ``pairs`` of rewritten rows. kept: rows
+            in both runs.
     """
+    change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
+    now, then = fresh, gone
+    if 2 * gone.n < fresh.n:
+        then = before
+    elif 2 * fresh.n < gone.n:
+        now = after
+    changed = kept if kept.gained + kept.lost else Pairs()  # only where the scoring did
+    both = pairs.plus(changed)
+    if tested := compare(both, now, then):
+        n0, n1 = then.n + both.n, now.n + both.n
+        change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
+    if change.before.value is not None and change.after.value is not None:
+        change.difference = change.after.value - change.before.value
+        moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
+        variance = moved / (before.n * after.n)
+        change.low, change.high = _ends(change.difference, before.n, after.n, gone, fresh, pairs, variance)
+    return change
+
+
+def _added_rate(then: Sample, removed: Sample, added: Sample, gone: Sample, fresh: Sample, pairs: Pairs) -> AddedRate:
+    """The added rows compared with the removed ones, or with all of the baseline's; ``gone`` and ``fresh`` as above."""
+    replaced = 2 * removed.n >= added.n
+    before = removed if replaced else then
+    found = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
+                      low=None, high=None, p=None)  # fmt: skip
+    if added.n and before.n:
+        if replaced:
+            tested = compare(pairs, fresh, then if 2 * gone.n < fresh.n else gone)
+            difference = added.count / added.n - removed.count / removed.n
+            found.low, found.high = _ends(difference, removed.n, added.n, gone, fresh, pairs)
+        else:
+            tested = compare(Pairs(), added, then)
+            found.low, found.high = interval_of_difference(found.added, found.before)
+        found.p = tested.p_rise if tested is not None else None
+    return found
+
+
+def _ends(
+    difference: float, n0: int, n1: int, gone: Sample, fresh: Sample, pairs: Pairs, variance: float = 0.0
+) -> tuple[float, float]:
+    """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which these changed."""
+    samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]
+    return combined(difference, samples, pairs, (pairs.n / n1, pairs.n / n0), variance)
+
+
+def compare_groups(rates: RunRates, grouping: Grouping, first: int, second: int) -> GroupComparison | None:
+    """Two groups of a run, by their codes, compared over the inputs that both have a text for; ``None`` where they
+    share none."""
     groups = rates.run.database.groups[grouping].groups()
     counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
     found = {}
     for name in RATES:
         pairs = _as_pairs(counts, rates.masks[name], rates.masks[name])
-        if not pairs.n:
-            continue
-        one, other = rate(pairs.both + pairs.gained, pairs.n), rate(pairs.both + pairs.lost, pairs.n)
-        difference = (pairs.gained - pairs.lost) / pairs.n
-        low, high = combined(difference, [], pairs)
-        tested = compare(pairs, _NONE, _NONE)
-        found[name] = PairedRate(
-            first=one, second=other, difference=difference, low=low, high=high, p=tested.p if tested else 1.0
-        )
+        if pairs.n:
+            difference = (pairs.gained - pairs.lost) / pairs.n
+            low, high = combined(difference, [], pairs)
+            tested = compare(pairs, Sample(), Sample())
+            found[name] = PairedRate(first=rate(pairs.both + pairs.gained, pairs.n),
+                                     second=rate(pairs.both + pairs.lost, pairs.n), difference=difference,
+                                     low=low, high=high, p=tested.p if tested else 1.0)  # fmt: skip
     total = int(counts.sum())
     return GroupComparison(first=groups[first], second=groups[second], pairs=total, rates=found) if total else None
-
-
-@dataclass(frozen=True)
-class RateCounts:
-    """Rows that count for a rate, and hits. ``before``, ``after``: of all rows; ``added``, ``removed``: of those that
-    are in one run only, and ``fresh``, ``gone``: of these, without the ``pairs`` of rewritten rows. ``kept``: rows in
-    both runs."""
-
-    before: Sample
-    after: Sample
-    added: Sample = _NONE
-    removed: Sample = _NONE
-    fresh: Sample = _NONE
-    gone: Sample = _NONE
-    pairs: Pairs = field(default_factory=Pairs)
-    kept: Pairs = field(default_factory=Pairs)
-
-
-def rate_change(counts: RateCounts) -> RateChange:
-    """A rate in both runs, with the interval of the difference and tests."""
-    before, after = _rate(counts.before), _rate(counts.after)
-    kept, pairs = counts.kept, counts.pairs
-    change = RateChange(
-        before=before,
-        after=after,
-        difference=None,
-        low=None,
-        high=None,
-        rewritten=Rewritten(n=pairs.n, worse=pairs.gained, better=pairs.lost, correlation=pairs.correlation),
-        test=None,
-    )
-    now, then = _samples(counts)
-    changed = kept if kept.gained + kept.lost else Pairs()  # only where the scoring did
-    both = replace(pairs, gained=pairs.gained + changed.gained, lost=pairs.lost + changed.lost,
-                   both=pairs.both + changed.both, neither=pairs.neither + changed.neither)  # fmt: skip
-    if tested := compare(both, now, then):
-        n0, n1 = then.n + both.n, now.n + both.n
-        change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
-    if before.value is not None and after.value is not None:
-        n0, n1 = counts.before.n, counts.after.n
-        difference = change.difference = after.value - before.value
-        moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
-        change.low, change.high = combined(
-            difference,
-            [(counts.fresh.n / n1, _rate(counts.fresh)), (-counts.gone.n / n0, _rate(counts.gone))],
-            pairs,
-            (pairs.n / n1, pairs.n / n0),
-            moved / (n0 * n1),
-        )
-    return change
-
-
-def added_rate(counts: RateCounts) -> AddedRate:
-    """The added rows compared with the removed ones and with the baseline's, and whether they are worse."""
-    added, removed, baseline = _rate(counts.added), _rate(counts.removed), _rate(counts.before)
-    fresh, gone, pairs = counts.fresh, counts.gone, counts.pairs
-    found = AddedRate(
-        added=added, removed=removed, baseline=baseline, low=None, high=None, p_removed=None, p_baseline=None
-    )
-    if added.value is not None and removed.value is not None:
-        then = counts.before if 2 * gone.n < fresh.n else gone
-        found.p_removed = _chance(compare(pairs, fresh, then))
-        n0, n1 = counts.removed.n, counts.added.n
-        samples = [(fresh.n / n1, _rate(fresh)), (-gone.n / n0, _rate(gone))]
-        weights = pairs.n / n1, pairs.n / n0
-        found.low, found.high = combined(added.value - removed.value, samples, pairs, weights)
-    if added.value is not None and baseline.value is not None:
-        found.p_baseline = _chance(compare(Pairs(), counts.added, counts.before))
-    return found
-
-
-def _samples(counts: RateCounts) -> tuple[Sample, Sample]:
-    fresh, gone = counts.fresh, counts.gone
-    if 2 * gone.n < fresh.n:
-        return fresh, counts.before
-    return (counts.after, gone) if 2 * fresh.n < gone.n else (fresh, gone)
-
-
-def _rate(sample: Sample) -> Rate:
-    return rate(sample.count, sample.n, sample.effect)
-
-
-def _chance(tested: Tested | None) -> float | None:
-    return tested.p_rise if tested is not None else None
 
 
 def stability_index(before: Floats, after: Floats) -> float | None:
@@ -354,10 +287,12 @@ def stability_index(before: Floats, after: Floats) -> float | None:
 
     Half a row is added to each bucket, so that an empty one does not make it infinite; buckets that ties make equal
     are one. Null when a side is empty. By custom, below 0.1 is not a shift and above 0.25 a large one.
+
+    Args:
+        before, after: in rising order. *Shape:* (rows,) each.
     """
     if not len(before) or not len(after):
         return None
-    before, after = _rising(before), _rising(after)
     places = np.ceil(len(before) * (np.arange(1, BUCKETS) / BUCKETS) - 1).astype(np.int64)
     cuts = np.unique(before[np.maximum(places, 0)])
     sides = []
@@ -367,9 +302,3 @@ def stability_index(before: Floats, after: Floats) -> float | None:
         sides.append(counts / counts.sum())
     b, a = sides
     return float(((a - b) * np.log(a / b)).sum())
-
-
-def _rising(values: Floats) -> Floats:
-    """Values in rising order; those that are so already are not copied, since they may be all rows of a run."""
-    blocks = (values[start : start + _BLOCK + 1] for start in range(0, len(values), _BLOCK))
-    return values if all((block[1:] >= block[:-1]).all() for block in blocks) else np.sort(values)

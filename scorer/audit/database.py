@@ -1,7 +1,7 @@
 """The rows of one audit as narrow tables of numbers in a temporary DuckDB database.
 
-No text of the data gets here: groups, predicates and kinds are codes, keys are numbers (:mod:`.scan`). What is asked of
-the tables is in :mod:`.queries`. Results do not depend on threads: they are counts, or are ordered by the query.
+No text of the data gets here: groups, predicates and kinds are codes, keys are numbers (:mod:`.scan`). The tables are
+asked in :mod:`.queries`. Results do not depend on threads: they are counts, or are ordered by the query.
 """
 
 from __future__ import annotations
@@ -23,18 +23,14 @@ from ..metric.inputs import one_array
 from .document import Group
 
 MEMORY = "600MB"
-"""What DuckDB may hold in memory; beyond it, it writes to the temporary folder."""
+"""Most memory that DuckDB may hold; beyond it, it writes to the temporary folder."""
 MOST_THREADS = 4
 """More of them would share :data:`MEMORY` in parts too small to work with."""
 AT_ONCE = 2_000_000
 """Rows that are joined or grouped at once where each may have a key of its own, which :data:`MEMORY` holds."""
-
+MOST_GROUPS = 1000
 _BATCH = 1 << 17
 """Rows that are inserted, or fetched, at once."""
-
-MOST_GROUPS = 1000
-DEFAULT = "system"
-"""Groups by this column unless asked otherwise, if there is one."""
 
 Grouping = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
@@ -86,12 +82,16 @@ class Database:
         with _errors():
             return self._connection.execute(query).fetchall()
 
+    def columns(self, query: str) -> list[Ints]:
+        """The columns of a query of whole numbers. int64, *Shape:* (rows,) each."""
+        with _errors():
+            return [np.asarray(one, np.int64) for one in self._connection.execute(query).fetchnumpy().values()]
+
     def counts(self, query: str, *shape: int) -> Ints:
         """Counts by codes: a query of codes and one number each, as int64 of that shape."""
         counts = np.zeros(shape, np.int64)
-        with _errors():
-            *places, numbers = self._connection.execute(query).fetchnumpy().values()
-        counts[tuple(np.asarray(place, np.int64) for place in places)] = np.asarray(numbers, np.int64)
+        *places, numbers = self.columns(query)
+        counts[tuple(places)] = numbers
         return counts
 
     def floats(self, query: str, sizes: Ints) -> tuple[npt.NDArray[np.float32], Ints]:
@@ -135,7 +135,7 @@ class Database:
             self._connection.unregister("batch")
 
     def flush(self) -> None:
-        """Insert what waits."""
+        """Insert the tables that wait."""
         for statement in list(self._waiting):
             self._insert(statement)
 
@@ -153,11 +153,8 @@ def _errors() -> Iterator[None]:
     except (duckdb.Error, OSError) as error:
         reason = " ".join(str(error).partition("Possible solutions")[0].split())[:300]
         memory = isinstance(error, duckdb.OutOfMemoryException) and "max_temp_directory_size" not in reason
-        room = f"it may hold {MEMORY}: group by fewer columns (--by)"
-        raise OutputError(
-            f"the temporary database of the audit failed: {reason}; "
-            f"{room if memory else 'set TMPDIR to a folder with more room'}"
-        ) from error
+        advice = "group by fewer columns (--by)" if memory else "set TMPDIR to a folder with more room"
+        raise OutputError(f"the temporary database of the audit failed: {reason}; {advice}") from error
 
 
 class GroupCodes:
@@ -165,9 +162,7 @@ class GroupCodes:
 
     def __init__(self, columns: Grouping) -> None:
         self.columns = columns
-        self._codes: dict[tuple[str | None, ...], int] = {}
-        if not columns:
-            self._codes[()] = 0
+        self._codes: dict[tuple[str | None, ...], int] = {} if columns else {(): 0}
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -176,38 +171,29 @@ class GroupCodes:
         """By code."""
         return [dict(zip(self.columns, found, strict=True)) for found in self._codes]
 
-    def codes(self, table: pa.Table) -> npt.NDArray[np.int64]:
+    def codes(self, table: pa.Table) -> Ints:
         """Codes of a window's rows. int64, *Shape:* (rows,). A column that the window lacks is null.
 
         Raises:
             UsageError: more than :data:`MOST_GROUPS` groups. ColumnError: a column whose values cannot name groups.
         """
-        n = len(table)
-        if not self.columns:
-            return np.zeros(n, np.int64)
-        mixed = np.zeros(n, np.int64)
+        mixed = np.zeros(len(table), np.int64)
         columns = [_column(table, name) for name in self.columns]
         for codes, texts in columns:
             # Made dense again after each column, so that no product of sizes outgrows an integer.
             mixed = np.unique(mixed * len(texts) + codes, return_inverse=True)[1].reshape(-1)
         _, rows, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-        if len(rows) > MOST_GROUPS:
-            self._refuse()
         ours = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows.tolist()):
             found = tuple(texts[codes[row]] for codes, texts in columns)
             ours[i] = self._codes.setdefault(found, len(self._codes))
-        if len(self._codes) > MOST_GROUPS:
-            self._refuse()
+            if len(self._codes) > MOST_GROUPS:
+                what = ", ".join(self.columns)
+                raise UsageError(f"{what} makes more than {MOST_GROUPS} groups; group by columns of fewer values")
         return ours[inverse.reshape(-1)]
 
-    def _refuse(self) -> None:
-        raise UsageError(
-            f"{', '.join(self.columns)} makes more than {MOST_GROUPS} groups; group by columns of fewer values"
-        )
 
-
-def _column(table: pa.Table, name: str) -> tuple[npt.NDArray[np.int64], values.Texts]:
+def _column(table: pa.Table, name: str) -> tuple[Ints, values.Texts]:
     if name not in table.schema.names:
         return np.zeros(len(table), np.int64), [None]
     return values.encode(one_array(table, name), name)

@@ -1,8 +1,8 @@
-"""The audit as one document: what the console, ``--json``, JUnit, the history file and the HTML report all show.
+"""The audit as one document: what the console, ``--json``, JUnit, Markdown, Prometheus and the HTML report all show.
 
-Everything in it is what JSON has: strings, finite numbers, booleans, null, lists, objects with string keys. Rates and
-probabilities are between 0 and 1; a figure without any row or fact is null. The number ``schema``
-(:mod:`scorer.system.formats`) rises when a key is removed or changes its meaning; keys may be added under the same one.
+Everything in it is what JSON has. Rates and probabilities are between 0 and 1; a figure without any row or fact is
+null. The number ``schema`` (:mod:`scorer.system.formats`) rises when a key is removed or changes its meaning; keys may
+be added under the same one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from ..metric.group_values import spelled
 from ..stats.intervals import Rate as Rate
 from ..storage.counts import RowCounts as RowCounts
 from ..system.formats import AUDIT_SCHEMA
@@ -19,30 +20,35 @@ from ..system.formats import AUDIT_SCHEMA
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Group = dict[str, str | None]
+"""Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
 
+RATES = ("not_ok_rate", "omission_rate", "hallucination_rate", "error_rate", "empty_rate")
+"""Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
+ADDED_RATES = tuple(f"added_{name}" for name in RATES if name != "empty_rate")
+"""The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 LEAST_ROWS_OF_INDEX = 500
 """The stability index of fewer rows cannot be judged: without any change it often exceeds 0.1 by chance."""
 BINS = 20
 """Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
 
 
-class Part(msgspec.Struct, kw_only=True):
+def describe(group: Group) -> str:
+    """A group in words: ``system=tgen, domain=pubs``."""
+    return ", ".join(f"{column}={spelled(value)}" for column, value in group.items()) or "all rows"
+
+
+class Part(msgspec.Struct):
     """Base of the document's parts. Not frozen: corrected p-values and marks come when all groups are known."""
 
 
-Group = dict[str, str | None]
-"""Columns and their values as text, ``None`` for null; ``{}`` is all rows."""
-
-
 class Flip(Part):
-    """A row in both runs whose FINE label differs. ``file``, ``row``: of this run. ``difference``: largest change of a
-    stored entailment probability; ``beyond_bound``: more than the measured bounds explain, null where not known."""
+    """A row in both runs whose FINE label differs. ``difference``: largest change of a stored entailment probability;
+    ``beyond_bound``: more than the measured bounds explain, null where not known."""
 
     row_key: str
     file: str
     row: int
-    file_before: str
-    row_before: int
     before: str
     after: str
     difference: float | None
@@ -107,8 +113,8 @@ class WorseRow(Part):
 
 
 class Worse(Part):
-    """What got worse since the baseline. ``flipped``: kept rows that were OK and are not; ``rewritten``: facts whose
-    text was OK and is replaced by one that is not; ``better``: rows of both kinds that went the other way.
+    """Rows that got worse since the baseline. ``flipped``: kept rows that were OK and are not; ``rewritten``: facts
+    whose text was OK and is replaced by one that is not; ``better``: rows of both kinds that went the other way.
     ``added_failing``: added rows that are not OK, whatever was there before. ``rows``: some to read, at most a third of
     ``--worst`` of each kind."""
 
@@ -119,28 +125,11 @@ class Worse(Part):
     rows: list[WorseRow]
 
 
-class HistoryRates(Part):
-    """The value of each of :data:`RATES`."""
-
-    not_ok_rate: Share | None
-    omission_rate: Share | None
-    hallucination_rate: Share | None
-    error_rate: Share | None
-    empty_rate: Share | None
-
-
-RATES = HistoryRates.__struct_fields__
-"""Rates over rows, in the order in which they are shown; keys of :class:`GroupFigures` ``rates`` and of changes."""
-ADDED_RATES = tuple(f"added_{name}" for name in RATES if name != "empty_rate")
-"""The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
-
-
 class Confidence(Part):
-    """Confidences of labelled rows. ``quantiles``: by ``"0.01"`` ... ``"0.99"``. ``histogram``: :data:`BINS` counts."""
+    """Confidences of labelled rows. ``histogram``: :data:`BINS` counts."""
 
     n: int
     mean: float | None
-    quantiles: dict[str, float | None]
     histogram: list[int]
 
 
@@ -159,39 +148,6 @@ class Predicate(Part):
     suspect: bool
 
 
-class TemplateFigures(Part):
-    """A template and the figures of its facts. ``object``: set where the predicate has a template for each object.
-
-    ``template``: its text with ``<subject>`` and ``<object>``; ``backoff``: it is the general template.
-    """
-
-    predicate: str
-    object: str | None
-    template: str
-    backoff: bool
-    omission: Rate
-    suspect: bool
-
-
-class BySize(Part):
-    """Rows with ``least`` to ``most`` facts, or characters of text, both included. ``most``: null in the last class."""
-
-    least: int
-    most: int | None
-    rows: int
-    omission: Rate
-    hallucination: Rate
-
-
-class Duplicates(Part):
-    """Rows that have the facts and text of another. ``repeated`` = ``rows`` - ``distinct``; ``most``: of one key."""
-
-    rows: int
-    distinct: int
-    repeated: int
-    most: int
-
-
 class Test(Part):
     """Mantel and Haenszel's test of added rows against removed rows, of ``n_after`` and ``n_before`` rows; those with
     the same facts are pairs. ``q``: p corrected over all tests of the audit (Benjamini-Hochberg). ``significant``: q
@@ -205,16 +161,6 @@ class Test(Part):
     significant: bool
 
 
-class Rewritten(Part):
-    """Rows with the same facts and another text than before, as pairs: ``n`` of them count for the rate, of which so
-    many got ``worse`` and ``better``. ``correlation``: of the earlier and the later state (φ)."""
-
-    n: int
-    worse: int
-    better: int
-    correlation: float
-
-
 class RateChange(Part):
     """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
     test: null where no row changed."""
@@ -224,7 +170,6 @@ class RateChange(Part):
     difference: float | None
     low: float | None
     high: float | None
-    rewritten: Rewritten
     test: Test | None
 
     @property
@@ -233,27 +178,27 @@ class RateChange(Part):
         return self.test is not None and self.test.significant
 
 
+class AddedRate(Part):
+    """A rate of the added rows of a group, and ``before`` of the rows that they are compared ``with``: the removed ones
+    or, where fewer than half as many were removed, all of the baseline's.
+
+    ``low``, ``high``: 95 % interval of the difference. ``p``: how often chance alone makes the added rows this much
+    worse (one-sided); null where a side has no rows.
+    """
+
+    added: Rate
+    before: Rate
+    compared_with: Literal["removed", "baseline"]
+    low: float | None
+    high: float | None
+    p: float | None
+
+
 class ConfidenceChange(Part):
     """``psi``: population stability index over the deciles of the baseline's confidences. ``before``: these."""
 
     before: Confidence
     psi: float | None
-
-
-class AddedRate(Part):
-    """A rate of the added rows of a group next to that of the removed rows and of the baseline's rows.
-
-    ``low``, ``high``: 95 % interval of added minus removed. ``p_removed``, ``p_baseline``: how often chance alone makes
-    the added rows this much worse (one-sided); null where a side has no rows.
-    """
-
-    added: Rate
-    removed: Rate
-    baseline: Rate
-    low: float | None
-    high: float | None
-    p_removed: float | None
-    p_baseline: float | None
 
 
 class Change(Part):
@@ -279,11 +224,11 @@ class Change(Part):
 class GroupFigures(Part):
     """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows.
 
-    ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`. ``labels``:
-    share of each FINE label, of the rows that count for ``not_ok_rate``. ``design_effects``: of ``rates``, the variance
-    of each over that of as many independent rows: rows that share an input say less. ``backoff``: facts without a
-    template; null where facts were not kept. ``predicates``: by falling omission rate, at most 200 (20 in a group);
-    ``predicates_left_out`` counts the rest. ``change``: null without a baseline.
+    ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`.
+    ``design_effects``: of ``rates``, the variance of each over that of as many independent rows: rows that share an
+    input say less. ``backoff``: facts without a template; null where facts were not kept. ``predicates``: by falling
+    omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest. ``change``: null without a
+    baseline.
     """
 
     group: Group
@@ -296,16 +241,12 @@ class GroupFigures(Part):
     errors: dict[str, int]
     notes: dict[str, int]
     rates: dict[str, Rate]
-    labels: dict[str, Rate]
     design_effects: dict[str, float]
     backoff: Rate | None
     confidence: Confidence
     predicates: list[Predicate]
     predicates_left_out: int
-    by_facts: list[BySize]
-    by_length: list[BySize]
-    duplicates: Duplicates
-    change: Change | None
+    change: Change | None = None
 
 
 class BaselineChanges(Part):
@@ -320,8 +261,8 @@ class BaselineChanges(Part):
 
 
 class Baseline(Part):
-    """What was compared with. ``differs``: parts of the signature that do, as ``key: before → after``. ``partial``:
-    as in :class:`Document`."""
+    """The output that was compared with. ``differs``: parts of the signature that do, as ``key: before → after``.
+    ``partial``: as in :class:`Document`."""
 
     out: str
     partial: str | None
@@ -341,8 +282,8 @@ class Finding(Part, kw_only=True):
 
     kind: str
     severity: Severity
-    group: Group = field(default_factory=dict)
     message: str
+    group: Group = field(default_factory=dict)
     predicate: str | None = None
     gates: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
@@ -418,7 +359,7 @@ class HistoryRow(Part):
     group: Group
     rows: Annotated[int, Meta(ge=0)]
     mean_confidence: Share | None
-    rates: HistoryRates
+    rates: dict[str, Share | None]
 
 
 class BundleShown(Part):
@@ -436,19 +377,17 @@ class TemplatesShown(Part):
 
 
 class OptionsShown(Part):
-    """``by``: the groupings. ``errors``: error rows count as not_OK (``not-ok``), or not at all (``excluded``)."""
+    """``by``: the groupings."""
 
     by: list[list[str]]
-    errors: Literal["not-ok", "excluded"]
 
 
 class Document(Part, kw_only=True):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
     what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
-    ``headline``: what changed most, in a sentence or two.
-    ``worse``: null without a baseline;
-    ``comparison``: of two groups, null where no input has a text of both."""
+    ``headline``: what changed most, in a sentence or two. ``worse``: null without a baseline; ``comparison``: of two
+    groups, null where no input has a text of both."""
 
     schema: int = AUDIT_SCHEMA
     out: str
@@ -470,9 +409,8 @@ class Document(Part, kw_only=True):
     findings: list[Finding]
     gates: list[Gate]
     groups: list[GroupFigures]
-    template_figures: list[TemplateFigures]
     worst: list[WorstRow]
     worse: Worse | None
     comparison: GroupComparison | None
-    history: list[HistoryRow]
+    history: list[HistoryRow] = field(default_factory=list)
     notes: list[str]

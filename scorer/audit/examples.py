@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,10 @@ from ..scoring.summary import allowed_difference, is_within
 from . import queries
 from .database import Grouping
 from .document import FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
-from .queries import Flipped, Pair
-from .scan import FINE_OF, Counts, ScannedRun, fact_column, fact_form
+from .queries import Pair
+from .scan import FINE_OF, Ints, ScannedRun
 
-MOST_CHARACTERS = 4000
-MOST_CHARACTERS_OF_PART = 500
-MOST_FACTS = 100
+MOST_CHARACTERS, MOST_CHARACTERS_OF_PART, MOST_FACTS = 4000, 500, 100
 MOST_FLIPS = 1000
 ROWS_OF_FINDING = 2
 _READ_FOR_FINDING = 8  # of each kind
@@ -32,76 +31,82 @@ ID = "id"
 """The column whose values name rows, if there is one."""
 
 
-def worst_rows(
-    run: ScannedRun, worst: Mapping[str, list[int]], columns: Sequence[str], templates: Templates | None
-) -> list[WorstRow]:
-    """The rows of the sample, by kind.
+@dataclass(frozen=True)
+class RowReader:
+    """Reads single rows of a run, for people. ``columns``: shown as the row's group. ``templates``: null where they
+    are not known."""
 
-    Args:
-        worst: numbers of the rows (:func:`scorer.audit.queries.worst`).
-        columns: shown as the row's group.
-    """
-    chosen = {row: kind for kind, rows in worst.items() for row in rows}
-    order = [row for rows in worst.values() for row in rows]
-    shown = run.output.rows(order, shown_columns(run.output, columns))
-    with arrow_errors(run.output):
-        return [shown_row(run.output, row, chosen[row], shown[row], columns, templates) for row in order]
+    run: ScannedRun
+    columns: Sequence[str]
+    templates: Templates | None
+
+    def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
+        """Rows by number. ``kinds``: the kind of each, by its number in the whole output."""
+        output = self.run.output
+        own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
+        facts = self.run.facts[0] if self.run.facts is not None else ""
+        needed = [output.columns.prefix + name for name in own]
+        for name in (output.columns.text, facts, output.columns.subject or ""):
+            needed += holders_of(output.schema, name)
+        needed += [name for name in (ID, *self.columns) if name in output.names]
+        tables = output.rows([*kinds], list(dict.fromkeys(needed)))
+        with arrow_errors(output):
+            return {row: self._row(row, kind, tables[row]) for row, kind in kinds.items()}
+
+    def _row(self, row: int, kind: str, table: pa.Table) -> WorstRow:
+        """A row. ``table``: of this row alone."""
+        output, prefix = self.run.output, self.run.output.columns.prefix
+        file, number = place(output, row)
+
+        def value(name: str) -> Any:
+            return table[prefix + name][0].as_py() if prefix + name in table.schema.names else None
+
+        text = text_of(table, output.columns.text)
+        triples = self._triples(table)
+        return WorstRow(
+            kind=kind,
+            id=_name(table, ID),
+            file=file,
+            row=number,
+            row_key=value("row_key").hex(),
+            group={column: _name(table, column) for column in self.columns},
+            text=None if text is None else text[:MOST_CHARACTERS],
+            clipped=len(text or "") > MOST_CHARACTERS or len(triples or ()) > MOST_FACTS,
+            facts=None if triples is None else self._shown(triples, value("omitted"), value("fact_entailment")),
+            text_entailment=value("text_entailment"),
+            confidence=value("confidence"),
+            error=value("error"),
+            note=value("note"),
+        )
+
+    def _triples(self, table: pa.Table) -> list[Triple] | None:
+        if self.run.facts is None or not holders_of(table.schema, self.run.facts[0]):
+            return None
+        parsed = read_facts(table, *self.run.facts, self.run.output.columns.subject)
+        return None if parsed.errors else next(iterate(parsed))
+
+    def _shown(self, triples: Sequence[Triple], omitted: Any, entailment: Any) -> list[FactShown]:
+        scores = entailment if entailment is not None and len(entailment) == len(triples) else [None] * len(triples)
+        found = []
+        for place, (triple, score) in enumerate(zip(triples[:MOST_FACTS], scores, strict=False)):
+            said = self.templates.fill(triple).text if self.templates is not None else triple.sentence
+            subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triple)
+            found.append(
+                FactShown(subject=subject, predicate=predicate, object=value, entailment=score,
+                          sentence=None if said is None else said[:MOST_CHARACTERS_OF_PART],
+                          omitted=place in (omitted or ()))
+            )  # fmt: skip
+        return found
 
 
-def shown_columns(output: Output, columns: Sequence[str]) -> list[str]:
-    """What :func:`shown_row` reads of an output. ``columns``: those of the group."""
-    own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
-    inputs = [
-        holder
-        for name in (output.columns.text, fact_column(output) or "", output.columns.subject or "")
-        for holder in holders_of(output.schema, name)
-    ]
-    name = [ID] if ID in output.names else []
-    return [*(output.columns.prefix + name for name in own), *inputs, *name, *columns]
+def place(output: Output, row: int) -> tuple[str, int]:
+    """The file of a row, as text, and its number there."""
+    file, number = output.locate(row)
+    return file.encode("utf-8", "replace").decode(), number
 
 
-def shown_row(
-    output: Output, row: int, kind: str, table: pa.Table, columns: Sequence[str], templates: Templates | None
-) -> WorstRow:
-    """A row for people. ``row``: its number in the whole output; ``table``: of this row alone."""
-    prefix, (file, number) = output.columns.prefix, output.locate(row)
-
-    def value(name: str) -> Any:
-        return table[name][0].as_py() if name in table.schema.names else None
-
-    def name_of(name: str) -> str | None:
-        return texts(one_array(table, name), name)[0] if name in table.schema.names else None
-
-    text = _text(table, output.columns.text)
-    facts, whole = _facts(output, table, value(prefix + "omitted"), value(prefix + "fact_entailment"), templates)
-    return WorstRow(
-        kind=kind,
-        id=_id(table),
-        file=file.encode("utf-8", "replace").decode(),
-        row=number,
-        row_key=value(prefix + "row_key").hex(),
-        group={column: name_of(column) for column in columns},
-        text=None if text is None else text[:MOST_CHARACTERS],
-        clipped=not whole or (text is not None and len(text) > MOST_CHARACTERS),
-        facts=facts,
-        text_entailment=value(prefix + "text_entailment"),
-        confidence=value(prefix + "confidence"),
-        error=value(prefix + "error"),
-        note=value(prefix + "note"),
-    )
-
-
-def _id(table: pa.Table) -> str | None:
-    if ID not in table.schema.names:
-        return None
-    try:
-        return texts(one_array(table, ID), ID)[0]
-    except ColumnError:  # lists and the like name nothing
-        return None
-
-
-def _text(table: pa.Table, name: str) -> str | None:
-    """A string, which may not be valid UTF-8."""
+def text_of(table: pa.Table, name: str) -> str | None:
+    """The text of a table's only row, which may not be valid UTF-8."""
     if not holders_of(table.schema, name):
         return None
     column = one_array(table, name)
@@ -111,167 +116,111 @@ def _text(table: pa.Table, name: str) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
 
-def _facts(
-    output: Output, table: pa.Table, omitted: Any, entailment: Any, templates: Templates | None
-) -> tuple[list[FactShown] | None, bool]:
-    name = fact_column(output)
-    if name is None or not holders_of(table.schema, name):
-        return None, True
-    parsed = read_facts(table, name, fact_form(output), output.columns.subject)
-    if parsed.errors:
-        return None, True
-    triples = next(iterate(parsed))
-    lost = set(omitted or ())
-    scores = entailment if entailment is not None and len(entailment) == len(triples) else [None] * len(triples)
-    shown = [_fact(t, i in lost, scores[i], templates) for i, t in enumerate(triples[:MOST_FACTS])]
-    return shown, len(triples) <= MOST_FACTS
+def _name(table: pa.Table, name: str) -> str | None:
+    """The value of a table's only row as text; lists and the like name nothing."""
+    try:
+        return texts(one_array(table, name), name)[0] if name in table.schema.names else None
+    except ColumnError:
+        return None
 
 
-def _fact(triple: Triple, omitted: bool, entailment: float | None, templates: Templates | None) -> FactShown:
-    said = templates.fill(triple).text if templates is not None else triple.sentence
-    subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triple)
-    return FactShown(
-        subject=subject,
-        predicate=predicate,
-        object=value,
-        sentence=said[:MOST_CHARACTERS_OF_PART] if said is not None else None,
-        entailment=entailment,
-        omitted=omitted,
-    )
+def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
+    """The rows of the sample, by kind. ``most``: of each kind."""
+    kinds = {row: kind for kind, rows in queries.worst(reader.run, most).items() for row in rows}
+    return list(reader.rows(kinds).values())
 
 
-def flips(before: ScannedRun, after: ScannedRun, flipped: Flipped, *, same_signature: bool) -> Flips:
+def flips(before: ScannedRun, after: ScannedRun, count: int, *, same_signature: bool) -> Flips:
     """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.summary`).
 
     Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
     measured as a bound on logits. Across signatures there is no bound.
+
+    Args:
+        count: all such rows.
     """
     bounds = [run.output.summary.invariance_error for run in (before, after)]
-    numbers = [bound for bound in bounds if bound is not None]
-    known = same_signature and len(numbers) == 2
-    allowed = allowed_difference(*numbers) if known else None
-    measured = flipped.pairs if known else flipped.pairs[:MOST_FLIPS]
-    listed = _measure(before, after, measured, allowed)
-    beyond = sum(1 for flip in listed if flip.beyond_bound) if known else None
-    listed.sort(key=lambda flip: (not flip.beyond_bound, -(flip.difference or 0.0)))
-    return Flips(count=flipped.count, beyond_bound=beyond, allowed=allowed, rows=listed[:MOST_FLIPS])
-
-
-def _measure(before: ScannedRun, after: ScannedRun, pairs: list[Pair], allowed: float | None) -> list[Flip]:
+    numbers = [bound for bound in bounds if bound is not None] if same_signature else []
+    allowed = allowed_difference(*numbers) if len(numbers) == 2 else None
+    pairs = queries.flipped(after)
+    pairs = pairs[:MOST_FLIPS] if allowed is None else pairs
     now = _probabilities(after.output, [pair.row for pair in pairs])
     was = _probabilities(before.output, [pair.before for pair in pairs])
-    found = []
-    for a, b, label, label_before in pairs:
-        (file, row), (file_before, row_before) = after.output.locate(a), before.output.locate(b)
-        (key, one), (_, other) = now[a], was[b]
+    listed = []
+    for pair in pairs:
+        (file, row), (key, one), (_, other) = place(after.output, pair.row), now[pair.row], was[pair.before]
         deltas = [abs(x - y) for x, y in zip(one, other, strict=False) if x is not None and y is not None]
         difference = max(deltas, default=None)
         beyond = None if allowed is None or difference is None else not is_within(difference, allowed)
-        found.append(
-            Flip(
-                row_key=key,
-                file=file.encode("utf-8", "replace").decode(),
-                row=row,
-                file_before=file_before.encode("utf-8", "replace").decode(),
-                row_before=row_before,
-                before=FINE[label_before],
-                after=FINE[label],
-                difference=difference,
-                beyond_bound=beyond,
-            )
-        )
-    return found
+        listed.append(
+            Flip(row_key=key, file=file, row=row, before=FINE[pair.label_before], after=FINE[pair.label],
+                 difference=difference, beyond_bound=beyond)
+        )  # fmt: skip
+    listed.sort(key=lambda flip: (not flip.beyond_bound, -(flip.difference or 0.0)))
+    beyond_bound = None if allowed is None else sum(bool(flip.beyond_bound) for flip in listed)
+    return Flips(count=count, beyond_bound=beyond_bound, allowed=allowed, rows=listed[:MOST_FLIPS])
 
 
 def _probabilities(output: Output, rows: list[int]) -> dict[int, tuple[str, list[float | None]]]:
     """Key and stored probabilities of rows."""
     key, said, facts = (output.columns.prefix + name for name in ("row_key", "text_entailment", "fact_entailment"))
-    found = {}
-    for row, table in output.rows(rows, [key, said, facts]).items():
-        found[row] = table[key][0].as_py().hex(), [table[said][0].as_py(), *(table[facts][0].as_py() or [])]
-    return found
+    tables = output.rows(rows, [key, said, facts])
+    return {
+        row: (table[key][0].as_py().hex(), [table[said][0].as_py(), *(table[facts][0].as_py() or [])])
+        for row, table in tables.items()
+    }
 
 
-def got_worse(
-    before: ScannedRun, after: ScannedRun, most: int, columns: Sequence[str], templates: Templates | None
-) -> Worse:
+def got_worse(before: ScannedRun, reader: RowReader, kept: Ints, most: int) -> Worse:
     """How many rows got worse and better, paired by input, and some of the first to read.
 
     Args:
-        most: rows to read. columns: shown as the row's group.
+        kept: rows of both runs by state before and now, *Shape:* (STATES, STATES). most: rows to read.
     """
-    flipped, better = _moved(queries.kept(after, ())[0])
-    rewritten, better_rewritten = _moved(queries.rewritten(after, ())[0])
-    chosen = queries.failing_now(after, -(-most // 3), (), 0)
+    after = reader.run
+    ok, fails = queries.OK == FINE_OF, FINE_OF > queries.OK
+    both = kept, queries.rewritten(after, ())[0]
+    flipped, rewritten = (int(pairs[ok][:, fails].sum()) for pairs in both)
     return Worse(
         flipped=flipped,
         rewritten=rewritten,
-        better=better + better_rewritten,
-        added_failing=int(queries.added(after, ())[0][FINE_OF > queries.OK].sum()),
-        rows=_read(before, after, chosen, columns, templates),
+        better=sum(int(pairs[fails][:, ok].sum()) for pairs in both),
+        added_failing=int(queries.moved(after, ())[0][fails].sum()),
+        rows=_read(before, reader, queries.failing_now(after, -(-most // 3), (), 0)),
     )
 
 
 def of_finding(
-    before: ScannedRun,
-    after: ScannedRun,
-    finding: Finding,
-    grouping: Grouping,
-    code: int,
-    columns: Sequence[str],
-    templates: Templates | None,
+    before: ScannedRun, reader: RowReader, finding: Finding, grouping: Grouping, code: int
 ) -> list[WorseRow]:
     """Rows of a group that got worse: those that omit the fact that the finding names before others.
 
     Args:
-        code: of the group in its grouping. columns: shown as the row's group.
+        code: of the group in its grouping.
     """
-    chosen = queries.failing_now(after, _READ_FOR_FINDING, grouping, code)
-    rows = _read(before, after, chosen, columns, templates)
+    rows = _read(before, reader, queries.failing_now(reader.run, _READ_FOR_FINDING, grouping, code))
 
-    def place(row: WorseRow) -> tuple[bool, bool]:
+    def rank(row: WorseRow) -> tuple[bool, bool]:
         omits = any(fact.omitted and fact.predicate == finding.predicate for fact in row.now.facts or ())
         return not omits, row.text_before is None
 
-    return sorted(rows, key=place)[:ROWS_OF_FINDING]
+    return sorted(rows, key=rank)[:ROWS_OF_FINDING]
 
 
-def _moved(pairs: Counts) -> tuple[int, int]:
-    """Pairs that went from OK to another label, and back. *Shape:* (STATES, STATES)."""
-    ok, fails = queries.OK == FINE_OF, FINE_OF > queries.OK
-    return int(pairs[ok][:, fails].sum()), int(pairs[fails][:, ok].sum())
-
-
-def _read(
-    before: ScannedRun,
-    after: ScannedRun,
-    chosen: dict[Why, list[Pair]],
-    columns: Sequence[str],
-    templates: Templates | None,
-) -> list[WorseRow]:
-    pairs = [pair for some in chosen.values() for pair in some]
-    tables = after.output.rows([pair.row for pair in pairs], shown_columns(after.output, columns))
+def _read(before: ScannedRun, reader: RowReader, chosen: dict[Why, list[Pair]]) -> list[WorseRow]:
+    pairs = [(why, pair) for why, some in chosen.items() for pair in some]
+    now = reader.rows({pair.row: FINE[pair.label] for _, pair in pairs})
     name = before.output.columns.text
-    earlier = [pair.before for pair in pairs if pair.before >= 0]
-    tables_before = before.output.rows(earlier, holders_of(before.output.schema, name))
-    found = []
-    for why, some in chosen.items():
-        for row, place, label, label_before in some:
-            with arrow_errors(after.output):
-                now = shown_row(after.output, row, FINE[label], tables[row], columns, templates)
-            with arrow_errors(before.output):
-                text = _text(tables_before[place], name) if place >= 0 else None
-            found.append(
-                WorseRow(
-                    why=why,
-                    before=FINE[label_before] if label_before >= 0 else None,
-                    text_before=text[:MOST_CHARACTERS] if text is not None else None,
-                    now=now,
-                )
-            )
-    return found
-
-
-def group_columns(groupings: Sequence[Grouping]) -> list[str]:
-    """All columns of groupings, each once."""
-    return list(dict.fromkeys(column for grouping in groupings for column in grouping))
+    earlier = [pair.before for _, pair in pairs if pair.before >= 0]
+    with arrow_errors(before.output):
+        tables = before.output.rows(earlier, holders_of(before.output.schema, name))
+        texts_before = {row: text_of(table, name) for row, table in tables.items()}
+    return [
+        WorseRow(
+            why=why,
+            before=FINE[pair.label_before] if pair.label_before >= 0 else None,
+            text_before=text[:MOST_CHARACTERS] if (text := texts_before.get(pair.before)) is not None else None,
+            now=now[pair.row],
+        )
+        for why, pair in pairs
+    ]

@@ -1,4 +1,4 @@
-"""Gates as a TOML file has them.
+"""Gates of TOML files, applied to all rows or to groups.
 
 ::
 
@@ -7,14 +7,12 @@
     warn = 0.05                  # the largest value that still passes
     fail = 0.10
     group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
-    against = "baseline"         # thresholds are on the increase since then
+    against = "baseline"         # thresholds are on the increase since then; of added rates "removed"
     fail_p = 0.001               # of added rows: fails where chance alone seldom gives such an increase
     min_rows = 100               # silent in smaller groups
     missing = "fail"             # without a figure; or "pass"
 
-A threshold that no value, or every value, can reach is refused: such a gate is invalid.
-
-Gates applied to all rows or to groups, and the result of each.
+A threshold that no value, or every value, can reach is refused.
 
 A gate is *silent* in a group of fewer than ``min_rows`` rows, or where there is nothing to compare: the group is new
 since the baseline, or no row is in both runs. Any other gate without a figure fails, because nothing was checked;
@@ -28,57 +26,41 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from ..errors import DamagedFileError, UsageError
-from ..metric.group_values import as_text, spelled
-from ..stats.intervals import interval_of_difference
+from ..metric.group_values import as_text
 from ..stats.percentages import percent, points
 from ..system.codec import Record, convert
 from ..system.files import read_small
 from ..system.terminal import visible
 from .database import Grouping
-from .document import (
-    ADDED_RATES,
-    LEAST_ROWS_OF_INDEX,
-    RATES,
-    AddedRate,
-    Checked,
-    Gate,
-    Group,
-    GroupFigures,
-    Rate,
-    Status,
-)
+from .document import ADDED_RATES, LEAST_ROWS_OF_INDEX, RATES, Checked, Gate, Group, GroupFigures, Rate, describe
 
-METRICS = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence", "label_flips", "psi_confidence")
 SHARES = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
 OF_BASELINE = ("label_flips", "psi_confidence")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
-LOWER_IS_WORSE = ("mean_confidence",)
+METRICS = (*SHARES, *OF_BASELINE)
+LOWER_IS_WORSE = "mean_confidence"
 LARGEST_FILE = 64 << 10
 """Bytes of a gates file, some five hundred gates."""
 MOST_DOTS = 100
 """Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
-MOST_ROWS = 2**53
-"""Of ``min_rows``: the largest number that every reader of JSON has."""
-_MOST_SHOWN = 60
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
-_MOST_LISTED = 20
+_MOST_SHOWN, _MOST_LISTED = 60, 20
 _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
 """Metrics that are 0 or nothing where no row has a label, and say nothing then."""
-_OF_ADDED_LABELS = ("added_omission_rate", "added_hallucination_rate")
-"""The same of added rows."""
 
 
-class GateTable(Record, frozen=True):
-    """One ``[[gates]]`` table as it is written."""
+class Rule(Record, frozen=True):
+    """One ``[[gates]]`` table. After :func:`load_gates`, ``group`` has texts, and the thresholds have no sign."""
 
     metric: str
     warn: float | None = None
@@ -87,16 +69,8 @@ class GateTable(Record, frozen=True):
     group: Mapping[str, Any] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     against: Literal["baseline", "removed"] | None = None
-    min_rows: Annotated[int, Meta(ge=0, le=MOST_ROWS)] = 0
+    min_rows: Annotated[int, Meta(ge=0, le=2**53)] = 0
     missing: Literal["fail", "pass"] = "fail"
-
-
-class Rule(GateTable, frozen=True, kw_only=True):
-    """The same, checked; ``group`` as text. ``where``: its name in messages. ``fail_p``: of added rows; with ``fail``
-    too, the gate fails where both say so."""
-
-    where: str
-    group: Group = field(default_factory=dict)
 
     @property
     def grouping(self) -> Grouping:
@@ -106,42 +80,62 @@ class Rule(GateTable, frozen=True, kw_only=True):
     @property
     def needs_baseline(self) -> bool:
         """Whether its figure is a comparison with the baseline."""
-        return self.against in ("baseline", "removed") or self.metric in (*OF_BASELINE, *ADDED_RATES)
+        return self.against is not None or self.metric in (*OF_BASELINE, *ADDED_RATES)
 
     @property
-    def signed(self) -> bool:
+    def is_difference(self) -> bool:
         """Whether its value is a difference, which may be negative."""
         return self.against is not None and self.metric not in OF_BASELINE
 
     @property
     def rings(self) -> Literal["above", "below"]:
         """The side of a threshold that warns or fails."""
-        return "below" if self.metric in LOWER_IS_WORSE else "above"
+        return "below" if self.metric == LOWER_IS_WORSE else "above"
+
+    def is_beyond(self, value: float, threshold: float | None) -> bool:
+        """Whether a value is on that side of a threshold."""
+        if threshold is None:
+            return False
+        if self.rings == "above":
+            return value > threshold + ROUNDING
+        return value < (-threshold if self.against else threshold) - ROUNDING
 
 
-def load_gates(paths: Sequence[Path]) -> list[Rule]:
+def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_baseline: bool = True) -> list[Rule]:
     """The gates of TOML files, in order.
+
+    Args:
+        columns: of the output; ``None``: not known. has_baseline: whether there is a run to compare with.
 
     Raises:
         UsageError: a file that cannot be read, is not a regular file of at most :data:`LARGEST_FILE` bytes, is no
-            TOML, or has a gate that is not of the form above; lists what there is instead.
+            TOML, or has a gate that is not of the form above, or that could never have a figure.
     """
-    return [rule for path in paths for rule in _load(path)]
+    rules = []
+    for path in paths:
+        for number, table in enumerate(_tables(path), 1):
+            where = f"{path.name}, gate {number}"
+            rule = _rule(table, where)
+            missing = [one for one in rule.grouping if one not in columns] if columns is not None else []
+            if missing:
+                there = ", ".join(columns or ())
+                raise UsageError(f"{where}: no column {_shown(missing[0])}; the columns are {there}")
+            if rule.needs_baseline and not has_baseline:
+                what = 'against = "baseline"' if rule.against == "baseline" else f"metric {rule.metric}"
+                raise UsageError(f"{where}: {what} compares with an earlier run; pass it with --baseline")
+            rules.append(rule)
+    return rules
 
 
-def _load(path: Path) -> list[Rule]:
+def _tables(path: Path) -> list[Mapping[str, Any]]:
     try:
         text = read_small(path, LARGEST_FILE).decode("utf-8")
         if any(line.count(".") > MOST_DOTS for line in re.split("[\r\n]", text)):
-            raise UsageError(
-                f"gates file {path}: a line has more than {MOST_DOTS} full stops, and no gate needs as many"
-            )
+            raise UsageError(f"gates file {path}: a line has more than {MOST_DOTS} full stops; no gate needs as many")
         content = tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"gates file {path}: {e.strerror or e}; give a readable TOML file") from e
-    except RecursionError as e:
-        raise UsageError(f"gates file {path} is nested too deeply; a gate is one table of plain values") from e
-    except ValueError as e:  # not UTF-8, no TOML, or an integer of more digits than Python reads
+    except (RecursionError, ValueError) as e:  # nested too deeply, not UTF-8, no TOML, or an integer of too many digits
         raise UsageError(f"gates file {path} is not TOML: {str(e)[:200]}") from e
     unknown = [key for key in content if key != "gates"]
     if unknown:
@@ -149,7 +143,7 @@ def _load(path: Path) -> list[Rule]:
     tables = content.get("gates", [])
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise UsageError(f"gates file {path} has no [[gates]] table; write one for each gate, or leave --gates out")
-    return [_rule(table, f"{path.name}, gate {number}") for number, table in enumerate(tables, 1)]
+    return tables
 
 
 def _rule(content: Mapping[str, Any], where: str) -> Rule:
@@ -158,39 +152,30 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
         what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
         raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
     try:
-        table = convert(content, GateTable, where)
+        rule = convert(content, Rule, where)
     except DamagedFileError as e:
-        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(GateTable.__struct_fields__)}") from e
-    against, fail_p = table.against, table.fail_p
+        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(Rule.__struct_fields__)}") from e
+    added, fail_p = metric in ADDED_RATES, rule.fail_p
     refusals = (
-        (
-            against == "removed" and metric not in ADDED_RATES,
-            f'against = "removed" is for {", ".join(ADDED_RATES)}; write against = "baseline"',
-        ),
-        (
-            fail_p is not None and (metric not in ADDED_RATES or against is None),
-            f'fail_p is for {", ".join(ADDED_RATES)} with against = "removed" or "baseline"',
-        ),
-        (
-            fail_p is not None and not 0 < fail_p < 1,
-            f"fail_p = {fail_p} is not a probability between 0 and 1, such as 0.001",
-        ),
-        (
-            table.warn is None and table.fail is None and fail_p is None,
-            "neither warn nor fail is given; write at least one of them",
-        ),
-        (table.group and table.by, "both group and by; write one of them"),
-    )
+        (rule.against is not None and (rule.against == "removed") != added,
+         f'against = "{rule.against}" does not suit {metric}; write "{"removed" if added else "baseline"}"'),
+        (fail_p is not None and not (added and rule.against),
+         f'fail_p is for {", ".join(ADDED_RATES)} with against = "removed"'),
+        (fail_p is not None and not 0 < fail_p < 1, f"fail_p = {fail_p} is not a probability, such as 0.001"),
+        (rule.warn is None and rule.fail is None and fail_p is None, "neither warn nor fail is given; write one"),
+        (rule.group and rule.by, "both group and by; write one of them"),
+    )  # fmt: skip
     for refused, why in refusals:
         if refused:
             raise UsageError(f"{where}: {why}")
-    warn, fail = (_threshold(table, key, where) for key in ("warn", "fail"))
-    sign = -1 if table.metric in LOWER_IS_WORSE and against is None else 1
-    if warn is not None and fail is not None and sign * warn > sign * fail:
+    warn, fail = (_threshold(rule, key, where) for key in ("warn", "fail"))
+    if warn is not None and fail is not None and warn != fail and not _in_order(rule, warn, fail):
         raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
-    group = _group(table.group, where)
-    own = {"where": where, "warn": warn, "fail": fail, "group": group, "by": tuple(dict.fromkeys(table.by))}
-    return Rule(**asdict(table) | own)
+    return replace(rule, warn=warn, fail=fail, group=_group(rule.group, where), by=tuple(dict.fromkeys(rule.by)))
+
+
+def _in_order(rule: Rule, warn: float, fail: float) -> bool:
+    return warn > fail if rule.metric == LOWER_IS_WORSE and rule.against is None else warn < fail
 
 
 def _group(values: Mapping[str, Any], where: str) -> Group:
@@ -203,24 +188,22 @@ def _group(values: Mapping[str, Any], where: str) -> Group:
         raise UsageError(f"{said}: {e}") from e
 
 
-def _threshold(table: GateTable, key: Literal["warn", "fail"], where: str) -> float | None:
+def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | None:
     """``warn`` or ``fail``. How far a metric may fall may be written with any sign."""
-    number: float | None = getattr(table, key)
+    number: float | None = getattr(rule, key)
     if number is None:
         return None
-    metric, said = table.metric, f"{where}: {key} = {number:g}"
-    lower_is_worse, share = metric in LOWER_IS_WORSE, metric in SHARES
-    falls = lower_is_worse and table.against is not None
+    metric, said = rule.metric, f"{where}: {key} = {number:g}"
+    falls = metric == LOWER_IS_WORSE and rule.against is not None
+    number = abs(number) if falls else number
     if not math.isfinite(number):
         raise UsageError(f"{said} is not a number that a figure can reach; write a finite one")
-    number = abs(number) if falls else number
     if number < 0:
         raise UsageError(f"{said} is negative, and {metric} never falls below 0 by itself; did you mean {-number:g}?")
-    if share and number > 1:
+    if metric in SHARES and number > 1:
         raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; did you mean {number / 100:g}?")
-    least = lower_is_worse and not falls
-    if number == 0 if least else share and number == 1:
-        side = "below 0" if least else "above 1"
+    side = "below 0" if metric == LOWER_IS_WORSE and not falls else "above 1"
+    if number == (0 if side == "below 0" else 1) and metric in SHARES:
         raise UsageError(f"{said} never fires: a value equal to the threshold passes, and {metric} is never {side}")
     return number
 
@@ -234,25 +217,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
-def check_columns(rules: Sequence[Rule], names: Sequence[str], has_baseline: bool) -> None:
-    """Refuse gates that could never have a figure.
-
-    Raises:
-        UsageError: a column that the output does not have, or a comparison without the run to compare with.
-    """
-    for rule in rules:
-        missing = [column for column in rule.grouping if column not in names]
-        if missing:
-            raise UsageError(f"{rule.where}: no column {_shown(missing[0])}; the columns are {', '.join(names)}")
-        if rule.needs_baseline and not has_baseline:
-            what = 'against = "baseline"' if rule.against else f"metric {rule.metric}"
-            raise UsageError(f"{rule.where}: {what} compares with an earlier run; pass it with --baseline")
-
-
 def evaluate(
-    rules: Sequence[Rule],
-    figures: Callable[[Grouping], list[GroupFigures]],
-    checks_omissions: bool = True,
+    rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
 ) -> list[Gate]:
     """Apply every rule to its groups.
 
@@ -263,16 +229,13 @@ def evaluate(
     found = []
     for rule in rules:
         groups = figures(rule.grouping)
-        chosen = _chosen(rule, groups) or (figures(()) if rule.by else [])  # nothing checked must not count as a pass
+        if rule.by:
+            by_value = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
+            chosen = by_value or figures(())  # nothing checked must not count as a pass
+        else:
+            chosen = [group for group in groups if group.group == rule.group]
         found += [judge(rule, group, checks_omissions) for group in chosen] or [_absent(rule, groups)]
     return found
-
-
-def _chosen(rule: Rule, groups: Sequence[GroupFigures]) -> list[GroupFigures]:
-    """The groups that a rule looks at."""
-    if rule.by:
-        return sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
-    return [group for group in groups if group.group == rule.group]
 
 
 def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
@@ -280,13 +243,9 @@ def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
     there = sorted(describe(group.group) for group in groups)
     more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
     listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
-    return _gate(rule, rule.group, 0, rule.missing, f"no row has {describe(rule.group)}; {listed}", None, _Value())
-
-
-def worst_of(gates: Sequence[Gate]) -> Status:
-    """The most severe status; gates that are silent, or none at all, pass. See :func:`checked`."""
-    seen = {gate.status for gate in gates}
-    return "fail" if "fail" in seen else "warn" if "warn" in seen else "pass"
+    return _gate(
+        rule, dict(rule.group), 0, rule.missing, _Value(), f"no row has {describe(dict(rule.group))}; {listed}"
+    )
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
@@ -297,68 +256,45 @@ def checked(gates: Sequence[Gate], required: bool) -> Checked:
 
 def why_nothing(found: Checked) -> str:
     """Why nothing was checked, as a sentence."""
-    if not found.gates:
-        return "No gate was given, so nothing could fail."
-    return "Every gate was silent, so nothing could fail."
-
-
-def describe(group: Group) -> str:
-    """A group in words."""
-    return ", ".join(f"{column}={spelled(value)}" for column, value in group.items()) or "all rows"
+    return f"{'Every gate was silent' if found.gates else 'No gate was given'}, so nothing could fail."
 
 
 @dataclass(frozen=True)
 class _Value:
-    """A figure now and before, and the interval of the value that the thresholds apply to."""
+    """A figure now and before, and what the thresholds apply to: ``value`` with its interval."""
 
+    value: float | None = None
     now: float | None = None
     before: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    versus: str = "the baseline"
+    versus: str = "since the baseline"
+
+
+GateStatus = Literal["pass", "warn", "fail", "silent"]
 
 
 def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
     found = _value(rule, group)
-    value = found.now
-    if rule.signed:
-        value = None if found.now is None or found.before is None else found.now - found.before
-    status: Literal["pass", "warn", "fail", "silent"] = "pass"
-    reason: str | None = None
-    rows = _rows(rule, group)
-    if rows < rule.min_rows:
-        status, reason = "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
-    elif nobody := _nothing_in_this_run(rule, group):
-        status, reason = rule.missing, nobody
-    elif nothing := _nothing_to_compare(rule, group):
-        status, reason = "silent", nothing
-    elif none := _no_figure(rule, group, value, checks_omissions):
-        status, reason = rule.missing, none
-    elif _fails(rule, value, found.p):
-        status = "fail"
-    elif value is not None and _beyond(rule, value, rule.warn):
-        status = "warn"
-    if reason is not None and status != "silent":
-        value, found = None, _Value()
-    return _gate(rule, group.group, rows, status, reason, value, found)
+    rows = group.change.added if rule.metric in ADDED_RATES and group.change is not None else group.rows
+    if unjudged := _unjudged(rule, group, rows, found.value, checks_omissions):
+        status, reason = unjudged
+        return _gate(rule, group.group, rows, status, found if status == "silent" else _Value(), reason)
+    fails = [] if rule.fail is None else [found.value is not None and rule.is_beyond(found.value, rule.fail)]
+    fails += [] if rule.fail_p is None else [found.p is not None and found.p < rule.fail_p]
+    warns = found.value is not None and rule.is_beyond(found.value, rule.warn)
+    status = "fail" if fails and all(fails) else "warn" if warns else "pass"
+    return _gate(rule, group.group, rows, status, found)
 
 
-def _gate(
-    rule: Rule,
-    group: Group,
-    rows: int,
-    status: Literal["pass", "warn", "fail", "silent"],
-    reason: str | None,
-    value: float | None,
-    found: _Value,
-) -> Gate:
+def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Value, reason: str | None = None) -> Gate:
     return Gate(
         metric=rule.metric,
         group=group,
         status=status,
-        value=value,
+        value=found.value,
         now=found.now,
         before=found.before,
         low=found.low,
@@ -373,111 +309,83 @@ def _gate(
         min_rows=rule.min_rows,
         missing=rule.missing,
         reason=reason,
-        message=_message(rule, group, status, value, found, reason),
+        message=_message(rule, group, status, found, reason),
     )
 
 
-def _nothing_in_this_run(rule: Rule, group: GroupFigures) -> str | None:
-    """Why this run has no figure; ``None`` when it has one."""
+def _unjudged(
+    rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool
+) -> tuple[GateStatus, str] | None:
+    """Why there is nothing to judge, and what that makes of the gate; ``None`` when there is a figure."""
+    metric, change = rule.metric, group.change
+    if rows < rule.min_rows:
+        return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     if not group.rows:
-        return "there are no rows"
-    if rule.metric in _OF_LABELS and not group.scored + group.reused:
-        return "no row has a label, all have errors"
-    return None
-
-
-def _nothing_to_compare(rule: Rule, group: GroupFigures) -> str | None:
-    """Why a comparison has nothing to compare although nothing is wrong, with what it would have needed."""
-    change = group.change
-    if not rule.needs_baseline or change is None:
-        return None
-    if rule.metric in ADDED_RATES and not change.added:
-        return "needs added rows, and there are none"
-    labelled = group.confidence.n, change.confidence.before.n
-    if rule.metric == "psi_confidence" and all(labelled) and min(labelled) < LEAST_ROWS_OF_INDEX:
-        return f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
-    if rule.by and not change.rows_before:
-        return "needs rows in the baseline, and this group is new"
-    if rule.metric == "label_flips" and not change.kept:
-        return "needs rows that are in both runs, and there are none"
-    return None
-
-
-def _no_figure(rule: Rule, group: GroupFigures, value: float | None, checks_omissions: bool) -> str | None:
-    """Why there is no figure although there are rows; ``None`` when there is one."""
-    change = group.change
-    if rule.metric in _OF_ADDED_LABELS and change is not None:
+        return rule.missing, "there are no rows"
+    if metric in _OF_LABELS and not group.scored + group.reused:
+        return rule.missing, "no row has a label, all have errors"
+    if rule.needs_baseline and change is not None:
+        labelled = group.confidence.n, change.confidence.before.n
+        if metric in ADDED_RATES and not change.added:
+            return "silent", "needs added rows, and there are none"
+        if metric == "psi_confidence" and all(labelled) and min(labelled) < LEAST_ROWS_OF_INDEX:
+            return "silent", f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
+        if rule.by and not change.rows_before:
+            return "silent", "needs rows in the baseline, and this group is new"
+        if metric == "label_flips" and not change.kept:
+            return "silent", "needs rows that are in both runs, and there are none"
         errors = change.added_rates["added_error_rate"].added
-        if errors.count == errors.n:
-            return "no added row has a label, all have errors"
+        if metric in ("added_omission_rate", "added_hallucination_rate") and errors.count == errors.n:
+            return rule.missing, "no added row has a label, all have errors"
     if value is not None:
         return None
-    if rule.metric == "omission_rate" and not checks_omissions:
-        return "the run did not look for omissions (--checks hallucination)"
-    if rule.metric == "backoff_rate" and group.backoff is None:
-        return "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
+    if metric == "omission_rate" and not checks_omissions:
+        return rule.missing, "the run did not look for omissions (--checks hallucination)"
+    if metric == "backoff_rate" and group.backoff is None:
+        why = "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
+        return rule.missing, why
     if rule.needs_baseline and change is not None:
-        return "the baseline has no such figure" if change.rows_before else "the baseline has no such rows"
-    return "no row counts for it"
-
-
-def _rows(rule: Rule, group: GroupFigures) -> int:
-    """Rows that the gate looks at."""
-    change = group.change
-    return change.added if rule.metric in ADDED_RATES and change is not None else group.rows
-
-
-def _fails(rule: Rule, value: float | None, p: float | None) -> bool:
-    """Whether all conditions that the rule has for a failure hold."""
-    said = [] if rule.fail is None else [value is not None and _beyond(rule, value, rule.fail)]
-    if rule.fail_p is not None:
-        said.append(p is not None and p < rule.fail_p)
-    return bool(said) and all(said)
-
-
-def _beyond(rule: Rule, value: float, threshold: float | None) -> bool:
-    if threshold is None:
-        return False
-    if rule.rings == "above":
-        return value > threshold + ROUNDING
-    return value < (-threshold if rule.against else threshold) - ROUNDING
+        return rule.missing, f"the baseline has no such {'figure' if change.rows_before else 'rows'}"
+    return rule.missing, "no row counts for it"
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
-    change = group.change
-    if rule.metric in RATES:
-        if rule.against and change is not None:
-            moved = change.rates[rule.metric]
-            return _Value(moved.after.value, moved.before.value, moved.low, moved.high)
-        return _of_rate(group.rates[rule.metric])
-    if rule.metric == "backoff_rate":
-        before = change.backoff_before if change else None
-        now = _of_rate(group.backoff)
-        return _Value(
-            now.now, before.value if before else None, *((None, None) if rule.against else (now.low, now.high))
-        )
-    if rule.metric == "mean_confidence":
-        return _Value(group.confidence.mean, change.confidence.before.mean if change else None)
+    change, metric = group.change, rule.metric
+    if metric == "mean_confidence":
+        return _against(rule, group.confidence.mean, change.confidence.before.mean if change else None)
+    if metric == "backoff_rate":
+        before = change.backoff_before.value if change and change.backoff_before else None
+        found = _of_rate(group.backoff)
+        return _against(rule, found.now, before) if rule.against else replace_fields(found, before=before)
+    if metric in RATES and not (rule.against and change):
+        return _of_rate(group.rates[metric])
     if change is None:
-        return _Value(None, None)
-    if rule.metric in ADDED_RATES:
-        return _of_added(rule, change.added_rates[rule.metric])
-    return _Value(float(change.flips) if rule.metric == "label_flips" else change.confidence.psi, None)
+        return _Value()
+    if metric in RATES:
+        moved = change.rates[metric]
+        return _against(rule, moved.after.value, moved.before.value, moved.low, moved.high)
+    if metric in ADDED_RATES:
+        one = change.added_rates[metric]
+        if not rule.against:
+            return _of_rate(one.added)
+        found = _against(rule, one.added.value, one.before.value, one.low, one.high)
+        versus = "the removed rows" if one.compared_with == "removed" else "the baseline"
+        return replace_fields(found, p=one.p, versus=f"against {versus}")
+    return _against(rule, float(change.flips) if metric == "label_flips" else change.confidence.psi, None)
 
 
-def _of_added(rule: Rule, found: AddedRate) -> _Value:
-    """The added rows against the removed ones; against the baseline's, where fewer than half as many were removed."""
-    added, removed, baseline = found.added, found.removed, found.baseline
-    if rule.against is None:
-        return _of_rate(added)
-    if rule.against == "baseline" or 2 * removed.n < added.n:
-        ends = interval_of_difference(added, baseline)
-        return _Value(added.value, baseline.value, *ends, found.p_baseline, "the baseline")
-    return _Value(added.value, removed.value, found.low, found.high, found.p_removed, "the removed rows")
+def _of_rate(rate: Rate | None) -> _Value:
+    return _Value(rate.value, rate.value, low=rate.low, high=rate.high) if rate is not None else _Value()
 
 
-def _of_rate(found: Rate | None) -> _Value:
-    return _Value(found.value, None, found.low, found.high) if found else _Value(None, None)
+def _against(
+    rule: Rule, now: float | None, before: float | None, low: float | None = None, high: float | None = None
+) -> _Value:
+    """A figure and its difference from before, where the rule is on that."""
+    value = now
+    if rule.is_difference:
+        value = None if now is None or before is None else now - before
+    return _Value(value, now, before, low, high)
 
 
 def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
@@ -491,28 +399,31 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
     return f"{points(value)} points" if signed else percent(value)
 
 
-def _message(rule: Rule, group: Group, status: str, value: float | None, found: _Value, reason: str | None) -> str:
-    text = f"{describe(group)}: {rule.metric}"
+def span(metric: str, low: float, high: float, *, signed: bool = False) -> str:
+    """An interval as people read it."""
+    ends = [shown(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
+    return f"95% interval {ends[0]} to {ends[1]}"
+
+
+def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str | None) -> str:
+    text, metric, signed = f"{describe(group)}: {rule.metric}", rule.metric, rule.is_difference
     if status == "silent":
         return f"{text} is silent: it {reason}"
     if reason is not None:
         accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
         return f"{text} is unavailable ({reason}); {accepted}"
-    text += f" {shown(rule.metric, found.now)}"
-    if rule.signed:
-        since = "against" if rule.metric in ADDED_RATES else "since"
-        before = shown(rule.metric, found.before)
-        text += f", {shown(rule.metric, value, signed=True)} {since} {found.versus} ({before})"
+    text += f" {shown(metric, found.now)}"
+    if signed:
+        text += f", {shown(metric, found.value, signed=True)} {found.versus} ({shown(metric, found.before)})"
     if found.low is not None and found.high is not None:
-        ends = [shown(rule.metric, end, signed=rule.signed).removesuffix(" points") for end in (found.low, found.high)]
-        text += f", 95% interval {ends[0]} to {ends[1]}"
+        text += f", {span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:
         text += f", p {found.p:.2g}"
-    limits = [(name, limit) for name, limit in (("warn", rule.warn), ("fail", rule.fail)) if limit is not None]
-    said = [f"{name} {rule.rings} {_limit(rule, limit)}" for name, limit in limits]
-    said += [f"fail_p {rule.fail_p:g}"] if rule.fail_p is not None else []
-    return f"{text} ({', '.join(said)})"
-
-
-def _limit(rule: Rule, limit: float) -> str:
-    return shown(rule.metric, -limit if rule.signed and rule.rings == "below" else limit, signed=rule.signed)
+    sign = -1 if signed and rule.rings == "below" else 1
+    limits = [
+        f"{name} {rule.rings} {shown(metric, sign * limit, signed=signed)}"
+        for name, limit in (("warn", rule.warn), ("fail", rule.fail))
+        if limit is not None
+    ]
+    limits += [f"fail_p {rule.fail_p:g}"] if rule.fail_p is not None else []
+    return f"{text} ({', '.join(limits)})"

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,18 +23,14 @@ from ..storage.user_files import check_user_file, write_user_file
 from ..system.codec import convert
 from ..system.files import read_small
 from ..system.formats import HISTORY_SCHEMA
-from .document import RATES, GroupFigures, HistoryRates, HistoryRow, Status
+from .document import RATES, Document, HistoryRow
 
 _SCHEMA_KEY = b"d2t_scorer.history"
 COLUMNS = pa.schema(
     [
-        ("night", pa.string()),
-        ("signature", pa.string()),
-        ("status", pa.string()),
-        ("group", pa.string()),
+        *((name, pa.string()) for name in ("night", "signature", "status", "group")),
         ("rows", pa.int64()),
-        ("mean_confidence", pa.float64()),
-        *((name, pa.float64()) for name in RATES),
+        *((name, pa.float64()) for name in ("mean_confidence", *RATES)),
     ],
     {_SCHEMA_KEY: str(HISTORY_SCHEMA)},
 )
@@ -46,19 +41,19 @@ MOST_ROWS = 2_000_000
 """Rows of a history file: a thousand groups for five years."""
 
 
-def rows_of(finished: str, signature: str, status: Status, groups: Sequence[GroupFigures]) -> list[HistoryRow]:
+def rows_of(document: Document) -> list[HistoryRow]:
     """The rows of one run."""
     return [
         HistoryRow(
-            night=finished,
-            signature=signature,
-            status=status,
+            night=document.finished,
+            signature=document.signature,
+            status=document.status,
             group=group.group,
             rows=group.rows,
             mean_confidence=group.confidence.mean,
-            rates=HistoryRates(**{name: group.rates[name].value for name in RATES}),
+            rates={name: group.rates[name].value for name in RATES},
         )
-        for group in groups
+        for group in document.groups
     ]
 
 
@@ -70,27 +65,24 @@ def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     """
     check_user_file(path, "--history", is_read=True, is_parquet=True)
     with _locked(path):
-        earlier = read(path)
         replaced = {row.night for row in rows}
-        lines = sorted([n for n in earlier if n.night not in replaced] + [*rows], key=lambda n: n.night)
+        found = sorted([*(row for row in _read(path) if row.night not in replaced), *rows], key=lambda row: row.night)
+        lines = [asdict(row) | row.rates | {"group": json.dumps(row.group, sort_keys=True)} for row in found]
         buffer = BytesIO()
-        pq.write_table(pa.Table.from_pylist([_flat(row) for row in lines], COLUMNS), buffer, compression="zstd")
+        pq.write_table(pa.Table.from_pylist(lines, COLUMNS), buffer, compression="zstd")
         write_user_file(path, buffer.getvalue(), "--history", is_parquet=True)
-    return lines
+    return found
 
 
-def read(path: Path, option: str = "--history") -> list[HistoryRow]:
-    """All rows of a history, oldest first; none when there is no file.
-
-    Raises:
-        OutputError: the file is not a history, is too large, or cannot be read.
-    """
+def _read(path: Path) -> list[HistoryRow]:
+    """All rows of a history, each checked: a file that this program did not write must not be drawn or sorted as if it
+    had; none when there is no file."""
     try:
         content = read_small(path, LARGEST)
     except FileNotFoundError:
         return []
     except OSError as e:
-        raise OutputError(f"cannot read the history {path}: {e.strerror or e}; name another file by {option}") from e
+        raise OutputError(f"cannot read the history {path}: {e.strerror or e}; name another file by --history") from e
     try:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             if file.metadata.num_rows > MOST_ROWS:
@@ -98,28 +90,16 @@ def read(path: Path, option: str = "--history") -> list[HistoryRow]:
             schema = (file.metadata.metadata or {}).get(_SCHEMA_KEY, b"none").decode(errors="replace")
             if schema != str(HISTORY_SCHEMA):
                 raise ValueError(f"it has schema {schema}, and this version reads schema {HISTORY_SCHEMA}")
-            table = file.read(columns=COLUMNS.names, use_threads=False)
-        lines = table.select(COLUMNS.names).cast(COLUMNS).to_pylist()
-        return [_row(number, line) for number, line in enumerate(lines)]
+            lines = file.read(columns=COLUMNS.names, use_threads=False).select(COLUMNS.names).cast(COLUMNS).to_pylist()
+        for line in lines:
+            line["group"] = json.loads(line["group"] or "null")
+            line["rates"] = {name: line.pop(name) for name in RATES}
+        return [convert(line, HistoryRow, f"row {number}") for number, line in enumerate(lines)]
     except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError, DamagedFileError) as e:
         reason = str(e) or "nested too deeply"
-        raise OutputError(f"{path} is not a history of `scorer audit` ({reason}); name another file by {option}") from e
-
-
-def _row(number: int, line: dict[str, Any]) -> HistoryRow:
-    """A row, checked: a file that this program did not write must not be drawn or sorted as if it had written it.
-
-    Raises:
-        DamagedFileError: says which value of which row cannot be.
-    """
-    content = {name: value for name, value in line.items() if name not in RATES}
-    content |= {"group": json.loads(line["group"] or "null"), "rates": {name: line[name] for name in RATES}}
-    return convert(content, HistoryRow, f"row {number}")
-
-
-def _flat(row: HistoryRow) -> dict[str, Any]:
-    line = asdict(row) | asdict(row.rates) | {"group": json.dumps(row.group, sort_keys=True)}
-    return {name: line[name] for name in COLUMNS.names}
+        raise OutputError(
+            f"{path} is not a history of `scorer audit` ({reason}); name another file by --history"
+        ) from e
 
 
 @contextmanager

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..audit import AuditOptions
 from ..errors import UsageError
-from .console import print_json, say_always
-from .options import ByOption, local, location, parse_by, written, written_parquet
+from .console import INTERVAL, MISSING, WIDTH, interval, number, points, print_result, say_always, share, table
+from .options import ByOption, JsonOption, local, location, parse_by, written, written_parquet
 
 if TYPE_CHECKING:
-    from ..audit import AuditOptions
-    from ..audit.document import Document
+    from rich.console import Console
+
+    from ..audit.document import Document, GroupComparison, GroupFigures, Predicate, WorseRow
     from ..storage.location import Location
 
-
-class ErrorRows(StrEnum):
-    """How rows with an error count in the label rates."""
-
-    not_ok = "not-ok"
-    excluded = "excluded"
+MOST_GROUPS, MOST_PREDICATES, MOST_FINDINGS = 40, 10, 20
+STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold", "silent": "dim", "info": "default"}
 
 
 def audit_command(
@@ -36,10 +33,10 @@ def audit_command(
             help="Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing.",
         ),
     ],
+    options: AuditOptions,
     baseline: Annotated[
         list[Any] | None,
         typer.Option(
-            "--baseline",
             metavar="OUT0",
             parser=location,
             help="Finished output to compare with; exits 2 if its signature differs. Repeatable, for parts.",
@@ -48,7 +45,6 @@ def audit_command(
     gates: Annotated[
         list[Path] | None,
         typer.Option(
-            "--gates",
             envvar="D2T_GATES",
             metavar="FILE",
             parser=local,
@@ -57,17 +53,15 @@ def audit_command(
     ] = None,
     by: ByOption = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", parser=written, help="Write the report to one HTML file.")
+        Path | None, typer.Option(metavar="FILE", parser=written, help="Write the report to one HTML file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole audit as JSON.")] = False,
+    as_json: JsonOption = False,
     junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", parser=written, help="Write the gates as JUnit XML, for CI servers."),
+        Path | None, typer.Option(metavar="FILE", parser=written, help="Write the gates as JUnit XML, for CI servers.")
     ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
-            "--summary",
             metavar="FILE",
             parser=written,
             help="Write a Markdown page of under 60 lines, for the step summary of a pipeline.",
@@ -76,50 +70,15 @@ def audit_command(
     metrics: Annotated[
         Path | None,
         typer.Option(
-            "--metrics",
-            metavar="FILE",
-            parser=written,
-            help="Write Prometheus metrics for the textfile collector, atomically.",
+            metavar="FILE", parser=written, help="Write Prometheus metrics for the textfile collector, atomically."
         ),
     ] = None,
     history: Annotated[
         Path | None,
         typer.Option(
-            "--history",
-            metavar="FILE",
-            parser=written_parquet,
-            help="Parquet file to append this run to; created if missing.",
+            metavar="FILE", parser=written_parquet, help="Parquet file to append this run to; created if missing."
         ),
     ] = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--compare",
-            metavar="A B",
-            help="Compare these two values of the first --by column, paired by input. Default: the two largest groups.",
-        ),
-    ] = None,
-    errors: Annotated[
-        ErrorRows,
-        typer.Option("--errors", help="Count rows with an error as not_OK, or exclude them from the label rates."),
-    ] = ErrorRows.not_ok,
-    across_signatures: Annotated[
-        bool, typer.Option("--across-signatures", help="Compare even if the baseline's signature differs.")
-    ] = False,
-    require_gates: Annotated[
-        bool,
-        typer.Option("--require-gates", help="Exit 1 if nothing was checked: no gates, or all of them silent."),
-    ] = False,
-    allow_partial: Annotated[
-        bool,
-        typer.Option(
-            "--allow-partial",
-            help="Accept a run without all shards or parts, and compare partial with complete runs.",
-        ),
-    ] = False,
-    worst: Annotated[
-        int, typer.Option("--worst", min=0, metavar="N", help="Number of example rows for each kind of error.")
-    ] = 30,
 ) -> None:
     """Report on a run, compare it with a baseline, apply gates.
 
@@ -127,22 +86,10 @@ def audit_command(
     usage or configuration, or an output that is unfinished, changes during the audit, or cannot be compared (another
     signature, or only one is partial).
     """
-    from ..audit import AuditOptions
     from ..audit import report as rendering
     from ..storage.user_files import write_user_file
-    from .audit_console import print_document
 
-    options = AuditOptions(
-        gates=tuple(gates or ()),
-        by=parse_by(by),
-        errors=errors.value,
-        compare=compare,
-        across_signatures=across_signatures,
-        worst=worst,
-        history=history,
-        require_gates=require_gates,
-        allow_partial=allow_partial,
-    )
+    options = replace(options, gates=tuple(gates or ()), by=parse_by(by), history=history)
     document = _audited(out, baseline or (), options)
     for option, path, render in (
         ("--report", report, rendering.render),
@@ -152,16 +99,11 @@ def audit_command(
     ):
         if path is not None:
             write_user_file(path, render(document).encode("utf-8", "replace"), option)
-    if as_json:
-        print_json(document, allow_nan=False)
-    else:
-        print_document(document)
+    print_result(document, as_json, print_document, least_width=WIDTH)
     failed = [gate for gate in document.gates if gate.status == "fail"]
-    if failed:
-        say_always(f"scorer: {len(failed)} of {len(document.gates)} gates failed")
-    elif document.status == "fail":
-        say_always("scorer: nothing was checked, and --require-gates is set")
     if document.status == "fail":
+        nothing = "nothing was checked, and --require-gates is set"
+        say_always(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else nothing}")
         raise typer.Exit(1)
 
 
@@ -180,3 +122,129 @@ def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: Au
     if remote_before and document.baseline is not None:
         document.baseline.out = ", ".join(remote_before)
     return document
+
+
+def print_document(console: Console, document: Document) -> None:
+    """Print a document: the verdict, findings with rows, gates, and tables of groups and predicates."""
+    from ..audit.report import verdict
+
+    rows, changes, baseline, worse = document.rows, document.baseline_changes, document.baseline, document.worse
+    style, words = verdict(document)
+    if document.partial is not None:
+        _line(console, "PARTIAL", "yellow", document.partial)
+    title = words if document.checked.nothing_checked else document.status
+    _line(console, title.upper(), STYLES[style], document.out)
+    console.print(document.headline)
+    kinds = [f"; {what}: {', '.join(f'{kind} {count:,}' for kind, count in counts.items())}"
+             for what, counts in (("errors", rows.errors), ("notes", rows.notes)) if counts]  # fmt: skip
+    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored, {rows.reused:,} reused{''.join(kinds)}")
+    console.print(f"signature: {document.signature}")
+    if changes is not None and baseline is not None:
+        flips = f"{changes.flips.count:,} label flips"
+        if changes.flips.count and changes.flips.beyond_bound is not None:
+            flips += f", {changes.flips.beyond_bound:,} beyond what the bounds explain"
+        moved = f"{changes.kept:,} rows kept, {changes.added:,} added, {changes.removed:,} removed"
+        console.print(f"baseline: {baseline.out}, {moved}; {flips}")
+        if baseline.partial is not None:
+            console.print(f"  partial: {baseline.partial}")
+        for part in baseline.differs:
+            console.print(f"  scored differently: {part}")
+    if document.findings:
+        console.print("\nFindings")
+    for one in document.findings[:MOST_FINDINGS]:
+        _line(console, one.severity, STYLES[one.severity], one.message)
+        for line in one.evidence:
+            console.print(f"      {line}")
+        for row in one.rows:
+            _print_row(console, row)
+    if len(document.findings) > MOST_FINDINGS:
+        console.print(f"and {len(document.findings) - MOST_FINDINGS} more, in --json and --report")
+    if worse is not None and worse.flipped + worse.rewritten + worse.added_failing:
+        moved = f"{worse.flipped:,} kept rows and {worse.rewritten:,} rewritten ones went from OK to not_OK"
+        added = f"{worse.added_failing:,} of all added rows are not_OK"
+        console.print(f"\nGot worse: {moved}; {worse.better:,} got better; {added}")
+        for row in [] if any(one.rows for one in document.findings) else worse.rows[:3]:
+            _print_row(console, row)
+        if worse.rows:
+            console.print(f"  scorer explain {document.out} --row FILE:N shows every probability of a row")
+    if document.gates:
+        console.print("\nGates")
+    for status in ("fail", "warn", "silent", "pass"):
+        for gate in document.gates:
+            if gate.status == status:
+                _line(console, f"{status:6}", STYLES[status], gate.message)
+    _print_groups(console, document.groups)
+    _print_predicates(console, document.groups[0].predicates)
+    if document.comparison is not None:
+        _print_comparison(console, document.comparison)
+    for note in document.notes:
+        console.print(f"note: {note}")
+
+
+def _line(console: Console, word: str, style: str, text: str) -> None:
+    console.print(word, style=style, end="")
+    console.print(f"  {text}")
+
+
+def _print_row(console: Console, row: WorseRow) -> None:
+    """A row that got worse, with its texts before and now."""
+    now = row.now
+    name = f"  id {now.id}" if now.id is not None else ""
+    console.print(f"      {now.file}:{now.row}{name}  {f'{row.before} → ' if row.before else ''}{now.kind}")
+    if row.text_before is not None and row.text_before != now.text:
+        console.print(f"          before: {_shortened(row.text_before)}")
+    console.print(f"          now: {_shortened(now.text or '')}")
+    omitted = [_shortened(fact.sentence or fact.predicate) for fact in now.facts or () if fact.omitted]
+    if omitted:
+        console.print(f"          omitted: {', '.join(omitted[:8])}")
+
+
+def _shortened(text: str, most: int = 300) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _print_groups(console: Console, groups: Sequence[GroupFigures]) -> None:
+    from rich.text import Text
+
+    from ..audit.document import describe
+
+    names = ("rows", "not_OK", INTERVAL, "omission", "hallucination", "error", "empty", "confidence", "since baseline")
+    made = table("", *names)
+    for group in groups[: MOST_GROUPS + 1]:
+        not_ok, *others = group.rates.values()
+        moved = group.change.rates["not_ok_rate"] if group.change is not None else None
+        known = moved is not None and moved.difference is not None
+        since = f"{points(moved.difference)}{' *' if moved.significant else ''}" if moved and known else MISSING
+        cells = [f"{group.rows:,}", share(not_ok.value), interval((not_ok.low, not_ok.high), share)]
+        cells += [*(share(rate.value) for rate in others), number(group.confidence.mean), since]
+        made.add_row(Text(describe(group.group)), *cells)
+    console.print()
+    console.print(made)
+    if len(groups) > MOST_GROUPS + 1:
+        console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
+
+
+def _print_predicates(console: Console, predicates: Sequence[Predicate]) -> None:
+    from rich.text import Text
+
+    made = table("predicate", "facts", "omitted", "before", "backoff", "")
+    for one in predicates[:MOST_PREDICATES]:
+        before = one.before.value if one.before is not None else None
+        shares = (share(value) for value in (one.omission.value, before, one.backoff))
+        made.add_row(Text(one.predicate), f"{one.omission.n:,}", *shares, "looks wrong" if one.suspect else "")
+    if predicates:
+        console.print()
+        console.print(made)
+
+
+def _print_comparison(console: Console, found: GroupComparison) -> None:
+    from ..audit.document import describe
+
+    pairs = f"{found.pairs:,} pairs of texts for the same input"
+    console.print(f"\n{describe(found.first)} against {describe(found.second)}: {pairs}")
+    made = table("rate", "first", "second", "difference", INTERVAL, "p")
+    for name, one in found.rates.items():
+        made.add_row(name.removesuffix("_rate"), share(one.first.value), share(one.second.value),
+                     points(one.difference), interval((one.low, one.high), points), number(one.p))  # fmt: skip
+    console.print(made)

@@ -30,6 +30,20 @@ class Rate(OpenRecord, frozen=True):
 
 
 @dataclass(frozen=True)
+class Sample:
+    """``count`` hits of ``n`` rows. ``effect``: their design effect."""
+
+    count: int = 0
+    n: int = 0
+    effect: float = 1.0
+
+    @property
+    def rate(self) -> Rate:
+        """Their share, with its interval."""
+        return rate(self.count, self.n, self.effect)
+
+
+@dataclass(frozen=True)
 class Pairs:
     """Pairs by what is true of the earlier and the later half: ``both``, only the later (``gained``), only the earlier
     (``lost``), ``neither``. ``effect``: design effect of the pairs' differences."""
@@ -44,6 +58,13 @@ class Pairs:
     def n(self) -> int:
         """All pairs."""
         return self.both + self.gained + self.lost + self.neither
+
+    def plus(self, other: Pairs) -> Pairs:
+        """Both together, with the design effect of these."""
+        return Pairs(
+            self.both + other.both, self.gained + other.gained, self.lost + other.lost, self.neither + other.neither,
+            self.effect,
+        )  # fmt: skip
 
     @property
     def correlation(self) -> float:

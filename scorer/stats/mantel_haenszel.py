@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import Pairs
+from .intervals import Pairs, Sample
 
 LARGE = 2_500.0
 """Variance from which on the normal distribution is used."""
@@ -27,20 +27,6 @@ _REACH = 40
 """Standard deviations around the mean; what is further away is 0 as a double."""
 _AS_LIKELY = 1 + 1e-7
 Floats = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """``count`` hits of ``n`` rows. ``effect``: their design effect."""
-
-    count: int = 0
-    n: int = 0
-    effect: float = 1.0
-
-    def effective(self) -> tuple[int, int]:
-        """Hits and rows over the design effect, rounded."""
-        n = round(self.n / self.effect)
-        return min(n, round(self.count / self.effect)), n
 
 
 @dataclass(frozen=True)
@@ -59,7 +45,7 @@ def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
     Correlated rows are counted as fewer, by their design effects (Rao & Scott 1992).
     """
     gained, lost = (round(one / pairs.effect) for one in (pairs.gained, pairs.lost))
-    (count, n), (other, m) = after.effective(), before.effective()
+    (count, n), (other, m) = _effective(after), _effective(before)
     if not pairs.n and not (n and m):
         return None
     hits, total = (count + other, n + m) if n and m else (0, 0)
@@ -79,6 +65,12 @@ def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
         return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
     upto, below = (float(weights[weights <= weights[at] * limit].sum()) for limit in (_AS_LIKELY, 1 / _AS_LIKELY))
     return Tested(z, min(1.0, (upto + below) / 2), min(1.0, float(weights[at:].sum())))
+
+
+def _effective(sample: Sample) -> tuple[int, int]:
+    """Hits and rows over the design effect, rounded."""
+    n = round(sample.n / sample.effect)
+    return min(n, round(sample.count / sample.effect)), n
 
 
 def _distribution(changed: int, hits: int, n: int, m: int) -> tuple[int, Floats]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from scorer.audit import AuditOptions, Document, audit
+from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
 from tests.run.calls import STRUCT, scorer
 from tests.scored_outputs import SIGNATURE as SIGNATURE
 from tests.scored_outputs import finish, scored

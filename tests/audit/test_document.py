@@ -49,7 +49,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     return [
         audit(before, AuditOptions(history=folder / "h.parquet")),
         audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=folder / "h.parquet")),
-        audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)), errors="excluded")),
+        audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)))),
         audit(across, AuditOptions(baseline=before, across_signatures=True)),
     ]
 

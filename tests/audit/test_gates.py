@@ -132,7 +132,6 @@ def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
     same = of_system(0, 400, "s")
     expected = [
         ("fail = 0.1", 0.3, None, "fail"),
-        ('against = "baseline"\nfail = 0.1', 0.28, 0.02, "fail"),
         ('against = "removed"\nfail = 0.1', 0.2, 0.1, "fail"),
         # With both thresholds both must say so.
         ('against = "removed"\nfail = 0.1\nfail_p = 0.001', 0.2, 0.1, "fail"),

@@ -10,10 +10,11 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from scorer.audit import AuditOptions, Document, audit
+from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Document
 from scorer.audit.report import MOST_LINES, markdown, metrics
-from scorer.audit.report.content import MOST_GROUPS
-from scorer.audit.report.escapes import UNSEEN
+from scorer.audit.report.exports import MOST_GROUPS
+from scorer.audit.report.text import UNSEEN
 from tests.audit.nights import command, gates_file, night, row
 from tests.audit.report.hostile import TEXTS
 

@@ -6,6 +6,7 @@ import resource
 import tempfile
 import tracemalloc
 from collections import defaultdict
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,8 @@ from scorer.audit import AuditOptions, audit, database, queries
 from scorer.audit.changes import match, stability_index
 from scorer.audit.database import Database
 from scorer.audit.document import Document
-from scorer.audit.scan import FactReader, rate_states, scan_output
+from scorer.audit.scan import rate_states, scan_output
 from scorer.errors import OutputError
-from scorer.metric.verdict import FINE
 from scorer.scoring.outputs import open_labels
 from tests.audit.nights import Row, night, row
 
@@ -79,12 +79,8 @@ def rewritten(removed: list[Line], added: list[Line]) -> list[tuple[Line, Line]]
     return [pair for side in sides.values() for pair in zip(*side, strict=False)]
 
 
-WRONG = {None, *FINE} - {"OK"}
-MOVES = (({"OK"}, WRONG), (WRONG, {"OK"}))
-
-
 def confidences(lines: list[Line]) -> np.ndarray:
-    return np.array([line["confidence"] for line in lines if line["confidence"] is not None], np.float32)
+    return np.sort(np.array([line["confidence"] for line in lines if line["confidence"] is not None], np.float32))
 
 
 def compared(before: list[Line], after: list[Line], removed: list[Line], added: list[Line]) -> tuple[Any, Any]:
@@ -100,9 +96,7 @@ def check_change(before: list[Line], after: list[Line], change: Any) -> None:
     assert counts == (len(before), len(pairs), len(removed), len(added), len(flips))
     rate = change.rates["not_ok_rate"]
     rewrites = rewritten(removed, added)
-    worse, better = (sum(was["fine"] in one and now["fine"] in other for was, now in rewrites) for one, other in MOVES)
     assert change.rewritten == len(rewrites)
-    assert (rate.rewritten.n, rate.rewritten.worse, rate.rewritten.better) == (len(rewrites), worse, better)
     single = [[line for line in one if not any(line in pair for pair in rewrites)] for one in (removed, added)]
     rest = compared(before, after, *single)
     lost = sum(was["fine"] == "OK" != now["fine"] for was, now in pairs)
@@ -174,11 +168,6 @@ def test_two_runs(
     for group in document.groups:
         mine = [[line for line in lines if {**line, **group.group} == line] for lines in (before, after)]
         check_change(*mine, group.change)
-        quantiles = np.quantile(confidences(mine[1]).astype(np.float64), list(map(float, QUANTILES)))
-        assert group.confidence.quantiles == dict(zip(QUANTILES, quantiles.tolist(), strict=True))
-
-
-QUANTILES = ("0.01", "0.05", "0.10", "0.25", "0.50", "0.75", "0.90", "0.95", "0.99")
 
 
 def moments(rows: list[tuple[str, int, int]]) -> list[int]:
@@ -199,12 +188,9 @@ def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
     outs = [night(tmp_path / str(second), made(4, 260, bool(second)), shards=2) for second in (0, 1)]
     before, after = map(lines_of, outs)
     with Database([("system",)]) as database:
-        runs = [
-            scan_output(open_labels(out), database, table, FactReader("triples"))
-            for out, table in zip(outs, ("was", "now"), strict=True)
-        ]
+        runs = [scan_output(open_labels(out), database, table) for out, table in zip(outs, ("was", "now"), strict=True)]
         match(*runs)
-        masks = rate_states("not-ok", True)
+        masks = rate_states(True)
         for place, group in enumerate(database.groups["system",].groups()):
             mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]
             _, removed, added = paired(*mine)
@@ -214,11 +200,11 @@ def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
             wanted = {"all": mine[1], "moved": added, "single": single}
             for rows, lines in wanted.items():
                 found = queries.clusters(runs[1], ("system",), masks, rows)["not_ok_rate"][place]  # type: ignore[arg-type]
-                assert found.tolist() == moments([(str(line["triples"]), 1, bad(line)) for line in lines])
+                assert list(astuple(found)) == moments([(str(line["triples"]), 1, bad(line)) for line in lines])
             left = queries.clusters(runs[0], ("system",), masks, "single")["not_ok_rate"][place]
-            assert left.tolist() == moments([(str(line["triples"]), 1, bad(line)) for line in gone])
+            assert list(astuple(left)) == moments([(str(line["triples"]), 1, bad(line)) for line in gone])
             moved = queries.clusters_of_pairs(runs[1], ("system",), masks, masks)["not_ok_rate"][place]
-            assert moved.tolist() == moments([(str(w["triples"]), 1, bad(n) - bad(w)) for w, n in pairs])
+            assert list(astuple(moved)) == moments([(str(w["triples"]), 1, bad(n) - bad(w)) for w, n in pairs])
 
 
 def test_a_temporary_database_without_memory_or_room_is_one_line_and_leaves_nothing(
@@ -236,7 +222,7 @@ def test_a_temporary_database_without_memory_or_room_is_one_line_and_leaves_noth
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     monkeypatch.setattr("scorer.audit.database.MEMORY", "1KB")
-    with pytest.raises(OutputError, match=r"temporary database of the audit failed.*it may hold 1KB: group by fewer"):
+    with pytest.raises(OutputError, match=r"temporary database of the audit failed.*group by fewer"):
         audit(out)
     monkeypatch.undo()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -19,7 +19,7 @@ GOOD = [("area", 0.9), ("near", 0.9), ("priceRange", 0.9)]
 
 def suspects(document: Document) -> list[str]:
     assert {p.predicate for p in document.groups[0].predicates if p.suspect} == {
-        c.message.split("'")[1] for c in document.findings if c.kind == "template" and " for " not in c.message
+        c.message.split("'")[1] for c in document.findings if c.kind == "template"
     }
     return [c.message for c in document.findings if c.kind == "template"]
 
@@ -54,51 +54,23 @@ def written(folder: Path, content: dict[str, Any]) -> tuple[Path, str, str]:
     return file, digest, SIGNATURE.replace("templates:none", f"templates:{digest}")
 
 
-def test_figures_by_template_and_object(tmp_path: Path) -> None:
-    content = {
-        "food": "<subject> serves <object>.",
-        "family": {"o0": "<subject> is family friendly.", "o1": ["<subject> is not."]},
-        "$aliases": {"foods": "food", "familyFriendly": "family"},
-    }
+def test_facts_are_shown_as_their_templates_say(tmp_path: Path) -> None:
+    content = {"food": "<subject> serves <object>.", "$aliases": {"foods": "food"}}
     file, digest, signature = written(tmp_path, content)
-    rows = [
-        row(f"t{i}", [("family", 0.1), ("familyFriendly", 0.9), ("foods", 0.9), ("food", 0.4)], subject="X")
-        for i in range(40)
-    ]
-    rows += [row(f"u{i}", [("area", 0.9), ("area", 0.9), ("family", 0.9)], subject="X") for i in range(40)]
-    for kind in ("struct", "strings", "mr"):
-        settings = {"templates": str(file), "bundle": "embedded"}
-        out = night(tmp_path / kind, rows, triples=kind, signature=signature, settings=settings)
-        document = audit(out)
-        assert document.templates == TemplatesShown(sha=digest, file=str(file))
-        figures = {
-            (f.predicate, f.object): (f.template, f.backoff, f.omission.count, f.omission.n)
-            for f in document.template_figures
-        }
-        assert figures == {
-            ("food", None): ("<subject> serves <object>.", False, 40, 40),
-            ("foods", None): ("<subject> serves <object>.", False, 0, 40),
-            ("family", "o0"): ("<subject> is family friendly.", False, 40, 40),
-            ("family", None): ("The family of <subject> is <object>.", True, 0, 40),
-            ("familyFriendly", "o1"): ("<subject> is not.", False, 0, 40),
-            ("area", None): ("The area of <subject> is <object>.", True, 0, 80),
-        }
+    rows = [row(f"t{i}", [("foods", 0.1), ("area", 0.9), ("near", 0.9)], subject="X") for i in range(40)]
+    out = night(tmp_path / "out", rows, signature=signature, settings={"templates": str(file), "bundle": "embedded"})
+    document = audit(out)
+    assert document.templates == TemplatesShown(sha=digest, file=str(file))
     sentences = [fact.sentence for fact in document.worst[0].facts or []]
-    assert sentences == ["X is family friendly.", "X is not.", "X serves o2.", "X serves o3."]
+    assert sentences == ["X serves o0.", "The area of X is o1.", "The near of X is o2."]
+    (callout,) = [one for one in document.findings if one.kind == "template"]
+    assert callout.evidence[-1] == "template: <subject> serves <object>."
 
     file.write_text(json.dumps({**content, "area": "<subject> is in the <object>."}))
     changed = audit(out)
-    assert (changed.templates.file, changed.template_figures) == (None, [])
+    assert changed.templates.file is None
     assert any("template file is not where the run found it" in note for note in changed.notes)
     assert {fact.sentence for fact in changed.worst[0].facts or []} == {None}
-
-
-def test_a_template_for_one_object_is_called_out_alone(tmp_path: Path) -> None:
-    file, _, signature = written(tmp_path, {"family": {f"o{i}": f"<subject> is {i}." for i in range(8)}})
-    rows = [row(f"t{i}", [("family", 0.1), *[("family", 0.9)] * 7]) for i in range(40)]
-    document = audit(night(tmp_path / "out", rows, signature=signature, settings={"templates": str(file)}))
-    assert suspects(document) == ["the template of 'family' for 'o0' looks wrong"]
-    assert [(f.object, f.suspect) for f in document.template_figures][:2] == [("o0", True), ("o1", False)]
 
 
 def texts(system: str, count: int, failing: int, version: str) -> list[Row]:
@@ -130,13 +102,6 @@ def test_a_rise_that_a_gate_tells_is_not_told_again(worse: Document) -> None:
     (one,) = [one for one in found if one.group == {"system": "a"}]
     assert (one.kind, one.severity, one.gates) == ("changed", "fail", [gate.message])
     assert one.message == "a: food omitted in 60 of 100, before in 11 of 100"
-
-
-def test_predicates_that_always_fail_are_named_even_when_they_are_few(tmp_path: Path) -> None:
-    rows = [row(f"t{i}", [("food", 0.9), ("rare" if i < 18 else "odd", 0.1)], subject=f"S{i}") for i in range(36)]
-    document = audit(night(tmp_path / "out", [*rows, *texts("a", 40, 1, "")][:36] + texts("a", 40, 1, "")))
-    said = [one.message for one in document.findings if one.kind == "template"]
-    assert "2 predicates fail in 36 of 36 facts; too few to judge" in said
 
 
 def test_a_bundle_that_cannot_be_trusted(tmp_path: Path) -> None:

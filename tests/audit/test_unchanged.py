@@ -76,7 +76,7 @@ def test_what_changes_is_named(
             change(folders[which])
         return found
 
-    monkeypatch.setattr(importlib.import_module("scorer.audit.audit"), "scan_output", read)
+    monkeypatch.setattr(importlib.import_module("scorer.audit.builder"), "scan_output", read)
     with pytest.raises(OutputError) as caught:
         audit(folders["out"], AuditOptions(baseline=folders["baseline"], history=history))
     assert str(caught.value).startswith(f"{folders[which]} changed while it was read (")

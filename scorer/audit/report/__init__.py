@@ -1,15 +1,13 @@
-"""The document of an audit as people and programs read it, a template for each format: the page (HTML), the summary
-(Markdown), JUnit XML for build servers, metrics for Prometheus, the console.
+"""The document of an audit as people read it: the page (HTML) and the summary (Markdown); other programs' files are in
+:mod:`.exports`.
 
-The page is one file: self-contained, small, readable everywhere; data is shown and never interpreted.
+The page is one file: self-contained, small, readable everywhere, without its script too.
 
-::
-
-    templates/       page.html.jinja with a file for each section, and one template for each other format
-    content.py       order, choice and words      numbers.py    figures as text
-    charts.py        scales of drawings           limits.py     caps and clipping
-    environment.py   what holds in every template escapes.py    texts of the data in each format
-    report.css, report.js  style and script of the page, which works without the script
+- Text is never markup: every expression of a template is escaped as its format needs (:mod:`.text`). Only the package's
+  own style sheet and script, and what a macro has made, are :class:`markupsafe.Markup`. Attributes take ``|plain``.
+- A name that is not there is an error, never an empty place.
+- A line break in a template of the page, with the blanks around it, is nothing: templates can be laid out, and no blank
+  gets between two elements by accident. A tag is written on one line, and so is a sentence.
 """
 
 from __future__ import annotations
@@ -17,62 +15,73 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
+from typing import Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 
-from ..document import Document
-from .content import verdict
-from .environment import rendered
-from .limits import MAX_BYTES, steps
+from ...stats.intervals import Rate
+from ..document import RATES, Document, FactShown, Gate, GroupFigures, HistoryRow, WorstRow, describe
+from ..gates import shown
+from . import text
+from .exports import junit, metrics
+from .text import Limits, clip_plain
 
-__all__ = ["MAX_BYTES", "Audit", "console_markup", "junit", "markdown", "metrics", "render"]
+__all__ = ["MAX_BYTES", "Audit", "junit", "markdown", "metrics", "render"]
 
+MAX_BYTES = 1_000_000
+"""A page is smaller than this, in UTF-8."""
 MOST_LINES = 60
 """The summary has fewer lines."""
-_MOVED = re.compile(r"\n{3,}")
+MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Errors", "Empty texts"), strict=True))
+METRICS: Final = {
+    **MEASURES,
+    **{f"added_{name}": f"{title}, added rows" for name, title in MEASURES.items()},
+    "backoff_rate": "Backoff",
+    "mean_confidence": "Mean confidence",
+    "label_flips": "Label flips",
+    "psi_confidence": "Drift of confidence (PSI)",
+}
+STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
+TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
+TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
+PLACES: Final = {"gate": "gates", "template": "predicates", "backoff": "predicates", "errors": "errors",
+                 "tokens": "errors", "drift": "rates", "rows": "rates"}  # fmt: skip
+"""The section that a kind of finding is about."""
+# The picture next to the verdict, drawn in a square of 24 units.
+GLYPHS: Final = {
+    "none": "M6.5 12h11",
+    "pass": "M5 12.5l4.5 4.5L19 7.5",
+    "warn": "M12 6v7.5M12 17.2v.6",
+    "fail": "M7 7l10 10M17 7L7 17",
+}
+WHY: Final = {"flipped": "same row, another label", "rewritten": "new text for the same facts", "new": "new facts"}
+_LONGEST_COMMAND = 400
+_WIDE = 0.2  # of an interval: such a rate is too uncertain to make a scale for
+_BREAK = re.compile(r"[ \t]*\n\s*")
+_MANY_BREAKS = re.compile(r"\n{3,}")
 
 
 def render(document: Document) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is."""
-    style, script = _own("report.css"), _own("report.js")
-    for limits in steps():
-        found = rendered(
-            "page.html.jinja",
-            document=document,
-            limits=limits,
-            policy=_policy(style, script),
-            style=style,
-            script=script,
-        )
-        if len(found.encode()) < MAX_BYTES:
-            break
-    return found
+    limits = Limits()
+    while True:
+        found = _rendered("page.html.jinja", document=document, limits=limits)
+        if len(found.encode()) < MAX_BYTES or limits == limits.halved():
+            return found
+        limits = limits.halved()
 
 
 def markdown(document: Document) -> str:
     """The verdict, failed gates, rows that got worse, findings and groups; fewer than :data:`MOST_LINES` lines."""
-    text = rendered("summary.md.jinja", document=document)
-    return "\n".join(_MOVED.sub("\n\n", text).splitlines()[: MOST_LINES - 1]) + "\n"
-
-
-def junit(document: Document) -> str:
-    """The gates as a test suite. A warning passes, and its message is in ``system-out``; a silent gate is skipped.
-
-    When nothing was checked, a test case says so: skipped, or a failure where gates are required.
-    """
-    return rendered("junit.xml.jinja", document=document)
-
-
-def metrics(document: Document) -> str:
-    """All metrics of an audit, each with its help and type, in the text format of Prometheus. See docs/audit.md."""
-    return rendered("metrics.prom.jinja", document=document)
-
-
-def console_markup(document: Document) -> str:
-    """What a terminal shows, in the markup of rich: the verdict, gates, rows that got worse and findings."""
-    return rendered("console.txt.jinja", document=document)
+    found = _MANY_BREAKS.sub("\n\n", _rendered("summary.md.jinja", document=document))
+    return "\n".join(found.splitlines()[: MOST_LINES - 1]) + "\n"
 
 
 class Audit:
@@ -89,23 +98,187 @@ class Audit:
         return render(self.document)
 
     def _repr_html_(self) -> str:
-        return rendered("frame.html.jinja", page=self.html())
+        frame = '<iframe srcdoc="{{ page|plain }}" sandbox="allow-scripts" title="Audit report" width="100%" '
+        frame += 'height="800" loading="lazy" frameborder="0"></iframe>'
+        return environment("html").from_string(frame).render(page=self.html())
 
     def __repr__(self) -> str:
         return f"Audit({verdict(self.document)[1]!r}, out={self.document.out!r})"
 
 
+class _NoBreaks(Extension):
+    """Line breaks of a template are layout of the template, not of the page."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        for token in stream:
+            is_data = token.type == "data"
+            yield Token(token.lineno, "data", _BREAK.sub("", token.value)) if is_data else token
+
+
 @cache
-def _own(name: str) -> Markup:
+def environment(kind: str) -> Environment:
+    """The environment of a format: ``html`` or ``md``."""
+    page = kind == "html"
+    escape = text.framed if page else text.for_markdown
+
+    def finalize(value: Any) -> object:
+        return escape(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    made = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=page,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        extensions=[_NoBreaks] if page else [],
+        trim_blocks=not page,
+        lstrip_blocks=not page,
+        auto_reload=False,
+    )
+    functions = (describe, shown, verdict, sections, tables_of_groups, gate_figure, runs, histories,
+                 sample, facts_of, triple, place, command, moment, policy, own)  # fmt: skip
+    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, scale, nice_top)} | {"raw": Markup}
+    made.globals |= {one.__name__: one for one in functions}
+    made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "METRICS": METRICS, "STATUSES": STATUSES, "TAGS": TAGS,
+                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY}  # fmt: skip
+    return made
+
+
+def _rendered(template: str, **names: object) -> str:
+    return environment(template.split(".")[1]).get_template(template).render(names)
+
+
+@cache
+def own(name: str) -> Markup:
     """A file of this package: its style sheet or its script."""
     return Markup(resources.files(__package__).joinpath(name).read_text("utf-8"))
 
 
-def _policy(style: str, script: str) -> str:
+def policy() -> str:
     """Nothing may be loaded or run but these two, recognised by their digests; the icon is an empty ``data:`` one."""
-    digests = {
-        kind: f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-        for kind, content in (("style-src", style), ("script-src", script))
+    digests = [
+        f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(own(name).encode()).digest()).decode()}'"
+        for kind, name in (("style-src", "report.css"), ("script-src", "report.js"))
+    ]
+    return f"default-src 'none'; {'; '.join(digests)}; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def verdict(document: Document) -> tuple[str, str]:
+    """(class, words), the same in every format. Without a gate, or if every gate was silent, nothing was checked, which
+    is not a pass."""
+    if document.checked.nothing_checked and document.status == "fail":
+        return "fail", "Nothing checked"
+    if not document.checked.gates:
+        return "none", "No gates set"
+    nothing = document.checked.nothing_checked
+    return ("warn", "Nothing checked") if nothing else (document.status, TITLES[document.status])
+
+
+def sections(document: Document) -> dict[str, str]:
+    """The sections that have something to show, id and heading. The gates are always there, if only to say so."""
+    worse = document.worse
+    there = {
+        "worse": ("What got worse", worse and (worse.rows or worse.flipped + worse.added_failing)),
+        "gates": ("Gates", True),
+        "rates": ("Rates", True),
+        "comparison": ("Two groups compared", document.comparison),
+        "trend": ("Trend", len(runs(document)) > 1),
+        "predicates": ("Predicates", document.groups[0].predicates),
+        "errors": ("Errors and notes", document.rows.errors or document.rows.notes),
+        "worst": ("Worst rows", document.worst),
     }
-    allowed = "; ".join(f"{kind} {digest}" for kind, digest in digests.items())
-    return f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"
+    return {name: heading for name, (heading, found) in there.items() if found}
+
+
+def tables_of_groups(document: Document) -> list[tuple[tuple[str, ...], list[GroupFigures]]]:
+    """The groups of each grouping, by its columns; all rows alone where there is none."""
+    found: dict[tuple[str, ...], list[GroupFigures]] = {}
+    for group in document.groups[1:]:
+        found.setdefault(tuple(group.grouping), []).append(group)
+    return list(found.items()) or [((), [])]
+
+
+def gate_figure(gate: Gate, value: float | None) -> str:
+    """A value or threshold of a gate."""
+    if value is None:
+        return text.MISSING
+    if gate.metric == "label_flips":
+        return text.count(value)
+    if not gate.metric.endswith("_rate"):
+        return text.small(value)
+    return f"{text.points(value)}\u00a0points" if gate.against else text.percent(value)
+
+
+def across(share: float) -> str:
+    """A position in per cent of the width, kept inside the picture."""
+    return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+
+
+def nice_top(shares: Sequence[float | None]) -> float:
+    """The least of 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1 that no share is above."""
+    highest = max((share for share in shares if share is not None), default=0.0)
+    return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if highest <= top), 1.0)
+
+
+def scale(rates: Sequence[Rate]) -> float:
+    """A round end of the scale for rates drawn beneath one another.
+
+    Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
+    the scale is theirs, and what lies beyond it is drawn at its end.
+    """
+    known = [rate for rate in rates if rate.value is not None]
+    firm = [rate for rate in known if (rate.high or 0.0) - (rate.low or 0.0) < _WIDE] or known
+    highest = max((rate.value or 0.0 for rate in firm), default=0.0)
+    return nice_top([min(2 * highest, max((rate.high or 0.0 for rate in firm), default=0.0))])
+
+
+def runs(document: Document) -> list[HistoryRow]:
+    """The runs of the history, all rows."""
+    return [run for run in document.history if not run.group]
+
+
+def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
+    """The last not_OK rates of all rows and of each group over the runs, of groups with two runs at least."""
+    found: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {(): []}
+    for row in document.history:
+        found.setdefault(tuple(sorted(row.group.items())), []).append(row.rates["not_ok_rate"])
+    return [(dict(group), rates[-most:]) for group, rates in found.items() if len(rates) > 1]
+
+
+def sample(document: Document, limits: Limits) -> dict[str, list[WorstRow]]:
+    """The worst rows by kind, at most so many kinds and rows of each."""
+    found: dict[str, list[WorstRow]] = {}
+    for row in document.worst:
+        found.setdefault(row.kind, []).append(row)
+    return {kind: rows[: limits.cases] for kind, rows in list(found.items())[: limits.kinds]}
+
+
+def facts_of(row: WorstRow, most: int) -> list[FactShown]:
+    """The facts of a row in their order; with too many of them the omitted ones are kept first."""
+    found = row.facts or []
+    kept = sorted(range(len(found)), key=lambda i: not found[i].omitted)[:most]
+    return [found[i] for i in sorted(kept)]
+
+
+def triple(fact: FactShown) -> str:
+    """A fact in the notation of a triple; one that was given as a sentence as it is."""
+    return f"{fact.subject} | {fact.predicate} | {fact.object}" if fact.subject else fact.predicate
+
+
+def place(row: WorstRow, limits: Limits) -> str:
+    """``part-0.parquet:17``."""
+    return f"{clip_plain(row.file, limits.name)}:{row.row}"
+
+
+def command(document: Document, row: WorstRow) -> str:
+    """The command that explains a row; empty where a name in it is too long, or not plain text."""
+    out, where = document.out, f"{row.file}:{row.row}"
+    if len(out) + len(where) > _LONGEST_COMMAND or not (out + where).isprintable() or "\ufffd" in out + where:
+        return ""
+    return f"scorer explain {shlex.quote(out)} --row {shlex.quote(where)}"
+
+
+def moment(stamp: str) -> str:
+    """``2026-11-21T03:12:44Z`` as ``2026-11-21 03:12 UTC``; anything else as it is."""
+    if len(stamp) >= 17 and stamp[10] == "T" and stamp.endswith(("Z", "+00:00")):
+        return f"{stamp[:10]} {stamp[11:16]} UTC"
+    return stamp[:40]

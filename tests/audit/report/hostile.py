@@ -33,7 +33,7 @@ TEXTS = {
 """By name, a text that a careless page would run, be reordered by, or break on."""
 
 
-CHOICES = {"status", "severity", "against", "rings", "missing", "why"}
+CHOICES = {"status", "severity", "against", "rings", "missing", "why", "compared_with"}
 """Keys of texts that are one of a few words; another one is refused before anything is shown."""
 
 
@@ -49,7 +49,7 @@ def longer(text: str, characters: int) -> str:
 
 def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
     if isinstance(value, str):
-        return value if key in CHOICES or value == "not-ok" else change(value)
+        return value if key in CHOICES else change(value)
     if isinstance(value, list):
         return [_mapped(item, change, key) for item in value]
     if isinstance(value, dict):
@@ -64,8 +64,8 @@ def huge(text: str, many: int) -> Document:
     found = msgspec.to_builtins(infected(longer(text, 8000)))
     whole = found["groups"][0]
     for holder, names in (
-        (found, ("gates", "findings", "template_figures", "history", "notes")),
-        (whole, ("predicates", "by_facts", "by_length")),
+        (found, ("gates", "findings", "history", "notes")),
+        (whole, ("predicates",)),
         (found["baseline_changes"]["flips"], ("rows",)),
         (found["baseline"], ("differs",)),
         (found["findings"][0], ("evidence",)),

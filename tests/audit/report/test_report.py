@@ -23,7 +23,7 @@ def words(node: Node) -> str:
 
 
 def table_of(root: Node, caption: str) -> Node:
-    (found,) = [table for table in root.find("table") if table.one("caption").text.startswith(caption)]
+    (found,) = [table for table in root.find("table") if words(table.one("caption")).startswith(caption)]
     return found
 
 
@@ -62,9 +62,9 @@ def test_the_first_screen_answers_four_questions(page: Node) -> None:
 
 
 def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
-    rows = cells(table_of(page, "Verdict rates by system"))
-    assert rows[0][:3] == ["All rows", "48,210", "10.1% 9.8–10.4"]
-    assert rows[1][:4] == ["tgen", "16,070", "12.3% 11.8–12.8", "9.4% 9.0–9.9"]
+    rows = cells(table_of(page, "Rates by system"))
+    assert rows[0][:2] == ["All rows", "48,210"] and rows[0][2].startswith("10.1% 9.8–10.4")
+    assert [cell.split("+")[0] for cell in rows[1][:4]] == ["tgen", "16,070", "12.3% 11.8–12.8", "9.4% 9.0–9.9"]
     assert rows[4][0] == "null"
 
 
@@ -78,7 +78,7 @@ def test_gates_stand_with_the_failed_first(page: Node) -> None:
 
 
 def test_every_row_is_explained(page: Node) -> None:
-    found = [words(case) for case in page.find("li", class_="case")]
+    found = [words(case) for case in page.one("section", id="worst").find("li", class_="case")]
     expected = {
         0: "omittedBlue Spice is located by the riverside.Blue Spice | area | riverside0.021",
         2: "The text says more than the facts: they entail it with probability 0.004.",
@@ -89,25 +89,18 @@ def test_every_row_is_explained(page: Node) -> None:
     assert len(found) == 8 and all(text in found[number] for number, text in expected.items())
 
 
-def test_the_stability_index_of_few_rows_is_not_shown() -> None:
-    found = document()
-    assert "cannot be judged" not in render(found)
-    found.groups[0].confidence.n = 499
-    assert "cannot be judged below 500 rows" in render(found)
-
-
 def test_an_audit_of_no_rows_is_a_page_too() -> None:
     found = document(baseline=False, gated=False, runs=0)
-    found.worst = found.template_figures = found.findings = []
+    found.worst = found.findings = []
     whole = found.groups[0]
     whole.confidence.n, whole.confidence.mean = 0, None
-    whole.predicates = whole.by_facts = whole.by_length = []
+    whole.predicates = []
     whole.rates = dict.fromkeys(whole.rates, rate(0, 0))
     found.groups = found.groups[:1]
     root = parse(render(found))
-    assert cells(table_of(root, "Verdict rates of all rows"))[0][2] == "–"
+    assert cells(table_of(root, "Rates of all rows"))[0][2] == "–"
     assert "No baseline was given" in words(root.one("header"))
-    assert not root.find("section", id="changes")
+    assert not root.find("section", id="worse")
 
 
 def test_the_policy_lets_nothing_in_but_the_two_files_of_the_package(page: Node) -> None:
@@ -161,11 +154,7 @@ def test_it_is_readable_without_eyes(page: Node) -> None:
             inside = [cell for cell in row.children if isinstance(cell, Node)]
             assert len(inside) == len(heads)
             assert (inside[0].name, inside[0].attributes["scope"]) == ("th", "row")
-    for figure in page.find("figure"):
-        assert len(figure.find("div", role="img")) == len(figure.find("table")) == 1
-    for svg in page.find("svg"):
-        hidden = "aria-hidden" in svg.attributes
-        assert hidden or any(svg in inner.walk() for inner in page.find("div", class_="plot-inner"))
+    assert all("aria-hidden" in svg.attributes for svg in page.find("svg"))
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
@@ -201,17 +190,17 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     markup = render(found)
     root = parse(markup)
     assert len(markup.encode()) < MAX_BYTES
-    assert len(root.find("li", class_="case")) == 20 * 6
+    assert len(root.one("section", id="worst").find("li", class_="case")) == 20 * 6
     assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
-    assert len(cells(table_of(root, "Verdict rates by system"))) == 201
+    assert len(cells(table_of(root, "Rates by system"))) == 201
 
 
 def test_a_trend_needs_two_runs() -> None:
     assert not parse(render(document(runs=1))).find("section", id="trend")
     two = parse(render(document(runs=2))).one("section", id="trend")
-    runs = cells(table_of(two, "All rows, run by run"))
-    assert [run[0] for run in runs] == ["2026-11-21", "2026-11-20"]
-    assert cells(table_of(two, "Not OK by group")) == [["tgensystem", "", "7.6%", "12.7%", "12.7%"]]
+    found = cells(table_of(two, "Rows that are not OK, over 2 runs, 2026-11-20 to 2026-11-21"))
+    assert [row[0] for row in found] == ["All rows", "tgensystem"]
+    assert found[1][2:] == ["7.6%", "12.7%", "12.7%"]
 
 
 def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing() -> None:

@@ -1,0 +1,262 @@
+"""The audit itself: outputs are opened, scanned, counted, compared and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ColumnError, UsageError
+from ..metric.group_values import spelled
+from ..metric.templates import Templates
+from ..scoring.outputs import Output, open_labels
+from ..scoring.signature import differences, parse
+from ..storage.finished_output import paths_of
+from ..storage.parts import refuse_unequal
+from . import AuditOptions, findings, gates, history, queries
+from .changes import add_changes, compare_groups, correct, match
+from .database import Database, Grouping, Ints
+from .document import (
+    Baseline,
+    BaselineChanges,
+    Document,
+    GroupComparison,
+    GroupFigures,
+    OptionsShown,
+    RowCounts,
+    TemplatesShown,
+    describe,
+)
+from .examples import RowReader, flips, got_worse, of_finding, worst_rows
+from .figures import RunRates, group_figures
+from .scan import FINE_OF, ScannedRun, scan_output
+
+DEFAULT = "system"
+"""Groups by this column unless asked otherwise, if there is one."""
+SHOWN_FROM = 1.2
+"""A design effect above this is shown to people."""
+_MOST_WITH_ROWS = 6
+"""Findings that have rows."""
+Figures = Mapping[Grouping, list[GroupFigures]]
+
+
+class DocumentBuilder:
+    """Two outputs in, one document out; see :func:`scorer.audit.audit`."""
+
+    def __init__(self, out: Path | Sequence[Path], options: AuditOptions) -> None:
+        self.options = options
+        self.output = open_labels(*paths_of(out), allow_partial=options.allow_partial)
+        earlier = paths_of(options.baseline or ())
+        self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
+        self.rules = gates.load_gates(options.gates, self.output.names, self.earlier is not None)
+        self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
+        self.by = self._groupings()
+        self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
+        self.templates: Templates | None
+        self.template_file: Path | None
+        self.templates, self.template_file = self.output.find_templates() or (None, None)
+
+    def _baseline(self, earlier: Output) -> Baseline:
+        if {out.resolve() for out in earlier.outs} & {out.resolve() for out in self.output.outs}:
+            raise UsageError(f"--baseline {earlier.name} is the output itself; pass the output of an earlier run")
+        differs = differences(earlier.full_signature, self.output.full_signature)
+        if differs and not self.options.across_signatures:
+            raise UsageError(
+                f"{self.output.name} was scored differently from {earlier.name} ({'; '.join(differs)}); a "
+                "difference may come from the data or from the scoring; score the baseline again, or pass "
+                "--across-signatures"
+            )
+        refuse_unequal(self.output.coverage, earlier.coverage, self.options.allow_partial)
+        return Baseline(
+            out=_printable(earlier.name),
+            partial=earlier.coverage.reason,
+            finished=earlier.summary.finished,
+            signature=earlier.signature,
+            same_signature=not differs,
+            differs=differs,
+            rows=len(earlier),
+        )
+
+    def _groupings(self) -> list[Grouping]:
+        names = self.output.names
+        for grouping in self.options.by:
+            missing = [column for column in grouping if column not in names]
+            if missing or not grouping:
+                what = f"no column {missing[0]!r}" if missing else "no column is named"
+                raise ColumnError(f"--by: {what}; the columns are {', '.join(names)}")
+        default: list[Grouping] = [(DEFAULT,)] if DEFAULT in names else []
+        return list(dict.fromkeys(self.options.by)) or default
+
+    def document(self) -> Document:
+        """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
+        with self.output.unchanged(), (self.earlier or self.output).unchanged(), Database(self.groupings) as database:
+            document = self._judge(database)
+        if self.options.history is not None:
+            document.history = history.append(self.options.history, history.rows_of(document))
+        return document
+
+    def _judge(self, database: Database) -> Document:
+        run = scan_output(self.output, database, "now")
+        before = None
+        if self.earlier is not None:
+            before = scan_output(self.earlier, database, "was")
+            match(before, run)
+        states: dict[Grouping, Ints] = {}
+        figures = self._figures(run, before, states)
+        whole = figures[()][0]
+        shown = [whole, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
+        columns = list(dict.fromkeys(column for grouping in self.groupings for column in grouping))
+        reader = RowReader(run, columns, self.templates)
+        changes = worse = None
+        if before is not None and whole.change is not None:
+            kept = queries.kept(run, (), states[()])[0]
+            changes = self._changes(run, before, whole, kept)
+            worse = got_worse(before, reader, kept, self.options.worst)
+        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
+        checked = gates.checked(found, self.options.require_gates)
+        statuses = {gate.status for gate in found}
+        fails = "fail" in statuses or (checked.nothing_checked and checked.required)
+        about_templates = findings.of_templates(run, self.by[0] if self.by else (), whole, self.templates)
+        others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
+        said = findings.all_findings(
+            found, [*shown, *others], self.baseline, changes, [*about_templates, *findings.of_bundle(self.output)]
+        )
+        if before is not None:
+            self._add_rows(said, before, reader)
+        signature, summary = self.output.signature, self.output.summary
+        return Document(
+            out=_printable(self.output.name),
+            audited=datetime.now(UTC).isoformat(timespec="seconds"),
+            finished=summary.finished,
+            partial=self.output.coverage.reason,
+            status="fail" if fails else "warn" if "warn" in statuses else "pass",
+            headline=findings.headline(shown, said, checked),
+            checked=checked,
+            signature=signature,
+            bundle=findings.bundle_of(signature),
+            templates=TemplatesShown(
+                sha=parse(signature).get("templates", ""),
+                file=_printable(self.template_file) if self.template_file is not None else None,
+            ),
+            device=summary.device.name or summary.device.kind,
+            versions=dict(summary.versions),
+            options=OptionsShown(by=[list(grouping) for grouping in self.by]),
+            rows=RowCounts(
+                all=whole.rows, scored=whole.scored, reused=whole.reused, errors=whole.errors, notes=whole.notes
+            ),
+            baseline=self.baseline,
+            baseline_changes=changes,
+            findings=said,
+            gates=found,
+            groups=shown,
+            worst=worst_rows(reader, self.options.worst),
+            worse=worse,
+            comparison=self._comparison(run, figures),
+            notes=self._notes(run, whole),
+        )
+
+    def _figures(self, run: ScannedRun, before: ScannedRun | None, states: dict[Grouping, Ints]) -> Figures:
+        """Figures by grouping. ``states``: receives the rows of each by group and state."""
+        now, was = RunRates(run), RunRates(before) if before is not None else None
+        figures = {}
+        for grouping in self.groupings:
+            counts, confidences = queries.row_counts(run, grouping), queries.confidences(run, grouping)
+            states[grouping] = counts.states
+            figures[grouping] = group_figures(now, grouping, counts, confidences)
+            if was is not None:
+                add_changes(was, now, grouping, counts.states, confidences, figures[grouping])
+        correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
+        return figures
+
+    def _changes(self, run: ScannedRun, before: ScannedRun, whole: GroupFigures, kept: Ints) -> BaselineChanges:
+        change, labelled = whole.change, FINE_OF >= 0
+        assert change is not None and self.baseline is not None
+        return BaselineChanges(
+            added=change.added,
+            removed=change.removed,
+            kept=change.kept,
+            errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
+            errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
+            flips=flips(before, run, change.flips, same_signature=self.baseline.same_signature),
+        )
+
+    def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
+        """Give the first findings about groups that got worse some rows to read."""
+        changed = [one for one in found if one.kind == "changed"] if self.options.worst else []
+        chosen = [one for one in changed if one.group] or changed  # those of a group say what those of all rows would
+        for one in chosen[:_MOST_WITH_ROWS]:
+            groups = reader.run.database.groups
+            grouping = next(g for g in groups if set(g) == one.group.keys())
+            one.rows = of_finding(before, reader, one, grouping, groups[grouping].groups().index(one.group))
+
+    def _comparison(self, run: ScannedRun, figures: Figures) -> GroupComparison | None:
+        """Two groups of the first grouping, paired by input: those that were named, or the two largest.
+
+        Raises:
+            UsageError: no group has a value that was named, or there is no grouping by one column.
+        """
+        named, grouping = self.options.compare, self.by[0] if self.by else ()
+        if named is not None and len(grouping) != 1:
+            raise UsageError("--compare names two values of one column; name the column with --by")
+        if not grouping:
+            return None
+        groups = figures[grouping]
+        largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:2]
+        chosen = sorted(largest, key=lambda code: [value or "" for value in groups[code].group.values()])
+        if named is not None:
+            values = [spelled(group.group[grouping[0]]) for group in groups]
+            missing = [value for value in named if value not in values]
+            if missing:
+                there = ", ".join(sorted(values)[:20])
+                raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
+            chosen = [values.index(value) for value in named]
+        return compare_groups(RunRates(run), grouping, *chosen) if len(chosen) == 2 else None
+
+    def _notes(self, run: ScannedRun, whole: GroupFigures) -> list[str]:
+        """Figures that are missing, and why; how many independent rows the rows are worth."""
+        documents, effect = self.output.columns.document is not None, whole.design_effects["not_ok_rate"]
+        said = (
+            (not len(run), "the output has no rows"),
+            (documents, "texts were checked against documents, so there are no figures of omissions and facts"),
+            (
+                run.facts is None and not documents,
+                "figures by predicate are missing: the run did not keep the facts (--keep)",
+            ),
+            (
+                not run.omissions_checked and not documents,
+                "omissions were not checked (--checks hallucination): their rates are null",
+            ),
+            (
+                self.templates is None,
+                "facts are shown without their templates: the template file is not where the run found it, or has "
+                "changed",
+            ),
+            (
+                effect > SHOWN_FROM,
+                f"{describe({})}: rows share inputs or are duplicates; they say as much about the not_OK rate as "
+                f"{whole.rows / effect:,.0f} independent rows would (design effect {effect:.1f}), which the intervals "
+                "and tests take into account",
+            ),
+        )
+        found = [note for holds, note in said if holds]
+        return found + [
+            f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
+            for key in self.output.hidden_keys
+        ]
+
+
+def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
+    """By falling not_OK rate; groups without rows last."""
+
+    def place(group: GroupFigures) -> tuple[Any, ...]:
+        value = group.rates["not_ok_rate"].value
+        return (value is None, -(value or 0.0), *((v is None, v or "") for v in group.group.values()))
+
+    return sorted(groups, key=place)
+
+
+def _printable(path: Path | str) -> str:
+    return str(path).encode("utf-8", "replace").decode()

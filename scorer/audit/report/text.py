@@ -1,0 +1,157 @@
+"""Texts and figures of a document as the page, the summary and the metrics show them.
+
+Texts of the data never become markup: each format has one function that escapes them. Characters that turn the
+direction of the line, or that are invisible, are replaced by their code points, in a frame where markup can stand, in
+brackets where it cannot (attributes, the title).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from ...stats import percentages
+from ...system.terminal import HIDDEN
+
+# What a terminal would not show, and more: soft hyphen, fillers, noncharacters, object replacement, tags. A line feed
+# and a tab are layout; the two joiners belong to ordinary Persian, Indic text and emoji.
+UNSEEN = re.compile(
+    rf"(?![\n\t])[{HIDDEN}\xad\u034f\u115f\u1160\u180e\u3164\uffa0\ufdd0-\ufdef\ufff0-\ufffc\ufffe\uffff"
+    r"\U000e0000-\U000e007f]"
+)
+"""Characters that turn the direction of a line, control a terminal, or are invisible."""
+_SPECIAL = re.compile(r"[\\*_\[\]<>|#~$&]")
+# A word that GitHub and others link although no markup says so: an address, a domain, a mention. Neither a backtick,
+# which would end the code, nor a vertical bar, which would end a cell, is part of it.
+_LINKED = re.compile(r"([^\s|`]*(?:://|www\.|@)[^\s|`]*)", re.IGNORECASE)
+_MOST_TEXT, _MOST_LABEL = 300, 120
+_BYTES = 4  # a character takes at most so many, unless it has to be escaped
+MISSING, MINUS, _SPACE = "–", "−", "\u00a0"
+
+
+def plain(text: object) -> str:
+    """``text`` with unseen characters as ``[U+202E]``, for places that hold no markup."""
+    return UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text).replace("\r\n", "\n"))
+
+
+def framed(text: str) -> Markup:
+    """``text`` as HTML that shows exactly it, with unseen characters in a frame.
+
+    The frame needs no quotation mark, so that it cannot end an attribute that it was put into by mistake.
+    """
+    escaped = str(escape(text.replace("\r\n", "\n")))
+    return Markup(UNSEEN.sub(lambda match: f"<span class=unseen>U+{ord(match[0]):04X}</span>", escaped))
+
+
+def for_markdown(text: str) -> str:
+    """``text`` on one line, cut; a word that would become a link by itself is code."""
+    text = plain(" ".join(text.split()))
+    text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
+    parts = _LINKED.split(text)  # at odd places, what is linked
+    # Backticks are entities: an escaped one before code could be taken for a part of its fence.
+    return "".join(
+        f"`{part}`" if place % 2 else _SPECIAL.sub(r"\\\g<0>", part).replace("`", "&#96;")
+        for place, part in enumerate(parts)
+    )
+
+
+def for_prometheus(text: str) -> str:
+    """A label's value, between its quotation marks; a long one with a digest, so that names which differ after the cut
+    stay two."""
+    text = text.encode("utf-8", "replace").decode()
+    if len(text) > _MOST_LABEL:
+        text = f"{text[: _MOST_LABEL - 9]}…{blake2b(text.encode(), digest_size=4).hexdigest()}"
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps on everything whose length depends on the data. ``cases``: rows of each kind. ``text``: characters of a
+    text. ``name``: of a name, path or object."""
+
+    cases: int = 20
+    kinds: int = 12
+    facts: int = 16
+    groups: int = 200
+    predicates: int = 200
+    gates: int = 200
+    runs: int = 120
+    few: int = 8
+    entries: int = 40
+    text: int = 700
+    name: int = 200
+
+    def halved(self) -> Limits:
+        """Every cap halved, but at least 2."""
+        return replace(self, **{key: max(value // 2, 2) for key, value in vars(self).items()})
+
+
+class Clipped(NamedTuple):
+    """A text of the data. ``more``: how many characters are cut off."""
+
+    shown: str
+    more: int
+
+
+def clip(value: str, most: int) -> Clipped:
+    """The part of a text of the data that is shown: at most ``most`` characters, fewer where escaping makes them much
+    longer than any script's letters are."""
+    kept = min(len(value), most)
+    while kept > 1 and len(framed(value[:kept]).encode(errors="replace")) > _BYTES * most:
+        kept //= 2
+    return Clipped(value[:kept], len(value) - kept)
+
+
+def clip_plain(value: str, most: int) -> str:
+    """The same for places that hold no markup: attributes, and the title of the page."""
+    value = plain(value[: most + 1])
+    return value if len(value) <= most else f"{value[:most]}…"
+
+
+def count(value: float | None) -> str:
+    """``12,345``."""
+    return MISSING if value is None else f"{value:,.0f}".replace("-", MINUS)
+
+
+def plural(number: int, one: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count(number)}{_SPACE}{one if number == 1 else one + 's'}"
+
+
+def percent(value: float | None) -> str:
+    """A share of 0 to 1 as ``3.2%``; see :func:`scorer.stats.percentages.percent`."""
+    return MISSING if value is None else percentages.percent(value)
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of shares without its unit, next to a figure that has it: ``2.9–3.6``."""
+    if low is None or high is None:
+        return ""
+    return "–".join(percentages.percent(end).removesuffix("%") for end in (low, high))
+
+
+def points(value: float | None) -> str:
+    """A difference of shares in percentage points with its sign: ``+4.7``."""
+    return MISSING if value is None else percentages.points(value).replace("-", MINUS)
+
+
+def point_span(low: float | None, high: float | None) -> str:
+    """An interval of differences: ``+3.9 to +5.5``."""
+    return "" if low is None or high is None else f"{points(low)} to {points(high)}"
+
+
+def small(value: float | None) -> str:
+    """A probability or a statistic without a unit: ``0.031``; ``<0.001`` and ``>0.999`` at the ends."""
+    if value is None:
+        return MISSING
+    if 0 < abs(value) < 0.0005:
+        return "<0.001"
+    return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}".replace("-", MINUS)
+
+
+FILTERS = (plain, clip, clip_plain, count, plural, percent, span, points, point_span, small)
+"""What templates can do with texts and figures."""
