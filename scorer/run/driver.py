@@ -69,8 +69,12 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 reporter.say(f"removed {removed}: its input is divided in another way now")
             work = RunWork(reuse=info.reuse.outputs if info.reuse is not None else (), skipped=len(shards) - len(todo))
             reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
-            for result in unreadable(found, plan):
-                quarantine(result, output, work, reporter)
+            footers = {file.uri: footer for file, footer in found.unreadable.values()}
+            for relative, record in plan.inputs.items() if footers else ():
+                if record.identity is None:
+                    footer = footers[record.uri]
+                    unread = ShardResult(relative=relative, error=footer.error, kind=footer.kind)
+                    quarantine(unread, output, work, reporter)
             if todo:
                 score(executor, list(todo), plan, output, work, reporter)
             check_signals()
@@ -95,7 +99,7 @@ def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
     (first, invalid), (last, others) = found.first_rows[0], found.first_rows[-1]
     if others.all:
         raise InputError(
-            f"{first}: not one row of the first window can be scored, and nothing was written: {invalid.message} "
+            f"{first}: no row in the first window can be scored; nothing was written: {invalid.message} "
             "(--max-error-rate 1 runs regardless)"
         )
     if others.message:
@@ -186,16 +190,6 @@ def large_shards_note(shards: Iterable[Shard]) -> list[str]:
     return [
         f"note: {first.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
         f"begins again; {advice}"
-    ]
-
-
-def unreadable(found: Inspected, plan: Plan) -> list[ShardResult]:
-    """The outputs of files that cannot be scored, and why."""
-    footers = {file.uri: footer for file, footer in found.unreadable.values()}
-    return [
-        ShardResult(relative=relative, error=footers[record.uri].error, kind=footers[record.uri].kind)
-        for relative, record in plan.inputs.items()
-        if record.identity is None
     ]
 
 

@@ -89,7 +89,7 @@ class Job:
     def open(self, settings: Settings, plan: Plan | None, shards: Sequence[Shard], cpus: Sequence[int] = ()) -> Open:
         """The request to open the scorer."""
         return Open(
-            settings=settings.with_absolute_paths().to_plan(),
+            settings=settings.to_plan(),
             plan=plan,
             shards=list(shards),
             cpus=list(cpus),

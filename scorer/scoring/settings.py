@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..inference.choices import BUILTIN_BUNDLES, Overlong, Precision
+from ..inference.choices import Overlong, Precision
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import check_fields, described
 
@@ -74,22 +74,10 @@ class Settings:
         """The settings as keyword arguments of :class:`scorer.Scorer`."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def with_absolute_paths(self) -> Settings:
-        """For a process with another working directory."""
-        bundle, templates = self.bundle, self.templates
-        if str(bundle) not in BUILTIN_BUNDLES:
-            bundle = Path(bundle).absolute()
-        if isinstance(templates, str | Path):
-            templates = Path(templates).absolute()
-        return replace(self, bundle=bundle, templates=templates)
-
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
         found = self.arguments() | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
-        for name in ("bundle", "templates"):
-            if isinstance(found[name], Path):
-                found[name] = str(found[name])
-        return found
+        return {name: str(value) if isinstance(value, Path) else value for name, value in found.items()}
 
     @classmethod
     def from_plan(cls, content: Any, where: str) -> Settings:

@@ -159,7 +159,7 @@ def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path,
     bad = pa.table({"text": ["t"] * 70, "triples": ["The Lamb, eatType, pub"] * 70})
     pq.write_table(bad, data / "a.parquet")
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    assert "a.parquet: not one row of the first window" in result.stderr
+    assert "a.parquet: no row in the first window can be scored; nothing was written" in result.stderr
     assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
     assert not out.exists()
     good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
