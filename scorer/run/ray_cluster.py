@@ -82,8 +82,8 @@ def _on_this_machine() -> str | None:
 
 def first_line(error: BaseException) -> str:
     """A message of Ray in one line; its later lines are advice and traces."""
-    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
-    return next((line.rstrip(".:") for line in lines if line), type(error).__name__)[:300]
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")
+    return next((line.strip().rstrip(".:") for line in lines if line.strip()), type(error).__name__)[:300]
 
 
 def answers(address: str, wait_seconds: float = _ANSWER_SECONDS) -> str:
@@ -133,12 +133,6 @@ class Demand:
             return node.gpus if not self.cpus else min(node.gpus, node.cpus // self.cpus)
         return node.cpus // (self.cpus or max(node.cpus, 1))
 
-    def __str__(self) -> str:
-        cpus = f"{self.cpus} CPU core{'' if self.cpus == 1 else 's'}" if self.cpus else ""
-        if self.gpus:
-            return f"a GPU and {cpus}" if cpus else "a GPU"
-        return cpus or "a CPU core"
-
 
 def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
     """What each worker is to get; ``auto`` is a GPU if a node has one, otherwise processors.
@@ -152,13 +146,14 @@ def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
     """
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"--device {device} with --ray: Ray chooses the GPU of a worker; write auto, cpu or cuda")
-    has_gpu = any(node.gpus for node in nodes)
-    demand = Demand(int(device == "cuda" or (device == "auto" and has_gpu)), cpus)
+    gpus = sum(node.gpus for node in nodes)
+    demand = Demand(int(device == "cuda" or (device == "auto" and gpus > 0)), cpus)
     if not any(demand.count(node) for node in nodes):
+        wanted = " and ".join(["a GPU"] * demand.gpus + [f"{cpus or 1} CPU cores"] * (not demand.gpus or bool(cpus)))
         most = max((node.cpus for node in nodes), default=0)
         raise DeviceError(
-            f"--ray: no node of the cluster has {demand} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
-            f"{most}, GPUs: {sum(node.gpus for node in nodes)}); start nodes, or change --device or --ray-cpus"
+            f"--ray: no node of the cluster has {wanted} to give out (nodes: {len(nodes)}, most CPU cores of a node: "
+            f"{most}, GPUs: {gpus}); start nodes, or change --device or --ray-cpus"
         )
     return demand
 
@@ -171,9 +166,9 @@ def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
         count = demand.count(node)
         host = node.host if hosts[node.host] == 1 else f"{node.host}/{node.id[:8]}"
         cpus = demand.cpus or (min(1, node.cpus) if demand.gpus else node.cpus)
+        device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
         for number in range(count):
             name = host if count == 1 else f"{host}#{number}"
-            device = "cuda:0" if demand.gpus else "cpu"  # a worker sees its own GPU alone
             found.append(RaySlot(name, device, node=node.id, reserved=cpus, gpus=demand.gpus, number=number))
     return found
 
@@ -201,13 +196,14 @@ class Nodes:
         Raises:
             DeviceError: the head has not answered for a while.
         """
-        if self._now() - self._looked < _LOOK_SECONDS:
+        now = self._now()
+        if now - self._looked < _LOOK_SECONDS:
             return self._alive
-        self._looked = self._now()
+        self._looked = now
         # A question to a head that is gone blocks, and after a minute Ray ends the process that asked.
         if why := self._ask(self._head):
-            self._silent_since = self._now() if self._silent_since is None else self._silent_since
-            if self._now() - self._silent_since > _GONE_SECONDS:
+            self._silent_since = now if self._silent_since is None else self._silent_since
+            if now - self._silent_since > _GONE_SECONDS:
                 raise DeviceError(
                     f"--ray: the head of the cluster, {self._head}, is gone ({why}); start a cluster, on which the "
                     "same command resumes"
@@ -217,8 +213,7 @@ class Nodes:
         found = []
         for node in self._ray.nodes():
             if node["Alive"]:
-                given = node.get("Resources", {})
-                host = node.get("NodeManagerHostname") or "node"
+                given, host = node.get("Resources", {}), node.get("NodeManagerHostname") or "node"
                 found.append(Node(node["NodeID"], host, int(given.get("CPU", 0)), int(given.get("GPU", 0))))
         self._alive = sorted(found, key=lambda node: node.id)
         return self._alive

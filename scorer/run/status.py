@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import datetime
 
 from ..errors import OutputError
 from ..storage.location import Location
@@ -49,53 +49,28 @@ class RunStatus(OpenRecord, frozen=True, kw_only=True):
     holders: list[LockRecord]
 
 
-@dataclass(frozen=True)
-class _Folder:
-    """One output. ``written``: when its plan was."""
-
-    output: OutputFolder
-    plan: Plan
-    written: float
-    files: Mapping[str, FileInfo]
-
-    @classmethod
-    def open(cls, out: Location) -> _Folder:
-        output = OutputFolder(out)
-        files = output.store.list()
-        plan = output.read_plan()
-        if plan is None or PLAN not in files:
-            raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
-        return cls(output, plan, files[PLAN].modified, files)
-
-    @property
-    def stale(self) -> list[str]:
-        return self.output.extra_outputs(self.files, self.plan, self.plan)[1]
-
-
 def status_of(outs: Sequence[Location]) -> RunStatus:
     """Look at an output, or at the parts of one; nothing is written.
 
     Raises:
         OutputError: one is not an output, cannot be read, or they are not parts of one run.
     """
-    folders = [_Folder.open(out) for out in find_outputs(outs)]
-    missing = check_parts({str(one.output.location): one.plan for one in folders}, allow_partial=True)
+    folders = [_opened(out) for out in find_outputs(outs)]
+    missing = check_parts({str(output.location): plan for output, plan, _ in folders}, allow_partial=True)
     done: list[Receipt] = []
     failed: list[FailedShard] = []
-    rates = []
-    for one in folders:
-        mine = [found for found in one.output.receipts(one.plan.inputs).values() if isinstance(found, Receipt)]
+    rate = 0.0
+    for output, plan, files in folders:
+        mine = [found for found in output.receipts(plan.inputs).values() if isinstance(found, Receipt)]
         names = {receipt.relative for receipt in mine}
-        failed += [
-            found for name, found in one.output.failed().items() if name in one.plan.inputs and name not in names
-        ]
+        failed += [one for name, one in output.failed().items() if name in plan.inputs and name not in names]
         done += mine
-        rates.append(_rate(mine, one.plan, one.written))
-    planned = sum(len(one.plan.inputs) for one in folders)
-    waiting, rows, rate = planned - len(done) - len(failed), sum(one.output.rows for one in done), sum(rates)
+        rate += _rate(mine, plan, files[PLAN].modified)
+    planned = sum(len(plan.inputs) for _, plan, _ in folders)
+    waiting, rows = planned - len(done) - len(failed), sum(one.output.rows for one in done)
     return RunStatus(
         out=", ".join(map(str, outs)),
-        finished=not missing and all(one.output.why_unfinished() is None for one in folders),
+        finished=not missing and all(output.why_unfinished() is None for output, _, _ in folders),
         planned=planned,
         done=len(done),
         failed=len(failed),
@@ -106,8 +81,8 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         rows_per_s=round(rate, 1) if rate else None,
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
         missing_parts=list(missing),
-        stale=[name for one in folders for name in one.stale],
-        holders=[holder for one in folders if (holder := one.output.lock_holder()) is not None],
+        stale=[name for one in folders for name in _stale(*one)],
+        holders=[holder for output, _, _ in folders if (holder := output.lock_holder()) is not None],
     )
 
 
@@ -118,23 +93,34 @@ def stale_files(outs: Sequence[Location]) -> list[str]:
         OutputError: see :func:`status_of`.
     """
     found = []
-    for one in map(_Folder.open, find_outputs(outs)):
-        for relative in one.stale:
+    for output, plan, files in map(_opened, find_outputs(outs)):
+        for relative in _stale(output, plan, files):
             names = (relative, receipt_name(relative), failed_name(relative))
-            found += [one.output.store.uri(name) for name in names if name in one.files]
+            found += [output.store.uri(name) for name in names if name in files]
     return found
+
+
+def _opened(out: Location) -> tuple[OutputFolder, Plan, Mapping[str, FileInfo]]:
+    output = OutputFolder(out)
+    files, plan = output.store.list(), output.read_plan()
+    if plan is None or PLAN not in files:
+        raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
+    return output, plan, files
+
+
+def _stale(output: OutputFolder, plan: Plan, files: Mapping[str, FileInfo]) -> list[str]:
+    return output.extra_outputs(files, plan, plan)[1]
 
 
 def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float:
     """Rows a second of the shards of this plan that were finished recently. ``planned``: when it was written."""
     now, digest = time.time(), plan.digest
     since = max(planned, now - RECENT_S)
-    rows = sum(one.output.rows for one in done if one.plan == digest and _seconds(one.created) >= since - 1)
-    return rows / max(now - since, 1.0)
+    recent = [one for one in done if one.plan == digest and _seconds(one.created) >= since - 1]
+    return sum(one.output.rows for one in recent) / max(now - since, 1.0)
 
 
-def _seconds(text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).timestamp()
-    except ValueError:
-        return 0.0
+def _seconds(created: str) -> float:
+    with suppress(ValueError):
+        return datetime.fromisoformat(created).timestamp()
+    return 0.0

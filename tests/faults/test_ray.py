@@ -167,21 +167,3 @@ scored.write_parquet({str(trial.out)!r})
         for column in JUDGED:
             found, expects = one[column], other[column]  # its batches are others, so the last digits may differ
             assert found == expects or found == pytest.approx(expects, rel=1e-4), (column, one["weight"])
-
-
-def test_a_wrong_token_is_said_after_one_question(
-    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("right", "wrong"):
-        (tmp_path / name).write_text(name[0] * 64)
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "right"))
-    with cluster() as nodes:
-        for name in ("wrong", "missing"):
-            monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / name))
-            said = finish(nodes.launch(trial, *ON_CPU), 2)
-            assert f"no token that the cluster at {nodes.address} takes" in said and "RAY_AUTH_MODE=token" in said
-            assert said.count("Failed to get cluster ID") <= 1, "it was asked again and again"
-        monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "right"))
-        nodes.add(1)
-        finish(nodes.launch(trial, *ON_CPU))
