@@ -11,8 +11,7 @@ import pyarrow as pa
 from ..errors import ColumnError
 from ..metric.facts import Triple, iterate
 from ..metric.group_values import texts
-from ..metric.inputs import one_array, read_facts
-from ..metric.paths import holders_of
+from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors

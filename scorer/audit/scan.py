@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError, InputError
 from ..metric.facts import encode
 from ..metric.formats import as_elements, part_columns
-from ..metric.inputs import FactForm, find_facts, one_array, read_facts
-from ..metric.paths import holders_of
+from ..metric.inputs import FactForm, find_facts, holders_of, one_array, read_facts
 from ..metric.values import is_text
 from ..metric.verdict import EMPTY_TEXT, FINE
 from ..scoring.output_columns import fine_codes, omitted_facts

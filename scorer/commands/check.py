@@ -136,12 +136,15 @@ def explain_command(
 
 
 def _parse(triples: str) -> list[Triple]:
+    from ..metric.facts import FactError
     from ..metric.formats import parse_triples
-    from ..metric.inputs import explain_malformed
 
-    if found := parse_triples(triples):
+    try:
+        found, why = parse_triples(triples), "there is no triple"
+    except FactError as error:
+        found, why = [], str(error)
+    if found:
         return found
-    why = explain_malformed(triples, "triples") or "there is no triple"
     raise UsageError(f"{why}; write subject | predicate | object, and separate triples by ++")
 
 

@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
 from ..metric.facts import FactTable
-from ..metric.inputs import find_columns, one_array
+from ..metric.inputs import find_columns, find_field, holders_of, one_array
 from ..metric.options import ColumnNames
-from ..metric.paths import find_field, holders_of
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse

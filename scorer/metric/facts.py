@@ -151,6 +151,14 @@ def _used(
     return used, given, errors
 
 
+class FactError(ValueError):
+    """Why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong with the value."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
 Parsed = list[Triple] | str
 """The facts of a value, or the error of its row."""
 

@@ -1,15 +1,15 @@
-"""The forms in which tables hold triples, sentences and documents, parsed into a :class:`.FactTable`.
+"""The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
-Triples: ``list<struct<subject, predicate, object>>``, lists of three values, maps, strings with bars, JSON. E2E meaning
-representations: ``name[...], food[...]``. Sentences, and documents whose sentences are the facts. Single values are
-spelled by :mod:`.values` in all of them. Nothing is guessed: what is in none of the forms gives its row an error.
+A ``parse_…`` function reads the value of one row, a ``from_…`` function a column by it, each distinct value once.
+Attributes are in :mod:`.attributes`, objects of Python in :mod:`.python_forms`. Single values are spelled by
+:mod:`.values` in all of them. Nothing is guessed: what is in none of the forms gives its row an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..system.arguments import described
+from ..system.numbers import parse_json
 from .facts import (
     INVALID_UTF8,
     MALFORMED,
     NAME,
     NO_TRIPLES,
     NULL,
+    FactError,
     FactTable,
     Parsed,
     Selection,
@@ -38,17 +41,7 @@ from .facts import (
     to_bytes,
 )
 from .sentences import split_document
-from .values import (
-    as_text,
-    is_list,
-    is_part,
-    is_text,
-    list_values,
-    parse_json,
-    spell_or_none,
-    to_python,
-    to_texts,
-)
+from .values import as_text, flatten, is_list, is_part, is_text, shown, spell_or_none, to_bytes_list, to_python
 
 PARTS = ("subject", "predicate", "object")
 _OTHER_NAMES = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
@@ -61,10 +54,6 @@ _JSON = re.compile(r"\s*(\[\s*[\]\[{\"']|\{\s*[\"'}])")
 """The start of a JSON value, or of a list that Python printed (which is refused, not read as a subject)."""
 _BETWEEN = re.compile(r"\s\+\+(?=\s)")
 _POSITION = re.compile(r"[0-9]{1,9}")
-# Valid elements of lists are interned to ids >= 0; these two mark the others.
-_BAD, _BAD_UTF8 = -1, -2
-# Distinct triples, int64 ids of the elements in order, and where one is bad the bytes of every element.
-_Interned = tuple[list[Triple], npt.NDArray[np.int64], list[bytes] | None]
 
 
 def holds_triples(kind: pa.DataType) -> bool:
@@ -83,9 +72,12 @@ def holds_triples(kind: pa.DataType) -> bool:
     return is_text(value) or (is_list(value) and is_part(value.value_type))
 
 
-def holds_documents(kind: pa.DataType) -> bool:
-    """Whether a column of a type may hold documents."""
+def holds_sentences(kind: pa.DataType) -> bool:
+    """Whether a column of a type may hold sentences, or documents."""
     return is_text(kind) or (is_list(kind) and is_text(kind.value_type))
+
+
+# --- the value of one row ---
 
 
 def part_name(part: str, names: Iterable[object]) -> str | None:
@@ -107,75 +99,100 @@ def part_name(part: str, names: Iterable[object]) -> str | None:
 def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
     """The names of subject, predicate and object; ``None`` unless all three are there, under different names."""
     known = list(names)
-    found = [part_name(part, known) for part in PARTS]
-    subject, predicate, value = found
+    subject, predicate, value = (part_name(part, known) for part in PARTS)
     return None if subject is None or predicate is None or value is None else (subject, predicate, value)
 
 
-def split_bars(text: str) -> list[str]:
-    """The stripped parts of ``subject | predicate | object``; there may be more or fewer than three.
+def triple_parts(element: Any) -> tuple[str, str, str]:
+    """Subject, predicate and object of ``subject | predicate | object``, of an object, or of a list of three values:
+    as text without outer blanks, which may be empty.
 
-    If the parts contain bars themselves, only bars between blanks separate parts.
-    """
-    parts = text.split("|")
-    if len(parts) != 3:
-        parts = re.split(r"\s\|\s", text)
-    return [part.strip() for part in parts]
-
-
-def parse_triple(text: str) -> Triple | None:
-    """Read ``subject | predicate | object``; ``None`` unless it has exactly three parts, none of them blank."""
-    parts = split_bars(text)
-    return Triple(*parts) if len(parts) == 3 and all(parts) else None
-
-
-def split_triples(text: str) -> list[Any]:
-    """The elements of a string of triples: of JSON as Python has them, numbers as text, else one string each.
+    If the parts of a string contain bars themselves, only bars between blanks separate parts.
 
     Raises:
-        ValueError: it begins as JSON does and is none.
+        ValueError: it has others; says why, without a subject.
     """
-    if not text.strip():
-        return []
-    if not _JSON.match(text):
-        return list(_BETWEEN.split(text))
-    found = parse_json(text)
-    return [found] if isinstance(found, dict) else found
-
-
-def parse_triples(text: str) -> list[Triple] | None:
-    """Read all triples of a row from a string: JSON, or ``subject | predicate | object ++ subject | ...``.
-
-    JSON is an array of objects (keys as in :func:`part_names`), of arrays of three values, or of strings with bars; or
-    one such object. A blank string and ``[]`` have no triples. ``None`` if one is malformed.
-    """
-    found = _parse_triples(text)
-    return None if isinstance(found, str) else found
-
-
-def _parse_triples(text: str) -> Parsed:
-    try:
-        parts = [_parts_of(element) for element in split_triples(text)]
-    except ValueError:
-        return MALFORMED
-    triples = [Triple(*(part.strip() for part in found)) for found in parts if found is not None]
-    if len(triples) < len(parts) or not all(all(triple) for triple in triples):
-        return MALFORMED
-    # JSON can name half a character, which no UTF-8 has.
-    return triples if all(is_utf8(part) for triple in triples for part in triple) else INVALID_UTF8
-
-
-def _parts_of(element: Any) -> list[str] | None:
-    """The three parts of an element of JSON; ``None`` if it has others."""
     if isinstance(element, str):
-        values: list[Any] = list(split_bars(element))
-    elif isinstance(element, dict):
+        parts: list[Any] = element.split("|")
+        if len(parts) != 3:
+            parts = re.split(r"\s\|\s", element)
+    elif isinstance(element, Mapping):
         names = part_names(element)
-        values = [element[name] for name in names] if names is not None else []
+        if names is None:
+            raise ValueError(f"has the keys {', '.join(map(str, element))} and not subject, predicate, object")
+        parts = [element[name] for name in names]
+    elif isinstance(element, list | tuple):
+        parts = list(element)
     else:
-        values = element if isinstance(element, list) else []
-    written = [spell_or_none(value) for value in values]
-    return [value for value in written if value is not None] if None not in written and len(written) == 3 else None
+        raise ValueError("is null" if element is None else f"is {described(element)}")
+    if len(parts) != 3:
+        number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
+        raise ValueError(f"has {number} and not three: {shown(element)}")
+    texts = [spell_or_none(part) for part in parts]
+    for name, part, text in zip(PARTS, parts, texts, strict=True):
+        if part is None:
+            raise ValueError(f"has no {name}: {shown(element)}")
+        if text is None:
+            raise ValueError(f"has {shown(part)} as its {name}; give a string or a number")
+    subject, predicate, value = (str(text).strip() for text in texts)
+    return subject, predicate, value
+
+
+def parse_triple(element: Any) -> Triple | None:
+    """Read one triple in a form of :func:`triple_parts`; ``None`` unless it has three parts, none of them blank."""
+    try:
+        parts = triple_parts(element)
+    except ValueError:
+        return None
+    return Triple(*parts) if all(parts) else None
+
+
+def parse_triples(value: str | list[Any]) -> list[Triple]:
+    """Read all triples of a row: a list of them, JSON, or ``subject | predicate | object ++ subject | ...``.
+
+    JSON is an array of triples in the forms of :func:`triple_parts`, or one object. A blank string and ``[]`` have no
+    triples.
+
+    Raises:
+        FactError: one is malformed, or not UTF-8, since JSON can name half a character.
+    """
+    elements: Any = value
+    if isinstance(value, str):
+        try:
+            elements = parse_json(value) if _JSON.match(value) else _BETWEEN.split(value) if value.strip() else []
+        except ValueError as error:
+            raise FactError(MALFORMED, f"it is not JSON: {error}") from error
+    found = []
+    for number, element in enumerate([elements] if isinstance(elements, dict) else elements):
+        try:
+            parts = triple_parts(element)
+        except ValueError as error:
+            raise FactError(MALFORMED, f"triple {number} {error}") from error
+        if not all(parts):
+            raise FactError(MALFORMED, f"triple {number} has no {PARTS[parts.index('')]}: {shown(element)}")
+        found.append(Triple(*parts))
+    return _readable(found)
+
+
+def parse_sentences(value: str | list[Any]) -> list[Triple]:
+    """Read all facts of a row from a list of sentences, or from a string of such a list in JSON.
+
+    Raises:
+        FactError: it is none, or not UTF-8.
+    """
+    found: Any = value
+    if isinstance(value, str):
+        try:
+            found = json.loads(value) if value.strip() else []
+        except (ValueError, RecursionError) as error:
+            raise FactError(MALFORMED, f"it is not JSON: {error}") from error
+    if not isinstance(found, list):
+        raise FactError(MALFORMED, "it is not a list")
+    for number, fact in enumerate(found):
+        if not isinstance(fact, str) or not fact.strip():
+            what = "null" if fact is None else f"{shown(fact)}, not a sentence"
+            raise FactError(MALFORMED, f"fact {number} is {what}")
+    return _readable([Triple("", fact.strip(), "") for fact in found])
 
 
 def parse_mr(text: str) -> list[Triple] | None:
@@ -213,33 +230,13 @@ def _assignments(text: str) -> list[tuple[str, str]] | None:
     return [(slot.strip(), value.strip().strip("'\"").strip()) for slot, _, value in parts]
 
 
-def _parse_sentences(text: str) -> Parsed:
-    """Read all facts of a row from a string of a JSON list of sentences."""
-    try:
-        found = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError):
-        return MALFORMED
-    if not isinstance(found, list) or not all(isinstance(fact, str) and fact.strip() for fact in found):
-        return MALFORMED
-    facts = [Triple("", fact.strip(), "") for fact in found]
-    return facts if all(is_utf8(fact.predicate) for fact in facts) else INVALID_UTF8
+def _readable(facts: list[Triple]) -> list[Triple]:
+    if all(part.isascii() or is_utf8(part) for fact in facts for part in fact):
+        return facts
+    raise FactError(INVALID_UTF8, "is not UTF-8")
 
 
-def _from_texts(column: pa.Array, parse: Callable[[str], Parsed]) -> FactTable:
-    codes, values = encode(column)
-    texts = [decode(value) for value in values]
-    parsed = [INVALID_UTF8 if text is None else parse(text) for text in texts]
-    return build_facts(codes, parsed, [sized(value) for value in values])
-
-
-def from_mr(column: pa.Array) -> FactTable:
-    """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
-
-    def parse(text: str) -> Parsed:
-        found = parse_mr(text)
-        return MALFORMED if found is None else found
-
-    return _from_texts(column, parse)
+# --- columns ---
 
 
 def from_lists(column: pa.Array) -> FactTable:
@@ -247,9 +244,7 @@ def from_lists(column: pa.Array) -> FactTable:
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
     """
-    if is_text(column.type) and not types.is_null(column.type):
-        return _from_texts(column, _parse_triples)
-    return _from_elements(column, parse_triple)
+    return _from_column(column, parse_triples, parse_triple)
 
 
 def from_sentences(column: pa.Array) -> FactTable:
@@ -257,145 +252,23 @@ def from_sentences(column: pa.Array) -> FactTable:
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank fact ``malformed_triples``.
     """
-    if is_text(column.type) and not types.is_null(column.type):
-        return replace(_from_texts(column, _parse_sentences), sentences=True)
 
     def parse(text: str) -> Triple | None:
         return Triple("", text.strip(), "") if text.strip() else None
 
-    return replace(_from_elements(column, parse), sentences=True)
+    return replace(_from_column(column, parse_sentences, parse), sentences=True)
 
 
-def _from_elements(column: pa.Array, parse: Callable[[str], Triple | None]) -> FactTable:
-    if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
-        column = column.cast(pa.list_(pa.string()))
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    flat = as_elements(pc.list_flatten(column))
-    distinct, ids, raws = _intern_structs(flat) if types.is_struct(flat.type) else _intern_strings(flat, parse)
-    result = _drop_bad_rows(distinct, offsets, ids, raws)
-    for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
-        result.errors[row], result.raw[row] = NO_TRIPLES, NULL
-    return result
+def from_mr(column: pa.Array) -> FactTable:
+    """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
 
+    def parse(text: str) -> list[Triple]:
+        found = parse_mr(text)
+        if found is None:
+            raise FactError(MALFORMED, "it is not a list of slots with exactly one name")
+        return found
 
-def as_elements(flat: pa.Array) -> pa.Array:
-    """The elements of a column of triples: lists of three values and maps as structs of subject, predicate and object,
-    strings and structs as they are.
-
-    A list of another length, and a map without the three keys, become a struct without a predicate and an object. Its
-    subject is a copy of what was there, which identifies the row.
-    """
-    if not (types.is_map(flat.type) or is_list(flat.type)):
-        return flat
-    found: list[tuple[bytes | None, bytes | None, bytes | None]] = []
-    is_map = types.is_map(flat.type)
-    starts, ends, values = list_values(flat)
-    children = [to_texts(child) for child in values]
-    for start, end in zip(starts, ends, strict=True):
-        held = [child[start:end] for child in children]
-        parts = _map_parts(*held) if is_map else held[0]
-        good = parts is not None and len(parts) == 3
-        found.append((parts[0], parts[1], parts[2]) if good and parts else (repr(held).encode(), None, None))
-    columns = [pa.array([parts[i] for parts in found], pa.large_binary()) for i in range(3)]
-    return pa.StructArray.from_arrays(columns, names=list(PARTS))
-
-
-def _map_parts(keys: list[bytes | None], items: list[bytes | None]) -> list[bytes | None] | None:
-    held = {(key or b"").decode(errors="replace"): item for key, item in zip(keys, items, strict=True)}
-    names = part_names(held) if len(held) == len(keys) else None
-    return [held[name] for name in names] if names is not None else None
-
-
-def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
-    """The columns of those parts of triples that an array of structs has, as text; a null struct has null parts.
-
-    A file may have been read in part, so a part may be missing.
-    """
-    names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
-    children = structs.flatten()  # unlike field(), it hands a null struct's nulls down
-    found = part_names(names)
-    pairs = zip(PARTS, found, strict=True) if found else ((part, part) for part in PARTS if part in names)
-    return {part: as_text(children[names.index(name)]) for part, name in pairs}
-
-
-def _intern_structs(flat: pa.Array) -> _Interned:
-    columns = part_columns(flat)
-    codes, values = zip(*(encode(columns[part]) for part in PARTS), strict=True)
-    # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
-    pairs = _compact(codes[0], codes[1])
-    keys, inverse = np.unique(_compact(pairs, codes[2]), return_index=True, return_inverse=True)[1:]
-    parts = [[decode(value) for value in column] for column in values]
-    interner: dict[Triple, int] = {}
-    ids_of_key = np.empty(len(keys), np.int64)
-    for k, element in enumerate(keys.tolist()):
-        chosen = [column[element] for column in codes]
-        if any(code < 0 for code in chosen):
-            ids_of_key[k] = _BAD
-            continue
-        texts = [part[code] for part, code in zip(parts, chosen, strict=True)]
-        if any(text is None for text in texts):
-            ids_of_key[k] = _BAD_UTF8
-            continue
-        triple = Triple(*(text.strip() for text in texts if text is not None))
-        ids_of_key[k] = interner.setdefault(triple, len(interner)) if all(triple) else _BAD
-    ids = ids_of_key[inverse]
-    raws = None
-    if (ids < 0).any():
-        column_bytes = [[values[c][code] if code >= 0 else None for code in codes[c].tolist()] for c in range(3)]
-        raws = [b"".join(sized(part) for part in parts) for parts in zip(*column_bytes, strict=True)]
-    return list(interner), ids, raws
-
-
-def _intern_strings(flat: pa.Array, parse: Callable[[str], Triple | None]) -> _Interned:
-    codes, values = encode(flat)
-    interner: dict[Triple, int] = {}
-    ids_of_value = np.empty(len(values) + 1, np.int64)
-    ids_of_value[-1] = _BAD  # where code -1, null, points
-    for v, value in enumerate(values):
-        text = decode(value)
-        triple = parse(text) if text is not None else None
-        bad = _BAD_UTF8 if text is None else _BAD
-        ids_of_value[v] = bad if triple is None else interner.setdefault(triple, len(interner))
-    ids = ids_of_value[codes]
-    raws = None
-    if (ids < 0).any():
-        raws = [sized(values[code] if code >= 0 else None) for code in codes.tolist()]
-    return list(interner), ids, raws
-
-
-def _compact(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    width = int(right.max(initial=-1)) + 2
-    mixed = (left + 1) * width + (right + 1)
-    return np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64).reshape(-1)
-
-
-def _drop_bad_rows(
-    distinct: list[Triple],
-    offsets: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.int64],
-    raws: list[bytes] | None,
-) -> FactTable:
-    if raws is None:
-        return FactTable(distinct, offsets, ids.astype(np.int32))
-    errors: dict[int, str] = {}
-    raw: dict[int, bytes] = {}
-    bad = np.flatnonzero(ids < 0)
-    rows = np.searchsorted(offsets, bad, side="right") - 1
-    keep = np.ones(len(ids), bool)
-    for element, row in zip(bad.tolist(), rows.tolist(), strict=True):
-        if row not in errors:
-            start, end = int(offsets[row]), int(offsets[row + 1])
-            keep[start:end] = False
-            raw[row] = counted(end - start) + b"".join(raws[start:end])
-        if ids[element] == _BAD_UTF8:
-            errors[row] = INVALID_UTF8
-        else:
-            errors.setdefault(row, MALFORMED)
-    lengths = np.diff(offsets)
-    lengths[list(errors)] = 0
-    kept = np.concatenate([[0], np.cumsum(lengths)])
-    return FactTable(distinct, kept, ids[keep].astype(np.int32), errors, raw)
+    return _from_texts(column, parse)
 
 
 def from_documents(column: pa.Array) -> FactTable:
@@ -408,21 +281,24 @@ def from_documents(column: pa.Array) -> FactTable:
         codes, values = encode(column)
         documents = [[value] if (found := _passages(value)) is None else found for value in values]
     else:
-        starts, ends, (values,) = list_values(column)
-        passages = to_texts(values)
-        documents = [passages[start:end] for start, end in zip(starts, ends, strict=True)]
+        lengths, flat = flatten(column)
+        passages, ends = to_bytes_list(flat), np.cumsum(lengths).tolist()
+        documents = [passages[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
     sentences: dict[bytes, list[Triple]] = {}
     parsed: list[Parsed] = []
     for document in documents:
-        texts = [decode(passage) for passage in document if passage is not None]
-        if None in texts:
-            parsed.append(INVALID_UTF8)
-            continue
-        for passage, text in zip((p for p in document if p is not None), texts, strict=True):
+        facts: Parsed = []
+        for passage in document:
+            text = decode(passage) if passage is not None else ""
+            if passage is None or isinstance(facts, str):
+                continue
+            if text is None:
+                facts = INVALID_UTF8
+                continue
             if passage not in sentences:
-                sentences[passage] = [Triple("", sentence, "") for sentence in split_document(text or "")]
-        facts = [fact for passage in document if passage is not None for fact in sentences[passage]]
+                sentences[passage] = [Triple("", sentence, "") for sentence in split_document(text)]
+            facts = facts + sentences[passage]
         parsed.append(facts or NO_TRIPLES)
     raws = [counted(len(held)) + b"".join(map(sized, held)) for held in documents]
     return replace(build_facts(codes, parsed, raws), sentences=True)
@@ -438,6 +314,156 @@ def _passages(value: bytes) -> list[bytes | None] | None:
     if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
         return None
     return [None if one is None else to_bytes(one) for one in found]
+
+
+def _from_column(
+    column: pa.Array, parse_row: Callable[[str], list[Triple]], parse_element: Callable[[str], Triple | None]
+) -> FactTable:
+    """Facts of a column of strings, a row in each, or of lists of elements."""
+    if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
+        column = column.cast(pa.list_(pa.string()))
+    if is_text(column.type):
+        return _from_texts(column, parse_row)
+    lengths, flat = flatten(column)
+    flat = as_elements(flat)
+    codes, elements = _distinct_structs(flat) if types.is_struct(flat.type) else _distinct_strings(flat)
+    result = _build_rows(lengths, codes, elements, parse_element)
+    for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
+        result.errors[row], result.raw[row] = NO_TRIPLES, NULL
+    return result
+
+
+def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple]]) -> FactTable:
+    codes, values = encode(column)
+    parsed: list[Parsed] = []
+    for value in values:
+        text = decode(value)
+        try:
+            parsed.append(INVALID_UTF8 if text is None else parse(text))
+        except FactError as error:
+            parsed.append(error.kind)
+    return build_facts(codes, parsed, [sized(value) for value in values])
+
+
+def as_elements(flat: pa.Array) -> pa.Array:
+    """The elements of a column of triples: lists of three values and maps as structs of subject, predicate and object,
+    strings and structs as they are.
+
+    A list of another length, and a map without the three keys, become a struct without a predicate and an object. Its
+    subject is a copy of what was there, which identifies the row.
+    """
+    if not (types.is_map(flat.type) or is_list(flat.type)):
+        return flat
+    lengths, values = flatten(flat)
+    is_map = types.is_map(flat.type)
+    children = [to_bytes_list(child) for child in (values.flatten() if is_map else [values])]
+    ends = np.cumsum(lengths).tolist()
+    found: list[Sequence[bytes | None]] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        held = [child[start:end] for child in children]
+        parts: Sequence[bytes | None] = held[0]
+        if is_map:
+            items = {(key or b"").decode(errors="replace"): item for key, item in zip(*held, strict=True)}
+            names = part_names(items) if len(items) == len(held[0]) else None
+            parts = [items[name] for name in names or ()]
+        found.append(parts if len(parts) == 3 else (repr(held).encode(), None, None))
+    columns = [pa.array([parts[i] for parts in found], pa.large_binary()) for i in range(3)]
+    return pa.StructArray.from_arrays(columns, names=list(PARTS))
+
+
+def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
+    """The columns of those parts of triples that an array of structs has, as text; a null struct has null parts.
+
+    A file may have been read in part, so a part may be missing.
+    """
+    names = [structs.type.field(i).name for i in range(structs.type.num_fields)]
+    children = structs.flatten()  # unlike field(), it hands a null struct's nulls down
+    found = part_names(names)
+    pairs = zip(PARTS, found, strict=True) if found else ((part, part) for part in PARTS if part in names)
+    return {part: as_text(children[names.index(name)]) for part, name in pairs}
+
+
+_Texts = npt.NDArray[np.object_]
+"""Parts of an element by column: text, bytes that are not UTF-8, or ``None``. *Shape:* (columns, elements)."""
+
+
+def _distinct_structs(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
+    """Codes of triples, int64, *Shape:* (elements,), and the parts of each distinct one."""
+    columns = part_columns(flat)
+    codes, values = zip(*(encode(columns[part]) for part in PARTS), strict=True)
+    # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
+    mixed = _compact(_compact(codes[0], codes[1]), codes[2])
+    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+    return inverse.reshape(-1), np.stack([_texts(of, part[first]) for of, part in zip(values, codes, strict=True)])
+
+
+def _compact(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    width = int(right.max(initial=-1)) + 2
+    mixed = (left + 1) * width + (right + 1)
+    return np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64).reshape(-1)
+
+
+def _distinct_strings(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
+    """Codes of strings, int64, *Shape:* (elements,), -1 for the last of the distinct ones, which is null."""
+    codes, values = encode(flat)
+    return codes, _texts(values, np.arange(len(values) + 1))[np.newaxis]
+
+
+def _texts(values: list[bytes], codes: npt.NDArray[np.int64]) -> _Texts:
+    known = np.empty(len(values) + 1, object)  # the last one, where code -1 points, is None
+    known[:-1] = [value if (text := decode(value)) is None else text for value in values]
+    return np.asarray(known[codes], object)
+
+
+def _build_rows(
+    lengths: npt.NDArray[np.int64],
+    codes: npt.NDArray[np.int64],
+    elements: _Texts,
+    parse: Callable[[str], Triple | None],
+) -> FactTable:
+    """The facts of rows of elements; a row with a bad element has none.
+
+    Args:
+        lengths: int64, *Shape:* (rows,), elements of each row.
+        codes: int64, *Shape:* (all elements of the rows,), positions in ``elements``.
+        parse: reads elements of a single text; others have the parts of a triple.
+    """
+    interner: dict[Triple, int] = {}
+    errors_of: dict[int, str] = {}
+    numbers = np.full(elements.shape[1], -1, np.int64)
+    for position, parts in enumerate(zip(*elements.tolist(), strict=True)):
+        if None in parts or any(isinstance(part, bytes) for part in parts):
+            errors_of[position] = MALFORMED if None in parts else INVALID_UTF8
+            continue
+        stripped = [part.strip() for part in parts] if len(parts) == 3 else []
+        triple = parse(parts[0]) if not stripped else Triple(*stripped) if all(stripped) else None
+        if triple is None:
+            errors_of[position] = MALFORMED
+        else:
+            numbers[position] = interner.setdefault(triple, len(interner))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    ids = numbers[codes]
+    table = FactTable(list(interner), offsets, ids.astype(np.int32))
+    bad = np.flatnonzero(ids < 0)
+    if not len(bad):
+        return table
+    for element, row in zip(bad.tolist(), (np.searchsorted(offsets, bad, side="right") - 1).tolist(), strict=True):
+        error = errors_of[int(codes[element]) % elements.shape[1]]
+        if row not in table.errors:
+            held = elements[:, codes[offsets[row] : offsets[row + 1]]].T.ravel().tolist()
+            table.raw[row] = counted(int(lengths[row])) + b"".join(sized(_raw(part)) for part in held)
+            table.errors[row] = error
+        elif error == INVALID_UTF8:
+            table.errors[row] = error
+    kept = lengths.copy()
+    kept[list(table.errors)] = 0
+    table.ids = table.ids[np.repeat(kept > 0, lengths)]
+    table.offsets = np.concatenate([[0], np.cumsum(kept)])
+    return table
+
+
+def _raw(part: str | bytes | None) -> bytes | None:
+    return part.encode() if isinstance(part, str) else part
 
 
 def read_selections(column: pa.Array) -> list[Selection]:

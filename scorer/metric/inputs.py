@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..system.input_formats import ROW_INFO
-from .attributes import NAME, NO_SUBJECT, BadAttributesError, from_attributes, holds_attributes, read_attributes
+from ..system.numbers import parse_json
+from .attributes import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .columns import output_schema
-from .facts import INVALID_SELECTION, INVALID_UTF8, NO_TRIPLES, NULL_TEXT, FactTable, Rows, from_arrow
+from .facts import (
+    INVALID_SELECTION,
+    INVALID_UTF8,
+    NAME,
+    NO_TRIPLES,
+    NULL_TEXT,
+    FactError,
+    FactTable,
+    Rows,
+    encode,
+    from_arrow,
+)
 from .formats import (
-    PARTS,
     from_documents,
     from_lists,
     from_mr,
     from_sentences,
-    holds_documents,
+    holds_sentences,
     holds_triples,
     parse_mr,
-    part_names,
+    parse_sentences,
+    parse_triples,
     read_selections,
-    split_bars,
-    split_triples,
 )
 from .options import ColumnNames
-from .paths import column_of, find_field, holders_of, named_path, named_paths, one_chunk, read_path
-from .values import is_list, is_part, is_text, parse_json, shown, to_python
+from .values import is_part, is_text, shown, to_python
 
 NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
@@ -40,15 +51,46 @@ FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
 """How a column holds facts: triples, attributes of a subject, sentences that need no template, E2E meaning
 representations, or a source text in their place. Also the name of the column that is looked for when none is given."""
 
-EXAMPLES: dict[FactForm, str] = {
-    "triples": '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
-    "'The Lamb | eatType | pub ++ The Lamb | food | Thai'",
-    "attributes": '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
-    "facts": '["The Lamb is a pub.", "The Lamb serves Thai food."]',
-    "mr": "name[The Lamb], eatType[pub], food[Thai]",
-    "document": '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
+
+class _Form(NamedTuple):
+    """``holds``: whether a column of a type may hold it. ``expected``: the types, for people. ``example``: a value as a
+    user would write it. ``parse``: reads a column, but of attributes, which may be several."""
+
+    holds: Callable[[pa.DataType], bool]
+    expected: str
+    example: str
+    parse: Callable[[pa.Array], FactTable] | None
+
+
+FORMS: dict[FactForm, _Form] = {
+    "triples": _Form(
+        holds_triples,
+        "triples are list<struct<subject, predicate, object>>, list<string> or a string",
+        '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
+        "'The Lamb | eatType | pub ++ The Lamb | food | Thai'",
+        from_lists,
+    ),
+    "attributes": _Form(
+        holds_attributes,
+        "attributes are a struct, a map or a string of a JSON object",
+        '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
+        None,
+    ),
+    "facts": _Form(
+        holds_sentences,
+        "facts are list<string> or a string of a JSON list, a sentence each",
+        '["The Lamb is a pub.", "The Lamb serves Thai food."]',
+        from_sentences,
+    ),
+    "mr": _Form(is_text, "meaning representations are strings", "name[The Lamb], eatType[pub], food[Thai]", from_mr),
+    "document": _Form(
+        holds_sentences,
+        "a document is a string or list<string>, a passage each",
+        '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
+        from_documents,
+    ),
 }
-"""A value of each form of facts, as a user would write it."""
+"""In the order in which columns are looked for."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +126,16 @@ class InputColumns:
             ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's
                 name.
         """
-        check_unique(schema)
-        text = required_field(schema, names.text, "text", "--text-column")
+        twice = [name for name, times in Counter(schema.names).items() if times > 1]
+        if twice:
+            raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
+        text = _required(schema, names.text, "text")
         if not is_text(text.type):
             raise ColumnError(
                 f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
             )
-        facts, form = find_source(schema, names)
-        passed = find_passed(schema, names, output_schema(names))
+        facts, form = _find_source(schema, names)
+        passed = _find_passed(schema, names)
         subject = names.subject if form == "attributes" else None
         named = find_field(schema, subject) if subject is not None else None
         if named is not None and not is_part(named.type):
@@ -149,7 +193,12 @@ class InputColumns:
     def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
         errors = self.rows(table).errors
-        return invalid_rows(errors, len(table), lambda row: explain_invalid(table, row, errors[row], self))
+        if not errors:
+            return None
+        counted = Counter(error.partition(":")[0] for error in errors.values())
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
+        first = min(errors)
+        return InvalidRows(len(errors) == len(table), kinds, first, _explain(table, first, errors[first], self))
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -165,110 +214,108 @@ class InputColumns:
         return self
 
 
-def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """What the reader tells of rows, by row, where it tells anything."""
-    if ROW_INFO not in table.column_names:
-        return []
-    infos = one_array(table, ROW_INFO)
-    told = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
-    return list(zip(told.tolist(), infos.take(pa.array(told)).to_pylist(), strict=True))
-
-
-def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
-    """The facts of a table.
-
-    Args:
-        facts, form: the column that has them, and how.
-        subject: of attributes: the column that names their subject, or their key where there is no such column.
-    """
-    if form != "attributes":
-        return _PARSERS[form](one_array(table, facts))
-    paths = named_paths(table.schema, facts)
-    own = named_path(table.schema, subject) if subject is not None else None
-    if own is None:
-        return from_attributes(_attribute_values(table, paths, facts), key=subject or NAME)
-    within: tuple[str, ...] = ()  # where the subject stands in the attributes
-    for part, path in paths.items():
-        if own[: len(path)] == path:
-            within = (*own[len(path) :],) if facts in paths else (part, *own[len(path) :])
-    plain = paths[facts][-1] if facts in paths else None
-    subjects = to_python(one_array(table, str(subject)))
-    return from_attributes(_attribute_values(table, paths, facts), subjects, within=within, plain=plain)
-
-
-def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str) -> list[Any]:
-    """The attributes of each row: those of one column, or several columns as one object."""
-    if name in paths:
-        return to_python(one_chunk(read_path(table, paths[name])))
-    columns = {part: to_python(one_chunk(read_path(table, path))) for part, path in paths.items()}
-    for row, info in _row_infos(table):
-        for part in info["nested"]:
-            if part in columns and columns[part][row] is not None:
-                columns[part][row] = parse_json(columns[part][row])
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-_PARSERS: dict[FactForm, Callable[[pa.Array], FactTable]] = {
-    "triples": from_lists,
-    "facts": from_sentences,
-    "mr": from_mr,
-    "document": from_documents,
-}
-
-
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     """See :meth:`InputColumns.find`."""
     return InputColumns.find(schema, names)
 
 
-def find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
-    """The column of facts and its form, as :func:`find_facts`.
+# --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
+
+
+def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
+    """What a name means: a column, the field that dots lead to (``output.text``), or a struct of several of them, with
+    commas between them (``brand,weight``).
+
+    ``None`` if there is none. A column whose own name has the dots or commas goes first.
+    """
+    fields = {part: _field(schema, path) for part, path in _named_paths(schema, name).items()}
+    found = [field.with_name(part) for part, field in fields.items() if field is not None]
+    return None if not found else found[0] if name in fields else pa.field(name, pa.struct(found))
+
+
+def holders_of(schema: pa.Schema, name: str) -> list[str]:
+    """The columns to read for what a name means, each once; empty if there is no such thing."""
+    return list(dict.fromkeys(path[0] for path in _named_paths(schema, name).values()))
+
+
+def one_array(table: pa.Table, name: str) -> pa.Array:
+    """The values of what a name means, as one array. A null struct has null fields.
 
     Raises:
-        ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
+        KeyError: there is no such thing.
     """
-    found = find_facts(schema, names)
-    if found is None:
-        named = next((name for name in _named(names).values()), None)
-        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
-        hint = (
-            "; for source texts in place of facts, pass --document-column document"
-            if "document" in schema.names and not named
-            else ""
-        )
-        raise ColumnError(
-            f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
-            f"--attributes-column, --facts-column, --mr-column or --document-column{hint}"
-        )
-    facts, form = found
-    column = required_field(schema, facts, "facts", f"--{form}-column")
-    # A column that is named, next to one of subjects, may hold a single attribute of each.
-    single = form == "attributes" and names.subject is not None and is_part(column.type)
-    if not _TESTS[form](column.type) and not single:
-        raise ColumnError(
-            f"column {facts!r} is {column.type}, but {_EXPECTED[form]}, like {EXAMPLES[form]}; name another with "
-            f"--{form}-column"
-        )
-    return facts, form
+    paths = _named_paths(table.schema, name)
+    if not paths:
+        raise KeyError(name)
+    columns = {part: _read_path(table, path) for part, path in paths.items()}
+    return columns[name] if name in columns else pa.StructArray.from_arrays([*columns.values()], names=[*columns])
 
 
-def find_passed(schema: pa.Schema, names: ColumnNames, added: Iterable[pa.Field]) -> tuple[str, ...]:
-    """The input columns that the output keeps.
+def _named_paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
+    """By each name in a name, the column and the fields that it leads through; empty if one of them leads nowhere."""
+    if (one := _named_path(schema, name)) is not None:
+        return {name: one}
+    found = {part: _named_path(schema, part) for part in map(str.strip, name.split(","))}
+    there = {part: path for part, path in found.items() if path is not None}
+    return there if len(there) == len(found) > 1 else {}
 
-    Args:
-        added: the output columns, without the prefix.
 
-    Raises:
-        ColumnError: one to keep is missing, or has the name of an output column.
-    """
-    passed = _passed(schema, names)
-    clashing = [names.prefix + field.name for field in added if names.prefix + field.name in passed]
-    if clashing:
-        raise ColumnError(
-            f"the input has a column {clashing[0]!r}, which is the name of an output column; "
-            "set a --prefix for the output columns, or leave the column out with --keep"
-        )
-    return passed
+def _named_path(schema: pa.Schema, name: str) -> list[str] | None:
+    """The column and the fields that a name leads through; ``None`` if it leads nowhere."""
+    if name in schema.names:
+        return [name]
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        path = [".".join(parts[:length]), *parts[length:]]
+        if path[0] in schema.names and _field(schema, path) is not None:
+            return path
+    return None
+
+
+def _field(schema: pa.Schema, path: list[str]) -> pa.Field | None:
+    """The field at a path: of structs, and of objects of JSON, which may have any; ``None`` if there is none."""
+    field = schema.field(path[0])
+    for part in path[1:]:
+        kind = field.type
+        if pa.types.is_struct(kind) and [kind.field(i).name for i in range(kind.num_fields)].count(part) == 1:
+            field = kind.field(part)
+        elif is_text(kind) and not pa.types.is_null(kind):
+            field = pa.field(part, pa.string())
+        else:
+            return None
+    return field
+
+
+def _read_path(table: pa.Table, path: list[str]) -> pa.Array:
+    """The values at a path of :func:`_named_path`."""
+    column = table[path[0]].combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    for depth, part in enumerate(path[1:], 1):
+        if is_text(column.type):
+            return _in_json(column, path[depth:])
+        column = pc.struct_field(column, part)
+    return column
+
+
+def _in_json(column: pa.Array, path: list[str]) -> pa.Array:
+    """What stands at a path in objects of JSON, as text; null where there is no such thing."""
+    codes, values = encode(column)
+    found: list[bytes | None] = []
+    for value in values:
+        try:
+            item = parse_json(value.decode("utf-8", "surrogateescape"))
+            for key in path:
+                item = item.get(key) if isinstance(item, Mapping) else None
+        except ValueError:
+            item = None
+        text = item if item is None or isinstance(item, str) else json.dumps(item)
+        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
+    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
+    return taken.cast(pa.binary()).view(pa.string())
+
+
+# --- which columns ---
 
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
@@ -289,7 +336,7 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
         raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
     for form, name in named.items():
         return (name, form) if holders_of(schema, name) else None
-    there: list[FactForm] = [form for form in _TESTS if form in schema.names and _is_candidate(form, schema)]
+    there: list[FactForm] = [form for form in FORMS if form in schema.names and _is_candidate(form, schema)]
     if "triples" in there and "mr" in there:
         there.remove("mr")
     if len(there) > 1:
@@ -302,55 +349,71 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
 
 def _named(names: ColumnNames) -> dict[FactForm, str]:
     """The columns of facts that are named."""
-    given = (names.triples, names.attributes, names.facts, names.mr, names.document)
-    return {form: name for form, name in zip(_TESTS, given, strict=True) if name is not None}
+    given: dict[FactForm, str | None] = {form: getattr(names, form) for form in FORMS}
+    return {form: name for form, name in given.items() if name is not None}
 
 
 def _is_candidate(form: FactForm, schema: pa.Schema) -> bool:
     kind = schema.field(form).type
-    holds = _TESTS[form](kind) and not pa.types.is_null(kind)
+    holds = FORMS[form].holds(kind) and not pa.types.is_null(kind)
     return form != "document" and (holds or form in ("triples", "mr"))
 
 
-def _holds_sentences(kind: pa.DataType) -> bool:
-    return is_text(kind) or (is_list(kind) and is_text(kind.value_type))
-
-
-_TESTS: dict[FactForm, Callable[[pa.DataType], bool]] = {
-    "triples": holds_triples,
-    "attributes": holds_attributes,
-    "facts": _holds_sentences,
-    "mr": is_text,
-    "document": holds_documents,
-}
-"""By form, in the order in which columns are looked for: whether a column of a type may hold it."""
-_EXPECTED: dict[FactForm, str] = {
-    "triples": "triples are list<struct<subject, predicate, object>>, list<string> or a string",
-    "attributes": "attributes are a struct, a map or a string of a JSON object",
-    "facts": "facts are list<string> or a string of a JSON list, a sentence each",
-    "mr": "meaning representations are strings",
-    "document": "a document is a string or list<string>, a passage each",
-}
-
-
-def _passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
-    if names.keep is None:
-        return tuple(name for name in schema.names if name != ROW_INFO)
-    missing = [name for name in names.keep if name not in schema.names]
-    if missing:
-        raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
-    return tuple(name for name in schema.names if name in names.keep)
-
-
-def required_field(schema: pa.Schema, name: str, what: str, option: str) -> pa.Field:
-    """The column of a name, or the field of a struct that dots lead to.
+def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
+    """The column of facts and its form, as :func:`find_facts`.
 
     Raises:
-        ColumnError: there is neither; ``option`` names another.
+        ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
     """
+    found = find_facts(schema, names)
+    if found is None:
+        named = next(iter(_named(names).values()), None)
+        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
+        hint = (
+            "; for source texts in place of facts, pass --document-column document"
+            if "document" in schema.names and not named
+            else ""
+        )
+        raise ColumnError(
+            f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
+            f"--attributes-column, --facts-column, --mr-column or --document-column{hint}"
+        )
+    facts, form = found
+    column = _required(schema, facts, form)
+    # A column that is named, next to one of subjects, may hold a single attribute of each.
+    single = form == "attributes" and names.subject is not None and is_part(column.type)
+    if not FORMS[form].holds(column.type) and not single:
+        raise ColumnError(
+            f"column {facts!r} is {column.type}, but {FORMS[form].expected}, like {FORMS[form].example}; name another "
+            f"with --{form}-column"
+        )
+    return facts, form
+
+
+def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
+    """The input columns that the output keeps.
+
+    Raises:
+        ColumnError: one to keep is missing, or has the name of an output column.
+    """
+    missing = [name for name in names.keep or () if name not in schema.names]
+    if missing:
+        raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
+    kept = schema.names if names.keep is None else names.keep
+    passed = tuple(name for name in schema.names if name in kept and name != ROW_INFO)
+    clashing = [names.prefix + field.name for field in output_schema(names) if names.prefix + field.name in passed]
+    if clashing:
+        raise ColumnError(
+            f"the input has a column {clashing[0]!r}, which is the name of an output column; "
+            "set a --prefix for the output columns, or leave the column out with --keep"
+        )
+    return passed
+
+
+def _required(schema: pa.Schema, name: str, what: str) -> pa.Field:
     field = find_field(schema, name)
     if field is None:
-        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with {option}")
+        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with --{what}-column")
     return field
 
 
@@ -359,20 +422,54 @@ def _listed(schema: pa.Schema) -> str:
     return (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
-def check_unique(schema: pa.Schema) -> None:
-    """Refuse a schema in which two columns have one name.
+# --- the values of a window ---
 
-    Raises:
-        ColumnError: names it.
+
+def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
+    """The facts of a table.
+
+    Args:
+        facts, form: the column that has them, and how.
+        subject: of attributes: the column that names their subject, or their key where there is no such column.
     """
-    twice = [name for name, times in Counter(schema.names).items() if times > 1]
-    if twice:
-        raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
+    parse = FORMS[form].parse
+    if parse is not None:
+        return parse(one_array(table, facts))
+    paths = _named_paths(table.schema, facts)
+    values = _attribute_values(table, paths, facts)
+    own = _named_path(table.schema, subject) if subject is not None else None
+    if subject is None or own is None:
+        return from_attributes(values, key=subject or NAME)
+    within: tuple[str, ...] = ()  # where the subject stands in the attributes
+    for part, path in paths.items():
+        if own[: len(path)] == path:
+            within = (*own[len(path) :],) if facts in paths else (part, *own[len(path) :])
+    plain = paths[facts][-1] if facts in paths else None
+    return from_attributes(values, to_python(one_array(table, subject)), within=within, plain=plain)
 
 
-def one_array(table: pa.Table, name: str) -> pa.Array:
-    """A column of a table, or a field of a struct, as one array."""
-    return one_chunk(column_of(table, name))
+def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str) -> list[Any]:
+    """The attributes of each row: those of one column, or several columns as one object."""
+    columns = {part: to_python(_read_path(table, path)) for part, path in paths.items()}
+    if name in columns:
+        return columns[name]
+    for row, info in _row_infos(table):
+        for part in info["nested"]:
+            if part in columns and columns[part][row] is not None:
+                columns[part][row] = parse_json(columns[part][row])
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
+    """What the reader tells of rows, by row, where it tells anything."""
+    if ROW_INFO not in table.column_names:
+        return []
+    infos = one_array(table, ROW_INFO)
+    told = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
+    return list(zip(told.tolist(), infos.take(pa.array(told)).to_pylist(), strict=True))
+
+
+# --- why a row has no label ---
 
 
 @dataclass(frozen=True)
@@ -391,23 +488,7 @@ class InvalidRows:
         return f"{self.kinds}: row {self.row} {self.why}"
 
 
-def invalid_rows(errors: Mapping[int, str], rows: int, why: Callable[[int], str]) -> InvalidRows | None:
-    """What to say of the rows of a table that get no label; ``None`` where there are none.
-
-    Args:
-        errors: the error of each such row.
-        rows: how many the table has.
-        why: says what is wrong with a row.
-    """
-    if not errors:
-        return None
-    counted = Counter(error.partition(":")[0] for error in errors.values())
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
-    first = min(errors)
-    return InvalidRows(len(errors) == rows, kinds, first, why(first))
-
-
-def explain_invalid(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
+def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
     """Why a row, which has the error, gets no label."""
     text, facts, form, key = columns.text, columns.facts, columns.form, columns.subject or NAME
     info = dict(_row_infos(table)).get(row)
@@ -416,86 +497,40 @@ def explain_invalid(table: pa.Table, row: int, error: str, columns: InputColumns
     if error == NULL_TEXT:
         return f"has no text: column {text!r} is null; name another column with --text-column"
     if error == NOT_A_TEXT:
-        return f"has no text: column {text!r} is {_shown_value(table, text, row)}, an object or a list; write a string"
+        return f"has no text: column {text!r} is {_shown(table, text, row)}, an object or a list; write a string"
     if error == INVALID_SELECTION:
-        value = _shown_value(table, SELECTED, row)
+        value = _shown(table, SELECTED, row)
         return f"selects {value} in column {SELECTED!r}; write a list of positions of its facts, from 0"
     if error == INVALID_UTF8:
         return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
     if error == NO_SUBJECT and find_field(table.schema, key) is not None:
-        return f"has no subject: column {key!r} is {_shown_value(table, key, row)}; name another with --subject-column"
-    value = _shown_value(table, facts, row)
+        return f"has no subject: column {key!r} is {_shown(table, key, row)}; name another with --subject-column"
+    value = _shown(table, facts, row)
     if error == NO_TRIPLES and form != "mr":
-        return f"has no facts: column {facts!r} is {value}; a value should be like {EXAMPLES[form]}"
-    why = explain_malformed(_value(table, facts, row), form, key)
+        return f"has no facts: column {facts!r} is {value}; a value should be like {FORMS[form].example}"
+    why = _why_malformed(_value(table, facts, row), form, key)
     what = f" ({why})" if why else ""
-    return f"has {value} in column {facts!r}{what}, where a value should be like {EXAMPLES[form]}"
+    return f"has {value} in column {facts!r}{what}, where a value should be like {FORMS[form].example}"
 
 
-def explain_malformed(value: Any, form: FactForm, key: str = NAME) -> str | None:
-    """Which of the facts of a value is malformed, and why; ``None`` if none is.
-
-    Args:
-        value: of a column of facts, as Python has it.
-        key: the attribute that names the subject.
-    """
-    if form == "attributes":
-        try:
-            read_attributes(value, None, key)
-        except BadAttributesError as error:
-            return str(error)
-        except (TypeError, ValueError):
-            return "it is not an object"
-        return None
-    if form == "mr":
-        return "it is not a list of slots with exactly one name" if parse_mr(value or "") is None else None
-    if isinstance(value, str):
-        try:
-            value = split_triples(value) if form == "triples" else parse_json(value)
-        except ValueError as error:
-            return f"it is not JSON: {error}"
-    if not isinstance(value, list):
-        return "it is not a list" if value is not None else None
-    check = _why_no_triple if form == "triples" else _why_no_fact
-    reasons = ((number, check(element)) for number, element in enumerate(value))
-    return next((f"{form[:-1]} {number} {reason}" for number, reason in reasons if reason), None)
-
-
-def _why_no_fact(fact: Any) -> str | None:
-    if fact is None:
-        return "is null"
-    return None if isinstance(fact, str) and fact.strip() else f"is {shown(fact)}, not a sentence"
-
-
-def _why_no_triple(triple: Any) -> str | None:
-    if triple is None:
-        return "is null"
-    if isinstance(triple, str):
-        parts: list[Any] = list(split_bars(triple))
-    elif isinstance(triple, list) and triple and all(isinstance(one, tuple) for one in triple):
-        triple = dict(triple)
-        parts = []
-    else:
-        parts = list(triple) if isinstance(triple, list | tuple) else []
-    if isinstance(triple, Mapping):
-        names = part_names(triple)
-        if names is None:
-            return f"has the keys {', '.join(map(str, triple))} and not subject, predicate, object"
-        parts = [triple[name] for name in names]
-    if len(parts) != 3:
-        return f"has {'one part' if len(parts) == 1 else f'{len(parts)} parts'} and not three: {shown(triple)}"
-    for name, part in zip(PARTS, parts, strict=True):
-        if part is None or (isinstance(part, str) and not part.strip()):
-            return f"has no {name}: {shown(triple)}"
-        if isinstance(part, Mapping | list):
-            return f"has {shown(part)} as its {name}"
+def _why_malformed(value: Any, form: FactForm, key: str) -> str | None:
+    """Which of the facts of a value, which Python has as text, is malformed, and why; ``None`` if none is."""
+    try:
+        if form == "attributes":
+            parse_attributes(value, None, key)
+        elif form == "mr" and parse_mr(value or "") is None:
+            return "it is not a list of slots with exactly one name"
+        elif form in ("triples", "facts") and value is not None:
+            parse_triples(value) if form == "triples" else parse_sentences(value)
+    except FactError as error:
+        return str(error)
     return None
 
 
 def _value(table: pa.Table, column: str, row: int) -> Any:
     """A value with its single values as text."""
-    return to_python(one_chunk(column_of(table.slice(row, 1), column)))[0]
+    return to_python(one_array(table.slice(row, 1), column))[0]
 
 
-def _shown_value(table: pa.Table, column: str, row: int) -> str:
+def _shown(table: pa.Table, column: str, row: int) -> str:
     return shown(_value(table, column, row)).encode("utf-8", "backslashreplace").decode()

@@ -21,8 +21,8 @@ from typing import Any
 from ..errors import TemplateError, UsageError
 from ..system.arguments import described, strings
 from ..system.files import read_small
+from ..system.numbers import unique_keys
 from .facts import Triple
-from .values import unique_keys
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024

@@ -1,8 +1,12 @@
-"""Numbers in decimal digits, as facts have them."""
+"""Numbers in decimal digits, as facts have them, and JSON whose numbers keep theirs."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 MOST_DIGITS = 21
 """Numbers with more digits keep their exponent."""
@@ -30,3 +34,34 @@ def spell_number(text: str) -> str:
     if not fraction.strip("0"):
         return "0" if not whole.strip("0") else sign + whole
     return f"{sign}{whole}.{fraction}"
+
+
+def parse_json(text: str, constant: Callable[[str], Any] = str, number: Callable[[str], Any] = spell_number) -> Any:
+    """JSON with numbers as text.
+
+    Args:
+        constant: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``.
+        number: what becomes of the digits of a number.
+
+    Raises:
+        ValueError: it is none, is nested too deeply, or has a key twice.
+    """
+    try:
+        return json.loads(
+            text, object_pairs_hook=unique_keys, parse_int=number, parse_float=number, parse_constant=constant
+        )
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, where Python's reader would keep the last of two values.
+
+    Raises:
+        ValueError: a key occurs twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        times = Counter(name for name, _ in pairs)
+        raise ValueError(f"the key {next(name for name in times if times[name] > 1)!r} occurs twice")
+    return found

@@ -17,9 +17,8 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric.facts import Triple
-from ..metric.inputs import find_columns, find_facts, one_array
+from ..metric.inputs import find_columns, find_facts, holders_of, one_array
 from ..metric.options import ColumnNames
-from ..metric.paths import holders_of
 from ..metric.templates import Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
