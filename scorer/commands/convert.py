@@ -131,15 +131,12 @@ def webnlg_command(
 
 
 def _finish(rows: Rows, problems: Problems, out: Path) -> None:
-    from ..convert import write_rows
-
     problems.close()
-    write_rows(rows, out)
-    systems = len(set(rows.system))
+    rows.write(out)
     say(
-        f"{out}: {len(rows):,} rows, {rows.inputs:,} inputs, {systems:,} {'system' if systems == 1 else 'systems'}, "
-        f"{problems.count:,} malformed lines"
-        + (f", {rows.unreferenced:,} inputs without references" if rows.unreferenced else "")
+        f"{out}: {len(rows):,} rows, {rows.inputs:,} inputs, {rows.systems:,} "
+        f"{'system' if rows.systems == 1 else 'systems'}, {problems.count:,} malformed lines"
+        + (f", {len(rows.unreferenced):,} inputs without references" if rows.unreferenced else "")
         + (f", {problems.left_out:,} lexicalisations without a text left out" if problems.left_out else "")
     )
     tell(str(out))

@@ -7,16 +7,8 @@ Every line that is a row becomes a row; a value that cannot be read becomes null
 from __future__ import annotations
 
 from .e2e import convert_e2e
-from .problems import Problems
-from .rows import Rows
+from .files import Problems
+from .rows import Rows, check_output
 from .webnlg import convert_webnlg
-from .writing import check_output, write_rows
 
-__all__ = [
-    "Problems",
-    "Rows",
-    "check_output",
-    "convert_e2e",
-    "convert_webnlg",
-    "write_rows",
-]
+__all__ = ["Problems", "Rows", "check_output", "convert_e2e", "convert_webnlg"]

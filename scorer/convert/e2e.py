@@ -12,12 +12,9 @@ from collections.abc import Sequence
 from ..errors import UsageError
 from ..metric.facts import Triple
 from ..metric.formats import parse_mr
-from .lines import display
-from .pairing import References, add_own_texts, add_text_files, by_key, no_references
-from .problems import Problems
-from .rows import Input, Rows
-from .sheets import Form, Sheet
-from .sources import Source, parse_source, parse_systems
+from .files import Problems, parse_source, parse_systems
+from .rows import Input, References, Rows, Text, no_references
+from .sheets import Form, read_sheet
 
 _POUND = re.compile(r"Ł(?=[0-9])")
 
@@ -46,24 +43,27 @@ def convert_e2e(
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty), repair_pounds)
+    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty), _repair_pounds)
     rows = Rows()
-    known = _read_references(parse_source(references), form, problems) if references else None
+    find: References = no_references
+    if references is not None:
+        find = _by_key(read_sheet(parse_source(references), form, problems, "").inputs, rows)
     if texts:
-        _with_text_files(rows, inputs, texts, form, known, problems)
+        if len(inputs) != 1:
+            raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
+        source = parse_source(inputs[0])
+        sheet = read_sheet(source, form, problems)
+        if references is None and sheet.has_text:
+            find = _by_key(sheet.inputs, rows)
+        distinct = list({one.key: one for one in reversed(sheet.inputs)}.values())[::-1]
+        rows.add_text_files([sheet.inputs, distinct], source.shown, parse_systems(texts), find, problems, form.empty)
     else:
         seen: set[object] = set()
         for source in parse_systems(inputs):
-            sheet = Sheet(source, form, problems)
-            if not sheet.has_text:
-                raise UsageError(
-                    f"{display(source.path)} has no column of texts (its columns: {sheet.column_names}); "
-                    "name it with --text-column, or pass the texts with --texts"
-                )
-            found: References = by_key(known, rows) if known is not None else no_references
-            for item in sheet.inputs():
-                seen.add(item.key)
-                add_own_texts(rows, [item], source.name, found)
+            hint = "; name it with --text-column, or pass the texts with --texts"
+            found = read_sheet(source, form, problems, hint).inputs
+            seen.update(one.key for one in found)
+            rows.add_own_texts(found, source.name, find)
         rows.inputs = len(seen)
     rows.derive("gold_fine", ("added", "missing", "valerr"), slot_label)
     return rows
@@ -83,7 +83,7 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     return "hallucination" if extra else "omission" if omitted else "OK"
 
 
-def repair_pounds(value: str) -> str:
+def _repair_pounds(value: str) -> str:
     """A value with the pound signs that some outputs have as ``Ł``, as the released reader has them too."""
     return _POUND.sub("£", value)
 
@@ -101,36 +101,15 @@ def read_mr(mr: str) -> list[Triple] | str:
     return "not a meaning representation like name[...], food[...]"
 
 
-def _with_text_files(
-    rows: Rows,
-    inputs: Sequence[str],
-    texts: Sequence[str],
-    form: Form,
-    known: dict[object, list[str]] | None,
-    problems: Problems,
-) -> None:
-    if len(inputs) != 1:
-        raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
-    source = parse_source(inputs[0])
-    sheet = Sheet(source, form, problems)
-    items = list(sheet.inputs())
-    if known is None and sheet.has_text:
-        known = _collect(items)
-    distinct = list({item.key: item for item in reversed(items)}.values())[::-1]
-    found: References = by_key(known, rows) if known is not None else no_references
-    where = display(source.path)
-    add_text_files(rows, [items, distinct], where, parse_systems(texts), found, problems, form.empty)
+def _by_key(known: Sequence[Input], rows: Rows) -> References:
+    """Look up references by input; inputs without references get an empty list and are noted."""
+    by_key: dict[object, list[str]] = {}
+    for one in known:
+        by_key.setdefault(one.key, []).extend(one.references())
 
+    def look_up(source: Input, text: Text | None) -> list[str]:
+        if source.key not in by_key:
+            rows.unreferenced.add(source.key)
+        return by_key.get(source.key, [])
 
-def _read_references(source: Source, form: Form, problems: Problems) -> dict[object, list[str]]:
-    sheet = Sheet(source, form, problems)
-    if not sheet.has_text:
-        raise UsageError(f"{display(source.path)} has no column of references (its columns: {sheet.column_names})")
-    return _collect(list(sheet.inputs()))
-
-
-def _collect(items: Sequence[Input]) -> dict[object, list[str]]:
-    known: dict[object, list[str]] = {}
-    for item in items:
-        known.setdefault(item.key, []).extend(item.references())
-    return known
+    return look_up

@@ -1,19 +1,34 @@
-"""Collect the rows of a conversion by column, and build an Arrow table from them."""
+"""The rows of a conversion: inputs paired with texts, an Arrow table of them, and the Parquet file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from ..errors import InputError, OutputError, UsageError
 from ..metric.facts import Triple
+from ..storage.user_files import check_user_file, staged
+from ..storage.writer import ShardWriter
+from .files import Problems, Source, read_lines, readable
 
-TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
-OWN = ("mr", "triples", "text", "system", "file", "line", "references", "original_triples")
-
+_TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
+_COLUMNS = {
+    "mr": pa.string(),
+    "triples": _TRIPLES,
+    "text": pa.string(),
+    "system": pa.string(),
+    "file": pa.string(),
+    "line": pa.int32(),
+    "references": pa.list_(pa.string()),
+    "original_triples": _TRIPLES,
+}
+"""The columns that a conversion writes itself; the last two only where there are any."""
+_ROW_GROUP = 100_000
 # Numbers whose text is unchanged after conversion: 007 is a code, and 20 digits are an identifier that a float rounds.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -36,10 +51,10 @@ class Input:
     file: str
     line: int
     mr: str | None
-    triples: Sequence[Triple] | None
+    triples: list[Triple] | None
     texts: Sequence[Text] = ()
     extra: Mapping[str, str] = field(default_factory=dict)
-    original: Sequence[Triple] | None = None
+    original: list[Triple] | None = None
 
     @property
     def key(self) -> object:
@@ -51,139 +66,170 @@ class Input:
         return [text.text for text in self.texts if text is not without and text.text]
 
 
-class Rows:
-    """A growing table. Equal lists of triples are stored once, since systems share their inputs.
+References = Callable[[Input, "Text | None"], "list[str] | None"]
+"""The references for a text of an input; the text is passed if it is in the file of the input and may be one of them.
+``None`` where there are none at all."""
 
-    ``inputs`` and ``unreferenced`` are counts for the summary, maintained by the code that adds rows.
-    """
+
+class Rows:
+    """A growing table. ``inputs``: how many there are; ``unreferenced``: the keys of those without references."""
 
     def __init__(self) -> None:
         self.inputs = 0
-        self.unreferenced = 0
-        self.mr: list[str | None] = []
-        self.text: list[str | None] = []
-        self.system: list[str] = []
-        self.file: list[str] = []
-        self.line: list[int] = []
-        self._facts = _Lists()
-        self._originals = _Lists()
-        self._references: list[list[str] | None] = []
-        self._extra: dict[str, list[str | None]] = {}
+        self.unreferenced: set[object] = set()
+        self._rows: list[dict[str, Any]] = []
+        self._extra: dict[str, None] = {}
 
     def __len__(self) -> int:
-        return len(self.line)
+        return len(self._rows)
 
-    def add(
+    @property
+    def systems(self) -> int:
+        """The number of systems."""
+        return len({row["system"] for row in self._rows})
+
+    def add_own_texts(self, inputs: Iterable[Input], system: str, references: References) -> None:
+        """A row for every text in the file of its input. ``system``: the system of texts that name none."""
+        for one in inputs:
+            for text in one.texts:
+                found = references(one, text)
+                self._add(one, text.text, text.system or system, one.file, text.line, found, text.extra)
+
+    def add_text_files(
         self,
-        source: Input,
+        choices: Sequence[Sequence[Input]],
+        where: str,
+        systems: Sequence[Source],
+        references: References,
+        problems: Problems,
+        empty: Sequence[str],
+    ) -> None:
+        """A row for every line of every text file, with the input of the same position.
+
+        ``choices``: possible lists of inputs (all of them, or each distinct one once); the number of lines decides.
+
+        Raises:
+            InputError: a file has another number of lines than there are inputs.
+        """
+        for system in systems:
+            lines = read_lines(system)
+            inputs = next((choice for choice in choices if len(choice) == len(lines)), None)
+            if inputs is None:
+                counts = " or ".join(f"{n:,}" for n in dict.fromkeys(len(choice) for choice in choices))
+                raise InputError(
+                    f"{system.shown} has {len(lines):,} lines, but {where} has {counts} inputs; "
+                    "it must have one line for every input, a blank one if the system wrote nothing"
+                )
+            self.inputs = max(self.inputs, len(inputs))
+            for number, (one, line) in enumerate(zip(inputs, lines, strict=True), 1):
+                text: str | None = line.text.strip()
+                if line.error is not None:
+                    problems.add(system.shown, number, line.error, text)
+                    text = readable(line.text.strip())
+                text = "" if text in empty else text
+                self._add(one, text, system.name, system.file, number, references(one, None), {})
+
+    def _add(
+        self,
+        one: Input,
         text: str | None,
-        *,
         system: str,
         file: str,
         line: int,
-        references: list[str] | None = None,
-        extra: Mapping[str, str] | None = None,
+        references: list[str] | None,
+        extra: Mapping[str, str],
     ) -> None:
-        """Append a row: an input, and a text from a line of a file."""
-        rows = len(self)
-        self.mr.append(source.mr)
-        self._facts.append(source.triples)
-        self._originals.append(source.original)
-        self.text.append(text)
-        self.system.append(system)
-        self.file.append(file)
-        self.line.append(line)
-        self._references.append(references)
-        values = {**source.extra, **(extra or {})}
-        for name in values:
-            if name not in self._extra:
-                self._extra[name] = [None] * rows
-        for name, column in self._extra.items():
-            column.append(values.get(name))
-
-    @property
-    def readable(self) -> bool:
-        """Whether any row has triples and a text."""
-        return any(
-            triples is not None and text is not None for triples, text in zip(self._facts, self.text, strict=True)
-        )
+        own = (one.mr, one.triples, text, system, file, line, references, one.original)
+        more = {**one.extra, **extra}
+        self._extra.update(dict.fromkeys(more))
+        self._rows.append({**more, **dict(zip(_COLUMNS, own, strict=True))})
 
     def derive(self, name: str, sources: Sequence[str], rule: Callable[..., str | None]) -> None:
         """Add a column computed from others of the input; nothing where one is missing, or the input has it itself."""
-        if name not in self._extra and all(source in self._extra for source in sources):
-            values = zip(*(self._extra[source] for source in sources), strict=True)
-            self._extra[name] = [None if None in row else rule(*row) for row in values]
+        if name in self._extra or not all(source in self._extra for source in sources):
+            return
+        self._extra[name] = None
+        for row in self._rows:
+            values = [row.get(source) for source in sources]
+            row[name] = None if None in values else rule(*values)
 
     def table(self) -> pa.Table:
-        """The rows as Arrow: mr, triples, text, system, file, line (int32), references and original triples if there
-        are any, then the other columns of the input, as numbers if all their values are numbers."""
-        columns: dict[str, pa.Array] = {
-            "mr": pa.array(self.mr, pa.string()),
-            "triples": self._facts.array(),
-            "text": pa.array(self.text, pa.string()),
-            "system": pa.array(self.system, pa.string()),
-            "file": pa.array(self.file, pa.string()),
-            "line": pa.array(self.line, pa.int32()),
+        """The rows as Arrow: the columns of a conversion, then the others of the input, as numbers if all their values
+        are numbers."""
+        columns = {
+            name: pa.array([row[name] for row in self._rows], kind)
+            for name, kind in _COLUMNS.items()
+            if name not in ("references", "original_triples") or any(row[name] is not None for row in self._rows)
         }
-        if any(references is not None for references in self._references):
-            columns["references"] = pa.array(self._references, pa.list_(pa.string()))
-        if self._originals:
-            columns["original_triples"] = self._originals.array()
-        for name, values in self._extra.items():
-            columns[name] = typed(values)
-        return pa.table(columns)
+        return pa.table(columns | {name: _typed([row.get(name) for row in self._rows]) for name in self._extra})
+
+    def write(self, out: Path) -> None:
+        """Write the Parquet file, completely or not at all.
+
+        Raises:
+            InputError: there are no rows, or none has facts and a text that can be read.
+            OutputError: it cannot be written; an earlier file of that name is unchanged.
+        """
+        if not self._rows:
+            raise InputError(f"the inputs have no rows, so {out} was not written; check the input files")
+        if not any(row["triples"] is not None and row["text"] is not None for row in self._rows):
+            raise InputError(
+                f"not one of {len(self):,} lines has facts and a text that can be read, so {out} was not written; "
+                "check that the command suits the files"
+            )
+        table = self.table()
+        with staged(out, "--out") as place:
+            writer = ShardWriter.replacing(place, table.schema)
+            try:
+                for start in range(0, table.num_rows, _ROW_GROUP):
+                    writer.write(table.slice(start, _ROW_GROUP))
+                writer.commit()
+            finally:
+                writer.abandon()
 
 
-class _Lists:
-    """A column of lists of triples that stores each distinct list once."""
+def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
+    """Refuse an output that would overwrite something, before any work is done.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[Triple, ...], int] = {}
-        self._rows: list[int | None] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
-    def __iter__(self) -> Iterator[tuple[Triple, ...] | None]:
-        known = list(self._known)
-        return (None if number is None else known[number] for number in self._rows)
-
-    def append(self, triples: Sequence[Triple] | None) -> None:
-        self._rows.append(None if triples is None else self._known.setdefault(tuple(triples), len(self._known)))
-
-    def array(self) -> pa.Array:
-        offsets: list[int] = [0]
-        flat: list[Triple] = []
-        for triples in self._known:
-            flat.extend(triples)
-            offsets.append(len(flat))
-        parts = [pa.array([triple[part] for triple in flat], pa.string()) for part in range(3)]
-        struct = pa.StructArray.from_arrays(parts, names=["subject", "predicate", "object"])
-        distinct = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct)
-        return distinct.take(pa.array(self._rows, pa.int32())).cast(TRIPLES)
+    Raises:
+        UsageError: ``out`` is not the name of a Parquet file.
+        OutputError: ``out`` is one of the inputs, exists and ``force`` is not set, or is a folder.
+    """
+    if out.suffix != ".parquet":
+        raise UsageError(
+            f"--out {out} is not the name of a Parquet file; write F.parquet, since `scorer run` reads those"
+        )
+    check_user_file(out, "--out", inputs=inputs, is_parquet=True)
+    if out.exists() and not force:
+        raise OutputError(f"--out {out} exists; choose another name, or replace it with --force")
 
 
-def typed(values: Sequence[str | None]) -> pa.Array:
-    """A column of strings as int64 or float64 if every value is such a number (blank is null), otherwise as strings."""
-    filled = [value.strip() for value in values if value is not None and value.strip()]
-    conversions: list[tuple[re.Pattern[str], Any, pa.DataType]] = [
-        (_INTEGER, int, pa.int64()),
-        (_FLOAT, float, pa.float64()),
-    ]
-    for pattern, convert, kind in conversions:
-        if filled and all(pattern.fullmatch(value) for value in filled):
-            return pa.array([convert(value) if value and value.strip() else None for value in values], kind)
-    return pa.array(values, pa.string())
+def own_texts(one: Input, text: Text | None) -> list[str]:
+    """The other texts of an input in its file, as references."""
+    return one.references(without=text)
+
+
+def no_references(one: Input, text: Text | None) -> None:
+    """No references, and no column of them."""
 
 
 def free_names(names: Sequence[str]) -> list[str]:
     """Unique names for columns that are passed through, different from the columns that a conversion writes."""
-    taken: set[str] = set(OWN)
+    taken = set(_COLUMNS)
     free = []
     for name in names:
-        chosen = f"source_{name}" if name in OWN else name
+        chosen = f"source_{name}" if name in _COLUMNS else name
         while chosen in taken:
             chosen += "_2"
         taken.add(chosen)
         free.append(chosen)
     return free
+
+
+def _typed(values: Sequence[str | None]) -> pa.Array:
+    """A column of strings as int64 or float64 if every value is such a number (blank is null), otherwise as strings."""
+    filled = [value.strip() for value in values if value is not None and value.strip()]
+    for pattern, convert, kind in ((_INTEGER, int, pa.int64()), (_FLOAT, float, pa.float64())):
+        if filled and all(pattern.fullmatch(value) for value in filled):
+            return pa.array([convert(value) if value and value.strip() else None for value in values], kind)
+    return pa.array(values, pa.string())

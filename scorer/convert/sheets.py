@@ -1,24 +1,22 @@
-"""CSV and TSV files of inputs: identify the columns, and read one input per record."""
+"""CSV and TSV files of inputs: their records, which column is which, and one input per record."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..errors import InputError
+from ..errors import InputError, UsageError
 from ..metric.facts import Triple
-from .lines import NUL, UNREADABLE, display, read_lines
-from .problems import Problems
-from .records import Record, find_separator, read_records
+from .files import Line, Problems, Source, read_lines, readable
 from .rows import Input, Text, free_names
-from .sources import Source
 
 MR_NAMES = ("mr", "meaning_representation", "orig_mr")
 TEXT_NAMES = ("text", "output", "system_output", "ref", "reference", "human_reference", "utterance", "prediction")
 SYSTEM_NAMES = ("system", "team", "sys_id")
-
-# Reads one meaning representation: returns its triples, or a description of its error.
-Parser = Callable[[str], "list[Triple] | str"]
+MAX_RECORD_LINES = 100
+"""A quoted field may contain line ends. One that is not closed after this many lines is a stray quote."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Form:
     ``repair``: what is done to a value first.
     """
 
-    parse: Parser
+    parse: Callable[[str], list[Triple] | str]
     headless: bool = False
     unwrap: bool = False
     mr_column: str | None = None
@@ -40,139 +38,182 @@ class Form:
 
 
 @dataclass(frozen=True)
+class Sheet:
+    """The inputs of a file. ``has_text``: whether it has a column of texts."""
+
+    inputs: list[Input]
+    has_text: bool
+
+
+def read_sheet(source: Source, form: Form, problems: Problems, need_text: str | None = None) -> Sheet:
+    """Read a CSV or TSV file; malformed values are reported and become null.
+
+    Args:
+        need_text: ends the message about a file without a column of texts; ``None`` if it needs none.
+
+    Raises:
+        InputError: the file cannot be read, or has no column of meaning representations.
+        UsageError: it has no column of texts.
+    """
+    lines = read_lines(source)
+    first = next((line.text for line in lines if line.text.strip()), None)
+    if first is None:
+        raise InputError(f"{source.shown} has only blank lines")
+    # A file with one meaning representation per line has commas, but no fields.
+    plain = form.headless and "\t" not in first and isinstance(form.parse(first.strip()), list)
+    separator = None if plain else next((one for one in "\t," if one in first), None)
+    records = list(_read_records(lines, separator))
+    columns = _header(source, form, records[0])
+    if columns is not None:
+        del records[0]
+    else:
+        columns = _guess(source, form, records[0])
+    if columns.text is None and need_text is not None:
+        names = ", ".join(name or "(no name)" for name in columns.names)
+        raise UsageError(f"{source.shown} has no column of texts (its columns: {names}){need_text}")
+    reader = _Reader(source, form, columns, problems)
+    return Sheet([reader.input(record) for record in records], columns.text is not None)
+
+
+class _Record(NamedTuple):
+    """A record: the number of its first line from 1, its fields, none if it cannot be split, its error, and its (first)
+    line."""
+
+    line: int
+    fields: list[str]
+    problem: str | None
+    raw: str
+
+
+def _read_records(lines: Sequence[Line], separator: str | None) -> Iterator[_Record]:
+    """The records of a file, each of which a broken line costs at most; blank lines are skipped.
+
+    Fields may be quoted by ``"``, which is doubled inside; in a tab-separated file a quote that does not enclose its
+    field is taken literally, since most such files are written without quoting.
+    """
+    position = 0
+    while position < len(lines):
+        text, taken, problem = lines[position].text, 1, None
+        if text.strip():
+            if separator == ",":
+                fields, taken, problem = _split(lines[position : position + MAX_RECORD_LINES])
+            else:
+                fields = [_unquote(field) for field in (text.split("\t") if separator else [text.strip()])]
+            broken = next((line.error for line in lines[position : position + taken] if line.error), None)
+            yield _Record(position + 1, fields, broken or problem, text)
+        position += taken
+
+
+def _split(lines: Sequence[Line]) -> tuple[list[str], int, str | None]:
+    """Fields, number of lines, and error of the first record."""
+    if '"' not in lines[0].text:
+        return lines[0].text.split(","), 1, None
+    reader = csv.reader((line.text + "\n" for line in lines), strict=True)
+    try:
+        return next(reader), reader.line_num, None
+    except csv.Error as error:
+        if "expected after" in str(error):
+            return [], 1, "a quote inside a quoted field that is not doubled, or one that is not closed"
+        return [], 1, "a quote that is not closed" if "unexpected end" in str(error) else str(error)
+
+
+def _unquote(field: str) -> str:
+    """A field without the quotes around it; unchanged if they do not enclose it properly."""
+    inner = field[1:-1]
+    if len(field) < 2 or field[0] != '"' or field[-1] != '"' or '"' in inner.replace('""', ""):
+        return field
+    return inner.replace('""', '"')
+
+
+@dataclass(frozen=True)
 class _Columns:
     names: tuple[str, ...]
     mr: int
     text: int | None
-    system: int | None
+    system: int | None = None
 
     @property
     def passed(self) -> list[tuple[int, str]]:
         """The other columns (position, name in the output), which are passed through."""
-        own = {self.mr, self.text, self.system}
-        others = [n for n in range(len(self.names)) if n not in own]
+        others = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
         return list(zip(others, free_names([self.names[n] or f"column_{n + 1}" for n in others]), strict=True))
 
 
-class Sheet:
-    """An open CSV or TSV file: its columns are known, and its inputs can be read once.
+def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
+    """The columns that a header names; ``None`` if the first record is none."""
+    names = [field.strip().strip("'") for field in record.fields]
+    lower = [name.lower() for name in names]
 
-    Raises:
-        InputError: the file cannot be read, or has no column of meaning representations.
-    """
+    def find(given: str | None, option: str, known: Sequence[str], taken: int | None = None) -> int | None:
+        if given is None:
+            return next((lower.index(name) for name in known if name in lower and lower.index(name) != taken), None)
+        if given not in names:
+            raise InputError(f"{source.shown}: no column {given!r} for {option}; the columns are {', '.join(names)}")
+        return names.index(given)
 
-    def __init__(self, source: Source, form: Form, problems: Problems) -> None:
-        self._file = source.file
-        self._named_system = source.named
-        self._shown = display(source.path)
-        self._form = form
-        self._problems = problems
+    mr = find(form.mr_column, "--mr-column", MR_NAMES)
+    if mr is None:
+        return None
+    text = find(form.text_column, "--text-column", TEXT_NAMES, mr)
+    # The user's name overrides the file's column, which is then passed through.
+    system = None if source.named else find(None, "", SYSTEM_NAMES)
+    return _Columns(tuple(names), mr, text, system if system not in (mr, text) else None)
+
+
+def _guess(source: Source, form: Form, record: _Record) -> _Columns:
+    """The columns of a file without a header, from its first record."""
+    fields = [field.strip() for field in record.fields]
+    found = [n for n, field in enumerate(fields) if isinstance(form.parse(_bare(field)), list)]
+    if not form.headless or len(found) != 1 or len(fields) > 2:
+        raise InputError(
+            f"{source.shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
+            f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
+        )
+    mr = found[0]
+    if len(fields) == 1:
+        return _Columns(("mr",), mr, None)
+    return _Columns(("mr", "text") if mr == 0 else ("text", "mr"), mr, 1 - mr)
+
+
+class _Reader:
+    """Reads records of one file as inputs."""
+
+    def __init__(self, source: Source, form: Form, columns: _Columns, problems: Problems) -> None:
+        self._source, self._form, self._columns, self._problems = source, form, columns, problems
+        self._passed = columns.passed
         self._parsed: dict[str, list[Triple] | str] = {}  # inputs recur, once for every system or reference
-        lines = read_lines(source.path)
-        first = next((line for line in lines.text if line.strip()), None)
-        if first is None:
-            raise InputError(f"{self._shown} has only blank lines")
-        # A file with one meaning representation per line has commas, but no fields.
-        plain = form.headless and "\t" not in first and isinstance(form.parse(first.strip()), list)
-        self._records = read_records(lines, None if plain else find_separator(first))
-        self._pending: Record | None = next(self._records)
-        header = self._header(self._pending)
-        if header is None:
-            self._columns = self._guess(self._pending)
-        else:
-            self._columns, self._pending = header, None
 
-    @property
-    def has_text(self) -> bool:
-        """Whether there is a column of texts."""
-        return self._columns.text is not None
-
-    @property
-    def column_names(self) -> str:
-        """The names of the columns, for messages."""
-        return ", ".join(name or "(no name)" for name in self._columns.names)
-
-    def inputs(self) -> Iterator[Input]:
-        """The inputs in order; malformed values are reported and become null."""
-        if self._pending is not None:
-            yield self._input(self._pending)
-        for record in self._records:
-            yield self._input(record)
-
-    def _header(self, record: Record) -> _Columns | None:
-        names = tuple(field.strip().strip("'") for field in record.fields)
-        lower = [name.lower() for name in names]
-        if self._form.mr_column is not None:
-            mr: int | None = self._named(names, self._form.mr_column, "--mr-column")
-        else:
-            mr = next((lower.index(name) for name in MR_NAMES if name in lower), None)
-        if mr is None:
-            return None
-        if self._form.text_column is not None:
-            text: int | None = self._named(names, self._form.text_column, "--text-column")
-        else:
-            text = next((lower.index(name) for name in TEXT_NAMES if name in lower and lower.index(name) != mr), None)
-        system = next((lower.index(name) for name in SYSTEM_NAMES if name in lower), None)
-        if self._named_system:  # the user's name overrides the file's column, which is then passed through
-            system = None
-        return _Columns(names, mr, text, system if system not in (mr, text) else None)
-
-    def _named(self, names: Sequence[str], wanted: str, option: str) -> int:
-        if wanted not in names:
-            raise InputError(f"{self._shown}: no column {wanted!r} for {option}; the columns are {', '.join(names)}")
-        return list(names).index(wanted)
-
-    def _guess(self, record: Record) -> _Columns:
-        """The columns of a file without a header, from its first record."""
-        fields = [field.strip() for field in record.fields]
-        found = [n for n, field in enumerate(fields) if isinstance(self._form.parse(_bare(field)), list)]
-        if not self._form.headless or len(found) != 1 or len(fields) > 2:
-            raise InputError(
-                f"{self._shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
-                f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
-            )
-        mr = found[0]
-        if len(fields) == 1:
-            return _Columns(("mr",), mr, None, None)
-        return _Columns(("mr", "text") if mr == 0 else ("text", "mr"), mr, 1 - mr, None)
-
-    def _input(self, record: Record) -> Input:
+    def input(self, record: _Record) -> Input:
         columns, form = self._columns, self._form
         fields, problem = record.fields, record.problem
         width = len(columns.names)
         while len(fields) > width and not fields[-1].strip():
             fields = fields[:-1]
+        if fields and len(fields) != width:
+            problem = problem or f"{len(fields)} columns instead of {width}"
         if len(fields) > width:
-            problem = problem or f"{len(fields)} columns instead of {width}"
             fields = []
-        elif len(fields) < width and fields:
-            problem = problem or f"{len(fields)} columns instead of {width}"
-        cells = [_readable(field.strip()) for field in fields]
-        cells += [None] * (width - len(cells))
+        cells = [readable(field.strip()) for field in fields] + [None] * (width - len(fields))
         mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
         mr, text = (None if value is None else form.repair(value) for value in (mr, text))
         if form.unwrap:
             mr, text = _unwrap(mr, text)
-        if text is not None and text in form.empty:
-            text = ""
         triples: list[Triple] | None = None
         if mr is not None:
-            if (parsed := self._parsed.get(mr)) is None:
-                parsed = self._parsed[mr] = form.parse(mr)
-            if isinstance(parsed, list):
-                triples = parsed
-            else:
+            if mr not in self._parsed:
+                self._parsed[mr] = form.parse(mr)
+            parsed = self._parsed[mr]
+            if isinstance(parsed, str):
                 problem = problem or parsed
+            else:
+                triples = parsed
         if problem is not None:
-            self._problems.add(self._shown, record.line, problem, record.raw if not fields or mr is None else mr)
-        extra = {name: value for n, name in columns.passed if (value := cells[n]) is not None}
+            shown = record.raw if not fields or mr is None else mr
+            self._problems.add(self._source.shown, record.line, problem, shown)
+        extra = {name: value for n, name in self._passed if (value := cells[n]) is not None}
         system = None if columns.system is None else cells[columns.system]
-        texts = () if columns.text is None else (Text(record.line, text, system),)
-        return Input(self._file, record.line, mr, triples, texts, extra)
-
-
-def _readable(field: str) -> str | None:
-    return None if UNREADABLE in field or NUL in field else field
+        texts = () if columns.text is None else (Text(record.line, "" if text in form.empty else text, system),)
+        return Input(self._source.file, record.line, mr, triples, texts, extra)
 
 
 def _bare(field: str) -> str:
@@ -185,6 +226,4 @@ def _unwrap(mr: str | None, text: str | None) -> tuple[str | None, str | None]:
     since it may be a quotation."""
     if mr is None or (bare := _bare(mr)) == mr:
         return mr, text
-    if text is not None and text[:1] == mr[0]:
-        text = _bare(text)
-    return bare, text
+    return bare, _bare(text) if text is not None and text[:1] == mr[0] else text

@@ -1,0 +1,192 @@
+"""The files of a conversion: ``FILE`` or ``NAME=FILE``, read as lines of text; malformed lines are reported."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import InputError, UsageError
+from ..storage.local_paths import is_hidden, local_path
+
+UNREADABLE = "\ufffd"
+"""Replaces the bytes of a line that cannot be read; fields that contain it, or NUL, become null."""
+_NOT_TEXT = {
+    codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
+    codecs.BOM_UTF16_BE: "UTF-16 text; save it as UTF-8",
+    b"PAR1": "Parquet, which `scorer run` reads directly",
+    b"PK\x03\x04": "a spreadsheet or zip archive; save it as CSV or unpack it",
+    b"\x1f\x8b": "compressed by gzip; unpack it",
+}
+_MOST_SHOWN = 20
+_VALUE_LENGTH = 80
+
+
+class Problems:
+    """The malformed lines of a conversion. With ``strict``, the first one ends it; otherwise the first ones are passed
+    to ``say``, and all are counted. ``left_out``: lexicalisations without a text."""
+
+    def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
+        self.count = 0
+        self.left_out = 0
+        self._strict = strict
+        self._say = say
+
+    def add(self, file: str, line: int, what: str, value: str | None = None) -> None:
+        """Report one line: its position, its error, and the value found there.
+
+        Raises:
+            InputError: with ``strict``.
+        """
+        found = "" if value is None else f": {shorten(value)}"
+        message = f"{file}:{line}: {what}{found}"
+        if self._strict:
+            raise InputError(f"{message}; fix the line, or leave out --strict to keep its row without the broken value")
+        self.count += 1
+        if self.count <= _MOST_SHOWN:
+            self._say(message)
+
+    def close(self) -> None:
+        """Report the number of malformed lines that were not shown."""
+        if self.count > _MOST_SHOWN:
+            self._say(f"and {self.count - _MOST_SHOWN:,} more malformed lines, counted but not shown")
+
+
+class Source(NamedTuple):
+    """A file and its name. ``named``: whether the user gave the name; otherwise it is that of the file."""
+
+    name: str
+    path: Path
+    named: bool
+
+    @property
+    def file(self) -> str:
+        """The file's name as written to rows; without folders, so that the result does not depend on the folder."""
+        return _display(self.path.name)
+
+    @property
+    def shown(self) -> str:
+        """The path, for messages."""
+        return _display(self.path)
+
+
+class Line(NamedTuple):
+    """A line without its end. ``error``: why it is not valid text."""
+
+    text: str
+    error: str | None
+
+
+def _display(path: str | Path) -> str:
+    """A path as text that can always be shown and stored, even if its bytes are not UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def shorten(value: str) -> str:
+    """A value as shown in a message: on one line, control characters escaped, shortened."""
+    return repr(value if len(value) <= _VALUE_LENGTH else value[: _VALUE_LENGTH - 3] + "...")
+
+
+def parse_source(argument: str) -> Source:
+    """Read ``FILE`` or ``NAME=FILE``; if a file of the whole name exists, that is meant.
+
+    Raises:
+        UsageError: it is empty, or a URI of a store.
+    """
+    if not argument.strip():
+        raise UsageError("a file name is empty; check for an unset variable of the shell")
+    name, sign, path = argument.partition("=")
+    if sign and name.strip() and path and not os.path.exists(argument):  # noqa: PTH110  (a long name is no error)
+        return Source(_display(name.strip()), local_path(path, "the input"), True)
+    place = local_path(argument, "the input")
+    return Source(_display(place.stem), place, False)
+
+
+def parse_systems(arguments: Sequence[str]) -> list[Source]:
+    """Sources that each name a system.
+
+    Raises:
+        UsageError: two of them have the same name.
+    """
+    found: dict[str, Source] = {}
+    for source in map(parse_source, arguments):
+        other = found.setdefault(source.name, source)
+        if other is not source:
+            raise UsageError(
+                f"{other.shown} and {source.shown} would both be the system {source.name!r}; name one of them: "
+                "NAME=FILE"
+            )
+    return list(found.values())
+
+
+def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
+    """Replace each folder among the sources by its files of this suffix, at any depth, in the order of their paths.
+
+    Names that begin with ``_`` or ``.`` are skipped, as for Parquet inputs.
+
+    Raises:
+        InputError: a folder has no such file.
+    """
+    files: list[Source] = []
+    for source in sources:
+        if not os.path.isdir(source.path):  # noqa: PTH112  (reading it reports a long name)
+            files.append(source)
+            continue
+        found = sorted(
+            path
+            for path in source.path.rglob(f"*{suffix}")
+            if path.is_file() and not any(map(is_hidden, path.relative_to(source.path).parts))
+        )
+        if not found:
+            raise InputError(f"the folder {source.shown} has no {suffix} files")
+        files += [Source(source.name if source.named else _display(path.stem), path, source.named) for path in found]
+    return files
+
+
+def read_bytes(source: Source) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        InputError: there is no such file, it cannot be read, it is empty, or it is not a text file.
+    """
+    try:
+        content = source.path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot read {source.shown}: {reason}") from error
+    if not content:
+        raise InputError(f"{source.shown} is empty")
+    for start, what in _NOT_TEXT.items():
+        if content.startswith(start):
+            raise InputError(f"{source.shown} is {what}")
+    return content
+
+
+def read_lines(source: Source) -> list[Line]:
+    """The lines of a UTF-8 file, with or without a byte order mark, that end with LF, CRLF or (throughout) CR.
+
+    Other characters that some programs treat as line ends (U+2028, form feed) are part of the text: they must not add
+    lines to a file of one text per line.
+
+    Raises:
+        InputError: as :func:`read_bytes`.
+    """
+    content = read_bytes(source).removeprefix(codecs.BOM_UTF8)
+    if b"\n" not in content:
+        content = content.replace(b"\r", b"\n")
+    return [_line(piece.removesuffix(b"\r")) for piece in content.removesuffix(b"\n").split(b"\n")]
+
+
+def _line(piece: bytes) -> Line:
+    try:
+        return Line(piece.decode(), "a NUL byte" if b"\0" in piece else None)
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 (byte 0x{piece[error.start]:02x} at byte {error.start + 1} of the line)"
+        return Line(piece.decode(errors="replace"), what)
+
+
+def readable(field: str) -> str | None:
+    """A field of a line that is valid text; ``None`` where it is not."""
+    return None if UNREADABLE in field or "\0" in field else field
