@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from ..system.input_formats import ROW_INFO
-from ..system.numbers import spell_number
+from ..system.numbers import parse_json, spell_number
 
 MALFORMED_JSON = "malformed_json"
 MALFORMED_ROW = "malformed_row"
@@ -52,25 +52,22 @@ class Record:
     raw: bytes | None = None
 
 
-class TextFormat(Protocol):
-    """A format of text files. Use one object for one pass over a file."""
+def read_records(
+    form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None = None
+) -> Iterator[Record]:
+    """The rows of a file in a format, ``csv``, ``tsv`` or ``jsonl``.
 
-    def records(self, lines: Iterable[bytes]) -> Iterator[Record]:
-        """The rows of a file.
+    Args:
+        names: the columns are added to it as they are found; it is complete when all rows are read.
+        delimiter: of CSV and TSV, found from the header by default.
 
-        Raises:
-            BrokenTextError: there are no more rows to be had.
-        """
-        ...
-
-    def names(self, records: Iterable[Record]) -> list[str]:
-        """The columns of a file, given all of its records."""
-        ...
-
-
-def text_format(form: str, delimiter: str | None = None) -> TextFormat:
-    """The format of that name: ``csv``, ``tsv`` or ``jsonl``."""
-    return JsonRecords() if form == "jsonl" else DelimitedRecords(form, delimiter)
+    Raises:
+        BrokenTextError: there are no more rows to be had.
+    """
+    if form == "jsonl":
+        yield from _json_records(lines, names)
+    else:
+        yield from _delimited_records(form, lines, names, delimiter)
 
 
 def schema_of(names: Sequence[str]) -> pa.Schema:
@@ -114,95 +111,81 @@ def delimiter_of(form: str, header: bytes, given: str | None = None) -> str:
     return next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
 
 
-class DelimitedRecords:
+def _delimited_records(
+    form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None
+) -> Iterator[Record]:
     """CSV or TSV: a header with the names of the columns, then one record per row, quoted as in RFC 4180.
 
     A record with another number of fields, or with a quote out of place, is an error of its row.
     """
+    csv.field_size_limit(1 << 28)
+    rest = iter(lines)
+    first = list(islice(rest, 1))
+    delimiter = delimiter_of(form, first[0] if first else b"", delimiter)
+    taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
 
-    def __init__(self, form: str, delimiter: str | None) -> None:
-        self._form, self._delimiter = form, delimiter
-        self.header: list[str] = []
+    def texts() -> Iterator[str]:
+        for line in chain(first, rest):
+            taken.append(line)
+            yield line.decode("utf-8", "surrogateescape")
 
-    def names(self, records: Iterable[Record]) -> list[str]:
-        for _ in records:
-            pass
-        return self.header
+    def malformed(detail: str) -> Record:
+        where = f"line {reader.line_num}"
+        return Record(reader.line_num, error=f"{MALFORMED_ROW}:{where}", detail=f"{where}{detail}", raw=b"".join(taken))
 
-    def records(self, lines: Iterable[bytes]) -> Iterator[Record]:
-        csv.field_size_limit(1 << 28)
-        rest = iter(lines)
-        first = list(islice(rest, 1))
-        delimiter = delimiter_of(self._form, first[0] if first else b"", self._delimiter)
-        taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
-
-        def texts() -> Iterator[str]:
-            for line in chain(first, rest):
-                taken.append(line)
-                yield line.decode("utf-8", "surrogateescape")
-
-        reader = csv.reader(texts(), delimiter=delimiter, strict=True)
-        while True:
-            taken.clear()
-            began = reader.line_num + 1
-            try:
-                fields = next(reader, None)
-            except csv.Error as error:
-                if "unexpected end of data" in str(error):
-                    raise BrokenTextError(
-                        f"line {began}: a quote that is opened there or behind it is never closed; double the quotes "
-                        "in a quoted field"
-                    ) from error
-                if not self.header:
-                    raise BrokenTextError(f"line {began}: the names of the columns cannot be read: {error}") from error
-                detail = f"line {reader.line_num}: {error}; quote a field that has quotes, and double the quotes in it"
-                yield Record(
-                    reader.line_num, error=f"{MALFORMED_ROW}:line {reader.line_num}", detail=detail, raw=b"".join(taken)
-                )
-                continue
-            if fields is None:
-                break
-            if not fields:
-                continue
-            if not self.header:
-                self.header = fields
-            elif len(fields) != len(self.header):
-                detail = (
-                    f"line {reader.line_num} has {len(fields)} fields, but the header has {len(self.header)}: "
-                    f"{_shown(b''.join(taken))}; quote fields that contain the delimiter"
-                )
-                yield Record(
-                    reader.line_num, error=f"{MALFORMED_ROW}:line {reader.line_num}", detail=detail, raw=b"".join(taken)
-                )
-            else:
-                values = [text.encode("utf-8", "surrogateescape") for text in fields]
-                yield Record(reader.line_num, dict(zip(self.header, values, strict=True)))
-        if not self.header:
-            raise BrokenTextError("is empty; its first line should name the columns")
+    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
+    header: list[str] = []
+    while True:
+        taken.clear()
+        began = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise BrokenTextError(
+                    f"line {began}: a quote that is opened there or behind it is never closed; double the quotes "
+                    "in a quoted field"
+                ) from error
+            if not header:
+                raise BrokenTextError(f"line {began}: the names of the columns cannot be read: {error}") from error
+            yield malformed(f": {error}; quote a field that has quotes, and double the quotes in it")
+            continue
+        if not header:
+            header = fields
+            names.update(dict.fromkeys(header))
+            if len(names) < len(header):
+                twice = next(name for name in header if header.count(name) > 1)
+                raise BrokenTextError(f"line {began}: two columns have the name {twice!r}; rename one")
+        elif fields and len(fields) != len(header):
+            yield malformed(
+                f" has {len(fields)} fields, but the header has {len(header)}: {_shown(b''.join(taken))}; quote fields "
+                "that contain the delimiter"
+            )
+        elif fields:
+            values = [text.encode("utf-8", "surrogateescape") for text in fields]
+            yield Record(reader.line_num, dict(zip(header, values, strict=True)))
+    if not header:
+        raise BrokenTextError("is empty; its first line should name the columns")
 
 
 # --- JSON ---
 
 
-class JsonRecords:
+def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Record]:
     """JSON Lines, one object a line, or an array of objects over any lines."""
-
-    def names(self, records: Iterable[Record]) -> list[str]:
-        found: dict[str, None] = {}
-        first = None
-        for record in records:
-            found.update(dict.fromkeys(record.values))
-            first = first or record
-        if not found:
-            raise BrokenTextError((first.detail if first else None) or "is empty; write one JSON object per line")
-        return list(found)
-
-    def records(self, lines: Iterable[bytes]) -> Iterator[Record]:
-        numbered = _numbered(lines)
-        first = list(islice(numbered, 2))
-        everything = chain(first, numbered)
-        for number, text in _elements(everything) if _begin_array(first) else everything:
-            yield _parse(number, text.strip())
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
+    start = list(islice(numbered, 2))
+    everything = chain(start, numbered)
+    first: Record | None = None
+    for number, text in _elements(everything) if _begin_array(start) else everything:
+        record = _parse(number, text.strip())
+        names.update(dict.fromkeys(record.values))
+        first = first or record
+        yield record
+    if not names:
+        raise BrokenTextError((first.detail if first else None) or "is empty; write one JSON object per line")
 
 
 def _begin_array(first: Sequence[tuple[int, bytes]]) -> bool:
@@ -219,17 +202,6 @@ def _is_json(text: bytes) -> bool:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return False
     return True
-
-
-def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; several blank ones may come together."""
-    number = 0
-    for line in lines:
-        if line.isspace() or not line:
-            number += max(1, line.count(b"\n"))
-            continue
-        number += 1
-        yield number, line
 
 
 def _elements(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -305,45 +277,26 @@ class _Number(str):
     __slots__ = ()
 
 
-class _TwiceError(ValueError):
-    """A key that occurs twice."""
-
-
 def _parse_slowly(number: int, text: bytes) -> Record:
-    def refused(detail: str) -> Record:
-        return Record(
-            number, error=f"{MALFORMED_JSON}:line {number}", detail=f"line {number} {detail}: {_shown(text)}", raw=text
-        )
-
     try:
-        found = json.loads(
-            text.decode("utf-8", "surrogateescape"),
-            object_pairs_hook=_object,
-            parse_int=_Number,
-            parse_float=_Number,
-            parse_constant=_Number,
-        )
-    except _TwiceError as error:
-        return refused(f"has the key {error} twice")
-    except (ValueError, RecursionError) as error:
-        return refused(f"is not JSON ({error})")
-    if not isinstance(found, dict):
-        return refused(f"is {'a list' if isinstance(found, list) else 'a single value'}, not an object")
-    record = Record(number)
-    for key, value in found.items():
-        nested = isinstance(value, dict | list)
-        if nested:
-            record.nested.append(key)
-        record.values[key] = None if value is None else _encoded(_dumped(value) if nested else _single(value))
-        if isinstance(value, _Number) and value[-1:].isalpha():  # NaN is not a value
-            record.values[key] = None
-    return record
+        found = parse_json(text.decode("utf-8", "surrogateescape"), _Number, _Number)
+        what = None if isinstance(found, dict) else "is a list" if isinstance(found, list) else "is a single value"
+        what = what and f"{what}, not an object"
+    except ValueError as error:
+        what = f"is not JSON ({error})"
+    if what is not None:
+        where = f"line {number}"
+        detail = f"{where} {what}: {_shown(text)}"
+        return Record(number, error=f"{MALFORMED_JSON}:{where}", detail=detail, raw=text)
+    values = {key: None if (told := _single(value)) is None else _encoded(told) for key, value in found.items()}
+    return Record(number, values, [key for key, value in found.items() if isinstance(value, dict | list)])
 
 
-def _single(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return spell_number(value) if isinstance(value, _Number) else str(value)
+def _single(value: Any) -> str | None:
+    """A value as text; NaN is not a value."""
+    if value is None or (isinstance(value, _Number) and value[-1:].isalpha()):
+        return None
+    return value if type(value) is str else spell_number(_dumped(value))
 
 
 def _dumped(value: Any) -> str:
@@ -351,16 +304,12 @@ def _dumped(value: Any) -> str:
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_string(key)}: {_dumped(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_dumped(key)}: {_dumped(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_dumped, value)) + "]"
-    return _string(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _string(text: str) -> str:
-    """A string as JSON; bytes that are not UTF-8 stay in it, and cost the row that reads it."""
-    escaped = any("\udc80" <= char <= "\udcff" for char in text)
-    return json.dumps(text, ensure_ascii=not escaped)
+    # Bytes that are not UTF-8 stay in a string, and cost the row that reads it.
+    broken = isinstance(value, str) and any("\udc80" <= char <= "\udcff" for char in value)
+    return json.dumps(value, ensure_ascii=not broken)
 
 
 def _encoded(value: str) -> bytes:
@@ -368,15 +317,6 @@ def _encoded(value: str) -> bytes:
         return value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half a character, which JSON can name
         return value.encode("utf-8", "surrogatepass")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _TwiceError(repr(twice))
-    return found
 
 
 def _shown(text: bytes) -> str:

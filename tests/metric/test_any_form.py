@@ -22,7 +22,7 @@ from scorer.metric.row_key import row_keys
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table
-from scorer.storage.text_files import BrokenTextError, schema_of, text_format, to_batch
+from scorer.storage.text_files import BrokenTextError, read_records, schema_of, to_batch
 
 Row = dict[str, Any]
 Found = list[tuple[list[Triple], list[str], str | None, bytes]]
@@ -57,10 +57,9 @@ def read(form: str, content: bytes) -> pa.Table:
     """What a reader of text files gives for the bytes of a file."""
     *complete, last = content.split(b"\n")
     lines = [*(line + b"\n" for line in complete), *([last] if last else [])]
-    reader = text_format(form)
-    schema = schema_of(reader.names(reader.records(lines)))
-    records = list(text_format(form).records(lines))
-    return pa.Table.from_batches([to_batch(records, schema)])
+    names: dict[str, None] = {}
+    records = list(read_records(form, lines, names))
+    return pa.Table.from_batches([to_batch(records, schema_of(list(names)))])
 
 
 def json_lines(rows: list[Row]) -> bytes:
