@@ -9,14 +9,12 @@ import os
 import re
 import stat
 import unicodedata
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
-from urllib.parse import quote
+from typing import NamedTuple
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
@@ -29,15 +27,13 @@ LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-Kind = Literal["file", "folder", "absent"]
 
 
-@dataclass(frozen=True)
-class _Input:
-    """An input as given: a place, and the pattern to match below it (``None``: all files of the format)."""
+class _Input(NamedTuple):
+    """An input as given: a place, and the glob to match below it (``None``: all files of the format)."""
 
     given: str
-    place: Place
+    root: Location
     pattern: tuple[str, ...] | None = None
 
 
@@ -84,15 +80,15 @@ def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> 
     target = out.resolve()
     for given in inputs:
         parsed = _parse(given)
-        if not isinstance(parsed.place, LocalPlace):
+        path = parsed.root
+        if not isinstance(path, Path):
             continue
-        path = Path(parsed.place.path)
         for place in {path.resolve(), path}:
             if place.is_relative_to(target) and (parsed.pattern is None or place != target):
                 raise OutputError(f"the input {given} is inside the output folder {out}; choose another --out")
             if target.is_relative_to(place) and path.is_dir():
                 parts = target.relative_to(place).parts
-                if parsed.pattern is None or _could_match(parsed.pattern, parts):
+                if parsed.pattern is None or _advance(parsed.pattern, parts):
                     raise OutputError(
                         f"the output folder {out} is inside the input {given}, so the next run would score its own "
                         "outputs; choose an --out outside of the input"
@@ -100,10 +96,10 @@ def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> 
         if parsed.pattern is not None:
             apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
             for file in _files(parsed, form):
-                path = Path(file.uri)
-                if path.parent not in apart:
-                    apart[path.parent] = not path.parent.resolve().is_relative_to(target)
-                if not apart[path.parent] or (path.is_symlink() and path.resolve().is_relative_to(target)):
+                found = Path(file.uri)
+                if found.parent not in apart:
+                    apart[found.parent] = not found.parent.resolve().is_relative_to(target)
+                if not apart[found.parent] or (found.is_symlink() and found.resolve().is_relative_to(target)):
                     raise OutputError(f"the input {file.uri} is inside the output folder {out}; choose another --out")
 
 
@@ -113,58 +109,68 @@ def _files(parsed: _Input, form: Format, delimiter: str | None = None) -> list[I
     Raises:
         InputError: there are none.
     """
-    given, place, groups = parsed.given, parsed.place, suffixes_of(form)
-    kind = place.kind() if parsed.pattern is None else "folder"
-    if kind == "absent":
-        raise InputError(f"{given} does not exist")
-    if kind == "file":
-        if is_hidden(place.name):
+    given, root, pattern = parsed
+    groups = suffixes_of(form)
+    if isinstance(root, StoreUri):
+        keys = list(open_store(StoreUri(root.scheme, root.bucket, ""), patient=False).list(root.path))
+        below = [key.removeprefix(root.key("")) for key in keys if key.startswith(root.key(""))]
+        is_file, is_folder = root.path in keys, bool(below)
+        search = partial(_search_keys, root, below)
+    else:
+        is_file, is_folder = _look_at(root)
+        search = partial(_search_folder, root)
+    if pattern is None and is_file:
+        if is_hidden(root.name):
             raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
-        return [_input_file(place, place.name, form, delimiter)]
-    pattern = parsed.pattern or (ANY_DEPTH,)
-    found = next(filter(None, (sorted(set(expand(place, pattern, suffixes))) for suffixes in groups)), [])
-    if not found and parsed.pattern is not None:
+        return [_input_file(str(root), root.name, form, delimiter)]
+    if pattern is None and not is_folder:
+        raise InputError(f"{given} does not exist")
+    found: list[str] = []
+    for suffixes in groups:
+        if is_folder and not found:
+            found = sorted(set(search(pattern or (ANY_DEPTH,), suffixes)))
+    if not found and pattern is not None:
         raise InputError(f"{given} matches no file; check the pattern")
     if not found:
         names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
         raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
-    return [_input_file(place.below(one), one, form, delimiter) for one in found]
+    if isinstance(root, StoreUri):
+        return [_input_file(str(root.below(one)), one, form, delimiter) for one in found]
+    return [_input_file(f"{str(root).rstrip('/')}/{one}", one, form, delimiter) for one in found]
 
 
-def _input_file(place: Place, relative: str, form: Format, delimiter: str | None) -> InputFile:
+def _input_file(uri: str, relative: str, form: Format, delimiter: str | None) -> InputFile:
     found = format_of(relative, form)
     text = found in ("csv", "tsv")
-    return InputFile(
-        uri=place.uri, relative=output_name(relative, found), form=found, delimiter=delimiter if text else None
-    )
+    return InputFile(uri=uri, relative=output_name(relative, found), form=found, delimiter=delimiter if text else None)
 
 
 def _parse(given: str) -> _Input:
     scheme = _SCHEME.match(given)
-    if scheme is not None:
-        magic = "*["  # a question mark begins the query of a URI
-        place: Place = _remote(given) if scheme[1].lower() != "file" else LocalPlace.of(path_of_uri(given, "the input"))
-    else:
-        if not given or "\0" in given:
-            raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
-        magic = "*?["
-        place = LocalPlace.of(given)
-        if os.path.lexists(place.path):
-            return _Input(given, place)  # the name of an existing file may contain brackets
-    parts = place.path.split("/")
-    first = next((i for i, part in enumerate(parts) if any(c in part for c in magic)), None)
+    if scheme is not None and scheme[1].lower() != "file":
+        store = StoreUri.parse(given)
+        if store is None:
+            names = ", ".join(f"{name}://" for name in SCHEMES)
+            raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
+        fixed, pattern = _split_pattern(store.path, "*[")  # a question mark begins the query of a URI
+        return _Input(given, StoreUri(store.scheme, store.bucket, fixed), pattern)
+    if scheme is None and (not given or "\0" in given):
+        raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
+    path = path_of_uri(given, "the input") if scheme is not None else given
+    place = expand_home(Path(path), "the input").absolute()
+    if scheme is None and os.path.lexists(place):
+        return _Input(given, place)  # the name of an existing file may contain brackets
+    fixed, pattern = _split_pattern(str(place), "*[" if scheme is not None else "*?[")
+    return _Input(given, Path(fixed or "/"), pattern)
+
+
+def _split_pattern(path: str, magic: str) -> tuple[str, tuple[str, ...] | None]:
+    """The parts of a path before the first that has magic characters, and the others, if there are any."""
+    parts = path.split("/")
+    first = next((i for i, part in enumerate(parts) if any(char in part for char in magic)), None)
     if first is None:
-        return _Input(given, place)
-    pattern = tuple(part for part in parts[first:] if part)
-    return _Input(given, place.at("/".join(parts[:first]) or "/"), pattern)
-
-
-def _remote(given: str) -> Place:
-    store = StoreUri.parse(given)
-    if store is None:
-        names = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-        raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
-    return StorePlace.of(store)
+        return path, None
+    return "/".join(parts[:first]), tuple(part for part in parts[first:] if part)
 
 
 def refuse_overlap(relatives: Iterable[str]) -> None:
@@ -204,215 +210,126 @@ def _refuse_look_alikes(found: Iterable[str]) -> None:
             )
 
 
-def _could_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether something in the folder ``parts`` could be found by ``pattern``."""
-    for wanted, part in zip(pattern, parts, strict=False):
-        if wanted == "**":
-            return True
-        if not fnmatchcase(part, wanted):
-            return False
-    return True
-
-
 def _same(one: str, other: str) -> bool:
     """Whether two URIs refer to the same file."""
     return one == other or (not _SCHEME.match(one + other) and Path(one).resolve() == Path(other).resolve())
 
 
-class Entry(NamedTuple):
-    """A name in a folder. ``is_linked``: it is a symbolic link, to a folder or a file."""
+# --- globs ---
 
-    name: str
-    is_folder: bool
+
+_Positions = frozenset[int]
+"""Parts of a glob that may come next; its length for what is below a folder that all of it matched."""
+
+
+def _advance(pattern: Sequence[str], folders: Sequence[str], at: _Positions | None = None) -> _Positions:
+    """The positions behind some more folders of a path; empty if nothing below them can match. ``**`` stands for any
+    number of folders.
+
+    A folder that the whole glob matches stands for the files of a format in it, as if the shell had expanded the glob.
+    """
+    last = len(pattern)
+    found = {0} if at is None else set(at)
+    for name in [None, *folders] if at is None else folders:
+        if name is not None:
+            stay = {i for i in found if i == last or pattern[i] == ANY_DEPTH}
+            found = stay | {i + 1 for i in found - stay if fnmatchcase(name, pattern[i])}
+        for i in range(last - 1):  # `**` also matches no folder
+            if i in found and pattern[i] == ANY_DEPTH:
+                found.add(i + 1)
+    return frozenset(found)
+
+
+def _accepts(pattern: Sequence[str], at: _Positions, name: str, suffixes: Sequence[str]) -> bool:
+    """Whether a file in a folder at these positions is one that the glob finds."""
+    last = len(pattern) - 1
+    any_name = len(pattern) in at or (last in at and pattern[last] == ANY_DEPTH)
+    if any_name and name.lower().endswith(tuple(suffixes)):
+        return True
+    return last in at and pattern[last] != ANY_DEPTH and fnmatchcase(name, pattern[last])
+
+
+def _search_keys(root: StoreUri, keys: Iterable[str], pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
+    """The keys that a glob finds, of those below a place."""
+    for key in keys:
+        *folders, name = key.split("/")
+        hidden = next((i for i, folder in enumerate(folders) if is_hidden(folder)), None)
+        if hidden is not None and folders[hidden] == DELTA_LOG and _advance(pattern, folders[:hidden]):
+            raise _delta_table(str(root.below("/".join(folders[:hidden]))))
+        if hidden is None and not is_hidden(name) and _accepts(pattern, _advance(pattern, folders), name, suffixes):
+            yield key
+
+
+class _Visit(NamedTuple):
+    """A folder to search. ``base``: its path below the root, with a trailing slash; ``at``: positions in the glob;
+    ``above``: the folders on the path to it; ``is_linked``: the last step was a symbolic link."""
+
+    base: str
+    at: _Positions
+    above: frozenset[tuple[int, int]] = frozenset()
     is_linked: bool = False
 
 
-@dataclass(frozen=True)
-class Place(ABC):
-    """A path in a store of files; its parts are separated by ``/``."""
+def _search_folder(root: Path, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
+    """Relative paths of the files that a glob finds below a folder.
 
-    path: str
-
-    @property
-    def name(self) -> str:
-        return self.path.rstrip("/").rpartition("/")[2]
-
-    def at(self, path: str) -> Self:
-        return replace(self, path=path)
-
-    def below(self, relative: str) -> Self:
-        return self.at(f"{self.path.rstrip('/')}/{relative}")
-
-    @property
-    @abstractmethod
-    def uri(self) -> str: ...
-
-    @abstractmethod
-    def kind(self) -> Kind: ...
-
-    @abstractmethod
-    def entries(self) -> list[Entry]:
-        """The entries of a folder, sorted by name."""
-
-    @abstractmethod
-    def identity(self) -> Hashable:
-        """A value that is equal for two paths of the same folder."""
-
-
-def expand(place: Place, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
-    """Relative paths of the files that a glob finds below a folder; ``**`` stands for any number of folders.
-
-    A folder that the whole glob matches stands for the Parquet files in it, as if the shell had expanded the glob.
-    Links to folders are followed last. Each folder is searched once for each part of the glob: a folder with several
-    links to it appears under the first of its paths.
+    Links to folders are followed last. Each folder is searched once for the same positions in the glob: one with
+    several links to it appears under the first of its paths.
 
     Raises:
         InputError: a folder cannot be listed, contains a link to itself, or is a Delta table.
     """
-    if place.kind() != "folder":
-        return
-    parts = _collapsed(pattern)
-    plain = [_Visit(place, "", 0, set())]
+    plain = [_Visit("", _advance(pattern, ()))]
     linked: deque[_Visit] = deque()
     seen = set()
     while plain or linked:
         visit = plain.pop() if plain else linked.popleft()
-        key = visit.place.identity()
-        if visit.is_linked and key in visit.above:
-            raise InputError(f"{visit.place.path} is a link to a folder that contains it; remove it or name the files")
-        if (key, visit.part) in seen:
-            continue
-        seen.add((key, visit.part))
-        here = {key, *visit.above}
-        deeper: list[_Visit] = []
-        for entry in visit.place.entries():
-            if is_hidden(entry.name):
-                if entry.name == DELTA_LOG and entry.is_folder:
-                    raise InputError(
-                        f"{visit.place.path} is a Delta table, whose folder also holds files of other versions; name "
-                        "the files of one version: DeltaTable(path).file_uris() of the package deltalake lists them"
-                    )
+        place = root / visit.base
+        try:
+            status = place.stat()
+            key = status.st_dev, status.st_ino
+            if visit.is_linked and key in visit.above:
+                raise InputError(f"{place} is a link to a folder that contains it; remove it or name the files")
+            if (key, visit.at) in seen:
                 continue
-            for part, is_found in _matches(parts, visit.part, entry, tuple(suffixes)):
-                if is_found:
-                    yield visit.base + entry.name
-                    continue
-                place, base = visit.place.below(entry.name), f"{visit.base}{entry.name}/"
-                (linked if entry.is_linked else deeper).append(_Visit(place, base, part, here, entry.is_linked))
+            seen.add((key, visit.at))
+            entries = _entries(place)
+        except OSError as error:
+            raise InputError(f"cannot list {place}: {error.strerror}") from error
+        deeper: list[_Visit] = []
+        for name, is_folder, is_linked in entries:
+            if name == DELTA_LOG and is_folder:
+                raise _delta_table(str(place))
+            if is_hidden(name):
+                continue
+            if not is_folder:
+                if _accepts(pattern, visit.at, name, suffixes):
+                    yield visit.base + name
+            elif at := _advance(pattern, (name,), visit.at):
+                below = _Visit(f"{visit.base}{name}/", at, visit.above | {key}, is_linked)
+                (linked if is_linked else deeper).append(below)
         plain += reversed(deeper)
 
 
-class _Visit(NamedTuple):
-    """A folder to search, from a part of the glob on. ``base``: its path below the root, with a trailing slash;
-    ``above``: the folders on the path to it."""
-
-    place: Place
-    base: str
-    part: int
-    above: set[Hashable]
-    is_linked: bool = False
+def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
+    """The entries of a folder by name: whether each is a folder, and whether it is a symbolic link."""
+    with os.scandir(folder) as found:
+        return sorted((entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
 
 
-def _collapsed(pattern: Sequence[str]) -> list[str]:
-    """The glob with each run of ``**`` replaced by a single one, which means the same."""
-    return [part for i, part in enumerate(pattern) if part != ANY_DEPTH or i == 0 or pattern[i - 1] != ANY_DEPTH]
+def _delta_table(folder: str) -> InputError:
+    return InputError(
+        f"{folder} is a Delta table, whose folder also holds files of other versions; name the files of one version: "
+        "DeltaTable(path).file_uris() of the package deltalake lists them"
+    )
 
 
-def _matches(parts: Sequence[str], at: int, entry: Entry, suffixes: tuple[str, ...]) -> Iterator[tuple[int, bool]]:
-    """How an entry matches the glob from one of its parts on: (part to continue with, whether it is a match)."""
-    last = len(parts) - 1
-    wanted = parts[at] if at <= last else ANY_DEPTH  # past the end: everything below a folder that matched
-    if wanted != ANY_DEPTH:
-        if fnmatchcase(entry.name, wanted):
-            if entry.is_folder:
-                yield at + 1, False
-            elif at == last:
-                yield at, True
-    elif at >= last:
-        if entry.is_folder:
-            yield at, False
-        elif entry.name.lower().endswith(suffixes):
-            yield at, True
-    else:
-        if entry.is_folder:
-            yield at, False
-        yield from _matches(parts, at + 1, entry, suffixes)  # `**` also matches no folder
-
-
-class LocalPlace(Place):
-    """An absolute path of this machine."""
-
-    @classmethod
-    def of(cls, path: str) -> Self:
-        return cls(str(expand_home(Path(path), "the input").absolute()))
-
-    @property
-    def uri(self) -> str:
-        return self.path
-
-    def kind(self) -> Kind:
-        try:
-            mode = Path(self.path).stat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return "absent"
-        except OSError as error:
-            raise InputError(f"cannot look at {self.path}: {error.strerror}") from error
-        return "folder" if stat.S_ISDIR(mode) else "file"
-
-    def entries(self) -> list[Entry]:
-        try:
-            with os.scandir(self.path) as found:
-                return sorted(Entry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
-        except OSError as error:
-            raise InputError(f"cannot list {self.path}: {error.strerror}") from error
-
-    def identity(self) -> Hashable:
-        try:
-            found = Path(self.path).stat()
-        except OSError as error:
-            raise InputError(f"cannot look at {self.path}: {error.strerror}") from error
-        return found.st_dev, found.st_ino
-
-
-@dataclass(frozen=True)
-class StorePlace(Place):
-    """A key in a bucket, whose path begins with a slash; a folder is the keys below it.
-
-    ``keys``: of all objects at or below the first place that was looked at.
-
-    Raises:
-        StoreError: the store cannot be opened, or refuses a request.
-    """
-
-    bucket: StoreUri
-    keys: tuple[str, ...]
-
-    @classmethod
-    def of(cls, uri: StoreUri) -> Self:
-        bucket = StoreUri(uri.scheme, uri.bucket, "")
-        fixed = re.split(r"[^/]*[*\[]", uri.path, maxsplit=1)[0].strip("/")
-        return cls(f"/{uri.path}", bucket, tuple(open_store(bucket, patient=False).list(fixed)))
-
-    @property
-    def uri(self) -> str:
-        return f"{self.bucket.root}/{quote(self._key)}"
-
-    def kind(self) -> Kind:
-        if self._key in self.keys:
-            return "file"
-        return "folder" if self._below() else "absent"
-
-    def entries(self) -> list[Entry]:
-        names = {(first, bool(slash)) for first, slash, _ in (key.partition("/") for key in self._below())}
-        return [Entry(name, is_folder) for name, is_folder in sorted(names)]
-
-    def identity(self) -> Hashable:
-        return self._key
-
-    def _below(self) -> list[str]:
-        start = f"{self._key}/" if self._key else ""
-        return [key[len(start) :] for key in self.keys if key.startswith(start)]
-
-    @property
-    def _key(self) -> str:
-        return self.path.strip("/")
+def _look_at(path: Path) -> tuple[bool, bool]:
+    """Whether there is a file, and whether there is a folder."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False, False
+    except OSError as error:
+        raise InputError(f"cannot look at {path}: {error.strerror}") from error
+    return not stat.S_ISDIR(mode), stat.S_ISDIR(mode)

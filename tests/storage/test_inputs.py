@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.storage.inputs import Entry, LocalPlace, check_apart, find_files
+from scorer.storage import inputs
+from scorer.storage.inputs import check_apart, find_files
 from scorer.storage.local_paths import local_path
 from scorer.storage.location import StoreUri
 from tests.storage.backends import put
@@ -102,13 +103,13 @@ def test_inputs_that_cannot_be_honoured(
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each folder is looked through."""
-    counted, real = Counter[str](), LocalPlace.entries
+    counted, real = Counter[str](), inputs._entries
 
-    def entries(self: LocalPlace) -> list[Entry]:
-        counted[str(Path(self.path).resolve())] += 1
-        return real(self)
+    def entries(folder: Path) -> list[tuple[str, bool, bool]]:
+        counted[str(folder.resolve())] += 1
+        return real(folder)
 
-    monkeypatch.setattr(LocalPlace, "entries", entries)
+    monkeypatch.setattr(inputs, "_entries", entries)
     return counted
 
 
