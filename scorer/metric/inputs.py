@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -118,43 +119,6 @@ class InputColumns:
     subject: str | None
     has_info: bool
 
-    @classmethod
-    def find(cls, schema: pa.Schema, names: ColumnNames) -> Self:
-        """Find and check the columns of a schema.
-
-        Raises:
-            ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's
-                name.
-        """
-        twice = [name for name, times in Counter(schema.names).items() if times > 1]
-        if twice:
-            raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
-        text = _required(schema, names.text, "text")
-        if not is_text(text.type):
-            raise ColumnError(
-                f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
-            )
-        facts, form = _find_source(schema, names)
-        passed = _find_passed(schema, names)
-        subject = names.subject if form == "attributes" else None
-        named = find_field(schema, subject) if subject is not None else None
-        if named is not None and not is_part(named.type):
-            raise ColumnError(f"column {subject!r} is {named.type}, but a subject is a string or a number")
-        read = [names.text, facts, *([subject] if subject is not None and named is not None else [])]
-        return cls(
-            text=names.text,
-            facts=facts,
-            form=form,
-            selected=SELECTED if SELECTED in schema.names else None,
-            passed=passed,
-            keeps_all=names.keep is None,
-            prefix=names.prefix,
-            details=names.details,
-            holders=tuple(holder for name in read for holder in holders_of(schema, name)),
-            subject=subject,
-            has_info=ROW_INFO in schema.names,
-        )
-
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
@@ -215,8 +179,43 @@ class InputColumns:
 
 
 def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
-    """See :meth:`InputColumns.find`."""
-    return InputColumns.find(schema, names)
+    """Find and check the columns of a schema.
+
+    Raises:
+        ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
+    """
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
+    if twice:
+        raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
+    text = _required(schema, names.text, "text")
+    if not is_text(text.type):
+        raise ColumnError(
+            f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
+        )
+    facts, form = _find_source(schema, names)
+    passed = _find_passed(schema, names)
+    subject = names.subject if form == "attributes" else None
+    holders = [*holders_of(schema, names.text), *holders_of(schema, facts)]
+    if subject is not None:
+        field = find_field(schema, subject)
+        if facts not in _named_paths(schema, facts):
+            field = _required(schema, subject, "subject")  # several columns have no keys
+        if field is not None and not is_part(field.type):
+            raise ColumnError(f"column {subject!r} is {field.type}, but a subject is a string or a number")
+        holders += holders_of(schema, subject)
+    return InputColumns(
+        text=names.text,
+        facts=facts,
+        form=form,
+        selected=SELECTED if SELECTED in schema.names else None,
+        passed=passed,
+        keeps_all=names.keep is None,
+        prefix=names.prefix,
+        details=names.details,
+        holders=tuple(holders),
+        subject=subject,
+        has_info=ROW_INFO in schema.names,
+    )
 
 
 # --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
@@ -255,9 +254,14 @@ def _named_paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
     """By each name in a name, the column and the fields that it leads through; empty if one of them leads nowhere."""
     if (one := _named_path(schema, name)) is not None:
         return {name: one}
-    found = {part: _named_path(schema, part) for part in map(str.strip, name.split(","))}
+    found = {part: _named_path(schema, part) for part in split_names(name)}
     there = {part: path for part, path in found.items() if path is not None}
     return there if len(there) == len(found) > 1 else {}
+
+
+def split_names(name: str) -> list[str]:
+    """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
+    return [part.strip() for part in next(csv.reader([name], skipinitialspace=True), [])]
 
 
 def _named_path(schema: pa.Schema, name: str) -> list[str] | None:
@@ -368,7 +372,7 @@ def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     found = find_facts(schema, names)
     if found is None:
         named = next(iter(_named(names).values()), None)
-        wanted = repr(named) if named else "'triples', 'attributes', 'facts' or 'mr'"
+        wanted = repr(_missing(schema, named)) if named else "'triples', 'attributes', 'facts' or 'mr'"
         hint = (
             "; for source texts in place of facts, pass --document-column document"
             if "document" in schema.names and not named
@@ -415,6 +419,11 @@ def _required(schema: pa.Schema, name: str, what: str) -> pa.Field:
     if field is None:
         raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with --{what}-column")
     return field
+
+
+def _missing(schema: pa.Schema, name: str) -> str:
+    """The first of the names in a name that is no column."""
+    return next((part for part in split_names(name) if find_field(schema, part) is None), name)
 
 
 def _listed(schema: pa.Schema) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from .facts import Triple
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024
 """Largest size of a template file in bytes; larger files are refused without reading them."""
+_SETTINGS = {"$version", "$aliases", "$optional"}
 _SLOT = re.compile(r"<(subject|object)>")
+_OTHER_SLOT = re.compile(r"\{(subject|object)\}", re.IGNORECASE)
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
 
@@ -98,69 +100,59 @@ class Templates:
         """Build from the parsed JSON of a template file. Raises :class:`TemplateError` as :meth:`load` does."""
         if not isinstance(data, Mapping):
             raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
-        for key in data:
-            if not isinstance(key, str):
-                raise TemplateError(f"{where}: the key {described(key)} is not a string; write predicates as strings")
         plain: dict[str, Pattern] = {}
         by_object: dict[str, dict[str, Pattern]] = {}
         for predicate, value in data.items():
+            place = f"{where}: {predicate!r}"
+            if not isinstance(predicate, str):
+                raise TemplateError(f"{where}: the key {described(predicate)} is not a string")
             if predicate.startswith("$"):
-                continue
-            if isinstance(value, Mapping):
-                by_object[predicate] = _choices(value, f"{where}: {predicate!r}")
+                if predicate not in _SETTINGS:
+                    raise TemplateError(f"{where}: unknown key {predicate!r}; this version knows {sorted(_SETTINGS)}")
+            elif isinstance(value, Mapping):
+                by_object[predicate] = {key: _pattern(one, f"{place}, object {key!r}") for key, one in value.items()}
             else:
-                plain[predicate] = _pattern(value, f"{where}: {predicate!r}")
-        known = {"$version", "$aliases", "$optional"}
-        unknown = [key for key in data if key.startswith("$") and key not in known]
-        if unknown:
-            raise TemplateError(f"{where}: unknown key {unknown[0]!r}; this version knows {sorted(known)}")
+                plain[predicate] = _pattern(value, place)
         if data.get("$version", VERSION) != VERSION:
             raise TemplateError(f"{where}: version {data['$version']!r}, but this program reads version {VERSION}")
-        aliases = _aliases(data.get("$aliases", {}), plain.keys() | by_object.keys(), where)
+        aliases = _aliases(data.get("$aliases", {}), {*plain, *by_object}, where)
         try:
-            optional = parse_optional(_strings(data.get("$optional", []), f"{where}: '$optional'"))
-        except TemplateError:
-            raise
-        except UsageError as e:
+            optional = parse_optional(data.get("$optional", []))
+        except (UsageError, TypeError) as e:
             raise TemplateError(f"{where}: '$optional': {e}") from e
         try:
-            content = json.dumps(data, sort_keys=True, ensure_ascii=False, default=_plain).encode()
+            content = json.dumps(data, sort_keys=True, ensure_ascii=False, default=dict).encode()
         except UnicodeEncodeError as e:  # JSON can encode half of a surrogate pair, which no tokenizer accepts
             half = f"\\u{ord(e.object[e.start]):04x}"
             raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
-            raise TemplateError(f"{where}: a value cannot be JSON ({e}); use strings, lists and objects") from e
+            raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
         return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
 
     def is_identified_by(self, digest: str) -> bool:
-        """Whether a digest is that of these templates; outputs of earlier versions have only its first 12 digits."""
+        """Whether a digest is that of these templates; signatures show only its first 12 digits."""
         return digest == self.sha256 or (len(digest) == 12 and self.sha256.startswith(digest))
-
-    def canonical(self, predicate: str) -> str:
-        """The file's own spelling of a predicate."""
-        return self.aliases.get(predicate, predicate)
 
     def key_of(self, predicate: str) -> str:
         """The key in the file for a predicate of the data: the predicate itself, or the one that it is an alias of."""
-        if predicate in self.plain or predicate in self.by_object:
-            return predicate
-        return self.canonical(predicate)
+        is_known = predicate in self.plain or predicate in self.by_object
+        return predicate if is_known else self.aliases.get(predicate, predicate)
 
     def depends_on_object(self, predicate: str) -> bool:
         """Whether the template of a predicate is chosen by the object."""
-        key = self.key_of(predicate)
-        return key in self.by_object and key not in self.plain
+        return self.key_of(predicate) in self.by_object
 
     def lookup(self, triple: Triple) -> Lookup:
-        """The template that is used for a triple."""
-        key = self.key_of(triple.predicate)
-        if not self.depends_on_object(key):
+        """The template that is used for a triple, otherwise the general one (the paper, section 3)."""
+        key, value = self.key_of(triple.predicate), None
+        choices = self.by_object.get(key)
+        if choices is None:
             pattern = self.plain.get(key)
-            return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, None)
-        choices = self.by_object[key]
-        value = triple.object if triple.object in choices else _unquote(triple.object)
-        pattern = choices.get(value)
-        return Lookup(pattern or _backoff(triple.predicate), pattern is None, key, value)
+        else:
+            value = triple.object if triple.object in choices else _unquote(triple.object)
+            pattern = choices.get(value)
+        backoff = (f"The {split_camel_case(triple.predicate)} of ", "subject", " is ", "object", ".")
+        return Lookup(pattern or backoff, pattern is None, key, value)
 
     def fill(self, triple: Triple) -> Fact:
         """Verbalise a triple (the paper, section 3); a fact that was given as a sentence is used as it is.
@@ -171,16 +163,14 @@ class Templates:
         if triple.sentence is not None:
             return Fact(triple.sentence, backoff=False)
         found = self.lookup(triple)
-        value = _unquote(triple.object)
-        filled = list(found.pattern)
-        for i in range(1, len(filled), 2):
-            filled[i] = triple.subject if filled[i] == "subject" else value
+        values = {"subject": triple.subject, "object": _unquote(triple.object)}
+        filled = [values[part] if i % 2 else part for i, part in enumerate(found.pattern)]
         return Fact("".join(filled).replace("_", " "), found.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
         """Whether a text may leave this triple out, under either spelling of its predicate."""
-        value = _unquote(triple.object)
-        return (triple.predicate, value) in optional or (self.canonical(triple.predicate), value) in optional
+        value, canonical = _unquote(triple.object), self.aliases.get(triple.predicate, triple.predicate)
+        return (triple.predicate, value) in optional or (canonical, value) in optional
 
 
 def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
@@ -209,27 +199,9 @@ def split_camel_case(predicate: str) -> str:
     return _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
 
 
-def _backoff(predicate: str) -> Pattern:
-    """The general template (the paper, section 3)."""
-    return (f"The {split_camel_case(predicate)} of ", "subject", " is ", "object", ".")
-
-
 def _unquote(value: str) -> str:
     match = _QUOTED.fullmatch(value)
     return match[1] if match else value
-
-
-def _plain(value: Any) -> dict[Any, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{described(value)} cannot be written as JSON")
-
-
-def _choices(value: Mapping[Any, Any], where: str) -> dict[str, Pattern]:
-    for key in value:
-        if not isinstance(key, str):
-            raise TemplateError(f"{where}: the object {described(key)} is not a string; write objects as strings")
-    return {key: _pattern(choice, f"{where}, object {key!r}") for key, choice in value.items()}
 
 
 def _pattern(value: Any, where: str) -> Pattern:
@@ -239,21 +211,16 @@ def _pattern(value: Any, where: str) -> Pattern:
         raise TemplateError(
             f"{where}: found {described(value)}; a template is a string, or a list whose first item is one"
         )
+    if (other := _OTHER_SLOT.search(value)) is not None:
+        raise TemplateError(f"{where}: found {other[0]} in {value!r}; did you mean <{other[1].lower()}>?")
     return tuple(_SLOT.split(value))
 
 
-def _strings(value: Any, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TemplateError(f"{where}: found {described(value)}; write a list of strings")
-    return value
-
-
-def _aliases(value: Any, predicates: Iterable[str], where: str) -> dict[str, str]:
+def _aliases(value: Any, known: set[str], where: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise TemplateError(
             f"{where}: '$aliases' is {type(value).__name__}, not an object of other spelling → predicate"
         )
-    known = set(predicates)
     for other, predicate in value.items():
         if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
@@ -286,24 +253,19 @@ def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
     return found
 
 
-def all_templates(templates: Templates) -> Iterator[tuple[Key, Pattern]]:
-    """Every template of the file."""
-    for predicate, pattern in templates.plain.items():
-        yield (predicate, None), pattern
-    for predicate, choices in templates.by_object.items():
-        for value, pattern in choices.items():
-            yield (predicate, value), pattern
-
-
 def without_slot(templates: Templates) -> list[IncompleteTemplate]:
     """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
-    found = []
-    for (predicate, value), pattern in all_templates(templates):
-        slots = ("subject",) if value is not None else ("subject", "object")
-        absent = tuple(slot for slot in slots if slot not in pattern[1::2])
-        if absent:
-            found.append(IncompleteTemplate((predicate, value), written(pattern), absent))
-    return found
+    plain = [((predicate, None), pattern, ("subject", "object")) for predicate, pattern in templates.plain.items()]
+    special = [
+        ((predicate, value), pattern, ("subject",))
+        for predicate, choices in templates.by_object.items()
+        for value, pattern in choices.items()
+    ]
+    return [
+        IncompleteTemplate(key, written(pattern), absent)
+        for key, pattern, slots in (*plain, *special)
+        if (absent := tuple(slot for slot in slots if slot not in pattern[1::2]))
+    ]
 
 
 def slot_warning(templates: Templates, where: str) -> str | None:

@@ -130,12 +130,16 @@ def decide(
     errors = dict(rows.errors)
     errors.update(_check_errors(checks, status, counts))
     errors.update(checks.refused)
-    notes = dict.fromkeys(np.flatnonzero(checks.blank).tolist(), EMPTY_TEXT)
-    if sentences is not None:
-        notes.update(dict.fromkeys(np.flatnonzero(sentences.decides).tolist(), BY_SENTENCES))
-        notes.update(dict.fromkeys(np.flatnonzero(sentences.selected).tolist(), FACTS_SELECTED))
-    for note, noted in ((TRUNCATED, truncated), (UNKNOWN_TOKENS, unknown)):
-        for row in np.unique(checks.row[noted]).tolist() if noted is not None else ():
+    notes: dict[int, str] = {}
+    noted = [
+        (EMPTY_TEXT, np.flatnonzero(checks.blank)),
+        (BY_SENTENCES, np.flatnonzero(sentences.decides) if sentences is not None else ()),
+        (FACTS_SELECTED, np.flatnonzero(sentences.selected) if sentences is not None else ()),
+        (TRUNCATED, np.unique(checks.row[truncated]) if truncated is not None else ()),
+        (UNKNOWN_TOKENS, np.unique(checks.row[unknown]) if unknown is not None else ()),
+    ]
+    for note, found in noted:
+        for row in map(int, found):
             notes[row] = f"{notes[row]}+{note}" if row in notes else note
 
     # A blank text expresses none of its facts; the model is not asked.

@@ -103,7 +103,11 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
     assert rows.errors == {1: "no_triples", 2: "no_subject"}
     assert rows.triples.skipped == 2
     assert "column 'product' is None" in (found.invalid_rows(table.slice(2)) or pytest.fail()).why
-    with pytest.raises(ColumnError, match="no column 'weight, made'"):
-        find_columns(table.schema, ColumnNames(attributes="weight, made"))
+    with pytest.raises(ColumnError, match="no column 'weight'"):
+        find_columns(table.schema, ColumnNames(attributes="product, weight"))
+    with pytest.raises(ColumnError, match="no subject column 'produkt'"):
+        find_columns(table.schema, ColumnNames(attributes="weight (g), made.in", subject="produkt"))
     assert find_columns(table.schema, ColumnNames(triples="odd, name")).facts == "odd, name"
+    quoted = find_columns(table.schema, ColumnNames(attributes='product,"odd, name"', subject="product"))
+    assert next(iterate(quoted.rows(table).triples)) == [Triple("Lamp", "odd, name", "x")]
     assert find_columns(table.schema.remove(4), ColumnNames(attributes="product,made")).form == "attributes"

@@ -132,8 +132,8 @@ PASS, FAIL = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1)
         (20, FAIL, SCORED, "OK", None, None, [0.8, 0.1]),  # the whole text was asked, and passed
         (20, FAIL, NOT_FINITE, "OK", None, None, [0.8, None]),
         (19, FAIL, SCORED, "hallucination", "by_sentences", None, [0.8, 0.1]),
-        (14, FAIL, SCORED, "hallucination", "facts_selected", None, [0.8, 0.1]),
-        (14, PASS, SCORED, "OK", "facts_selected", None, [0.8, 0.8]),
+        (14, FAIL, SCORED, "hallucination", "by_sentences+facts_selected", None, [0.8, 0.1]),
+        (14, PASS, SCORED, "OK", "by_sentences+facts_selected", None, [0.8, 0.8]),
         (19, FAIL, TOO_LONG, None, "by_sentences", "too_long:hallucination", [0.8, None]),
     ],
 )

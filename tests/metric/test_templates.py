@@ -84,6 +84,7 @@ def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
         ([], "top level"),
         ({"p": []}, "'p'"),
         ({"p": " "}, "'p'"),
+        ({"p": "The {Subject} is <object>."}, "found {Subject} in .* did you mean <subject>"),
         ({"p": {"yes": None}}, "'yes'"),
         ({"$version": 2}, "version 2"),
         ({"$alias": {}}, r"'\$alias'"),
