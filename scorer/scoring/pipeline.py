@@ -291,12 +291,13 @@ def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
     rows, backoff, match = prepared.rows, prepared.checks.backoff, prepared.match
     checks, work, judged, reused = prepared.checks, prepared.work, len(rows), 0
     errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
-    notes = Counter(verdicts.notes.values())
+    noted = list(verdicts.notes.values())
     fine = Counter(code for code in verdicts.fine.tolist() if code >= 0)
     if match is not None:
         rows, backoff, reused = match.rows, match.backoff, len(match.reused)
         fine.update(match.labels["fine"].indices.to_pylist())
-        notes.update(match.labels["note"].drop_null().to_pylist())
+        noted += match.labels["note"].drop_null().to_pylist()
+    notes = Counter(note for several in noted for note in several.split("+"))
     return Counts(
         RowCounts(len(rows), judged - sum(errors.values()), reused, dict(errors), dict(notes)),
         {name: fine[code] for code, name in enumerate(FINE)},
