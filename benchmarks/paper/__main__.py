@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -76,7 +75,7 @@ def against_command(
     """Show published figures next to those of an output; and how its right labels go with the number of facts."""
     lines, facts = published.against(scored), published.errors_by_facts(scored)
     if as_json:
-        print_json({"lines": [asdict(line) for line in lines], "facts": facts})
+        print_json({"lines": [line._asdict() for line in lines], "facts": facts})
         return
     made = table("source", "row", "figure", "published", "ours", "difference", "n", left=3)
     for line in lines:
@@ -85,10 +84,11 @@ def against_command(
                      f"{line.n:,}")  # fmt: skip
     console = make_console(least_width=WIDTH)
     console.print(made if lines else "no table of the papers is about this data")
-    console.print(
-        f"Spearman of the number of facts with right labels ({facts['gold']}): {signed(facts['spearman'])}, "
-        f"n {facts['n']:,}; Dušek & Kasner print -.05 and -.08 for their two data sets"
-    )
+    if facts is not None:
+        console.print(
+            f"Spearman of the number of facts with right labels ({facts['gold']}): {signed(facts['spearman'])}, "
+            f"n {facts['n']:,}; Dušek & Kasner print -.05 and -.08 for their two data sets"
+        )
 
 
 @app.command("ceiling")

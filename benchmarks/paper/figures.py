@@ -14,70 +14,65 @@ from pathlib import Path
 
 from scorer.errors import InputError, ScorerError, UsageError
 
-_SCORER, _RIVALS, _SPANS, _PAPER = (
-    f"{{python}} -m {module}"
-    for module in ("scorer", "benchmarks.paper.rivals", "benchmarks.paper.spans", "benchmarks.paper")
-)
-_RUN = f"{_SCORER} run {{data}}/{{file}} --bundle {{bundle}} --max-error-rate 1 --out {{out}}/{{name}}"
+_RUN = "scorer run {} --bundle {{bundle}} --max-error-rate 1 --out {{out}}/{}"
+_PAPER, _SPANS = "benchmarks.paper", "benchmarks.paper.spans"
+_BASKETBALL = "--templates docs/boxscore-templates.json --checks hallucination --sentences"
 
 
-def _run(name: str, file: str, options: str = "") -> str:
-    return _RUN.replace("{file}", file).replace("{name}", name) + options
+def _rated(year: int, evaluate: str) -> tuple[str, ...]:
+    """A run over WebNLG's rated texts, other metrics next to it, and their correlations."""
+    return (
+        _RUN.format(f"{{data}}/public/webnlg{year}_humeval.parquet", f"webnlg{year}")
+        + " --templates {webnlg_templates}",
+        f"{_PAPER}.rivals overlap {{out}}/webnlg{year} --out {{out}}/overlap{year}.parquet",
+        f"{_PAPER}.rivals entities {{out}}/overlap{year}.parquet --out {{out}}/all{year}.parquet",
+        f"scorer evaluate {{out}}/all{year}.parquet {evaluate} --metric all",
+    )
+
+
+def _with_spans(corpus: str, source: str) -> tuple[str, ...]:
+    """Outputs of language models as rows, a run over them, and its flags against the spans that people marked."""
+    spans, judges = f"{{out}}/{corpus}-spans.parquet", f"{{out}}/{corpus}-judges.parquet"
+    rows = f"{{out}}/{corpus}.parquet"
+    return (
+        f"{_SPANS} convert {corpus} {{data}}/{source} --out {rows} --spans {spans} --judge-spans {judges}",
+        _RUN.format(rows, corpus) + " --checks hallucination --sentences",
+        f"{_SPANS} evaluate {{out}}/{corpus} --spans {spans} --rivals {judges} --by domain --input-column example",
+    )
 
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "e2e-gold": (
-        _run("e2e", "public/e2e_primary.parquet"),
+        _RUN.format("{data}/public/e2e_primary.parquet", "e2e"),
         f"{_PAPER} against {{out}}/e2e",
-        *(
-            f"{_RIVALS} {rival} {{data}}/public/e2e_primary.parquet --out {{out}}/{rival}.parquet"
-            for rival in ("keywords", "e2e-slots")
-        ),
-        *(f"{_SCORER} evaluate {{out}}/{rival}.parquet --full" for rival in ("keywords", "e2e-slots")),
+        f"{_PAPER}.rivals keywords {{data}}/public/e2e_primary.parquet --out {{out}}/keywords.parquet",
+        f"{_PAPER}.rivals e2e-slots {{data}}/public/e2e_primary.parquet --out {{out}}/e2e-slots.parquet",
+        "scorer evaluate {out}/keywords.parquet --full",
+        "scorer evaluate {out}/e2e-slots.parquet --full",
     ),
     "webnlg17": (
-        _run("webnlg17", "public/webnlg17_humeval.parquet", " --templates {webnlg_templates}"),
+        *_rated(17, "--exclude-system webnlg --human human_semantics"),
         f"{_PAPER} against {{out}}/webnlg17",
-        f"{_RIVALS} overlap {{out}}/webnlg17 --out {{out}}/overlap17.parquet",
-        f"{_RIVALS} entities {{out}}/overlap17.parquet --out {{out}}/all17.parquet",
-        f"{_SCORER} evaluate {{out}}/all17.parquet --exclude-system webnlg --human human_semantics --metric all",
     ),
     "webnlg20": (
-        _run("webnlg20", "public/webnlg20_humeval.parquet", " --templates {webnlg_templates}"),
-        f"{_RIVALS} overlap {{out}}/webnlg20 --out {{out}}/overlap20.parquet",
-        f"{_RIVALS} entities {{out}}/overlap20.parquet --out {{out}}/all20.parquet",
-        f"{_SCORER} evaluate {{out}}/all20.parquet --metric all",
+        *_rated(20, ""),
         f"{_PAPER} ceiling {{out}}/all20.parquet --annotations {{data}}/public/webnlg20_humeval_raw.parquet",
     ),
     "basketball": (
-        _run(
-            "st",
-            "public/st_texts.parquet",
-            " --templates docs/boxscore-templates.json --checks hallucination --sentences",
-        ),
+        _RUN.format("{data}/public/st_texts.parquet", "st") + f" {_BASKETBALL}",
         f"{_SPANS} evaluate {{out}}/st --spans {{data}}/public/st_gold_errors.parquet "
         "--annotations {data}/public/tr_annotations.parquet",
     ),
-    "quintd": (
-        f"{_SPANS} convert quintd {{data}}/quintd/quintd_public.parquet --out {{out}}/quintd.parquet "
-        "--spans {out}/quintd-spans.parquet --judge-spans {out}/quintd-judges.parquet",
-        _run("quintd", "", " --checks hallucination --sentences").replace("{data}/", "{out}/quintd.parquet"),
-        f"{_SPANS} evaluate {{out}}/quintd --spans {{out}}/quintd-spans.parquet "
-        "--rivals {out}/quintd-judges.parquet --by domain --input-column example",
-    ),
-    "d2t-eval": (
-        f"{_SPANS} convert d2t-eval {{data}}/field/d2teval_test.parquet --out {{out}}/d2teval.parquet "
-        "--spans {out}/d2teval-spans.parquet --judge-spans {out}/d2teval-judges.parquet",
-        _run("d2teval", "", " --checks hallucination --sentences").replace("{data}/", "{out}/d2teval.parquet"),
-        f"{_SPANS} evaluate {{out}}/d2teval --spans {{out}}/d2teval-spans.parquet "
-        "--rivals {out}/d2teval-judges.parquet --by domain --input-column example",
-    ),
+    "quintd": _with_spans("quintd", "quintd/quintd_public.parquet"),
+    "d2t-eval": _with_spans("d2t-eval", "field/d2teval_test.parquet"),
     "challenge": (
-        f"{_SCORER} challenge {{bundle}}",
-        "{python} -m benchmarks.paper.challenge natural {bundle} {data}/field",
-        *(f"{{python}} -m benchmarks.paper.challenge rival {rival}" for rival in ("keywords", "e2e-slots")),
+        "scorer challenge {bundle}",
+        f"{_PAPER}.challenge natural {{bundle}} {{data}}/field",
+        f"{_PAPER}.challenge rival keywords",
+        f"{_PAPER}.challenge rival e2e-slots",
     ),
 }
+"""By name, the modules to run with their arguments."""
 
 
 def commands(sections: Iterable[str], data: Path, bundle: str, out: Path) -> list[list[str]]:
@@ -86,15 +81,14 @@ def commands(sections: Iterable[str], data: Path, bundle: str, out: Path) -> lis
     Raises:
         UsageError: an unknown section. InputError: a file is missing; all missing files are named.
     """
-    places = {
-        "python": sys.executable, "data": str(data), "bundle": bundle, "out": str(out),
-        "webnlg_templates": str(data / "public/templates/nlgi_eval_webnlg_templates.json"),
-    }  # fmt: skip
+    templates = str(data / "public/templates/nlgi_eval_webnlg_templates.json")
+    places = {"data": str(data), "bundle": bundle, "out": str(out), "webnlg_templates": templates}
     found: list[list[str]] = []
     for section in sections:
         if section not in SECTIONS:
             raise UsageError(f"no section {section!r}; the sections are {', '.join(SECTIONS)}")
-        found += [[word.format(**places) for word in shlex.split(step)] for step in SECTIONS[section]]
+        words = ([word.format(**places) for word in shlex.split(step)] for step in SECTIONS[section])
+        found += [[sys.executable, "-m", *step] for step in words]
     read = {Path(word) for command in found for word in command if word.startswith(f"{data}/")}
     missing = sorted(str(path) for path in read if not path.exists())
     if missing:

@@ -7,10 +7,9 @@ FactSpotter's figures are taken as Pearson, Spearman and Kendall of means by sys
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,7 +20,6 @@ from scorer.evaluation.gold import load
 from scorer.evaluation.report import LabelReport, evaluate
 from scorer.scoring.outputs import Output
 
-Data = Literal["e2e", "webnlg17", "webnlg20"]
 HUMAN_SYSTEM = "webnlg"
 """The references of WebNLG17 among the rated systems."""
 _RATING = {"webnlg17": "human_semantics", "webnlg20": "human_correctness"}
@@ -35,7 +33,7 @@ class Row(msgspec.Struct, frozen=True):
     """A printed row. ``figures``: by the name of the figure in a report of ``scorer evaluate``."""
 
     source: str
-    data: Data
+    data: Literal["e2e", "webnlg17", "webnlg20"]
     row: str
     figures: dict[str, float]
 
@@ -43,8 +41,7 @@ class Row(msgspec.Struct, frozen=True):
 ROWS = msgspec.json.decode(Path(__file__).with_name("published.json").read_bytes(), type=tuple[Row, ...])
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A printed figure, ours (``None`` where undefined), and the rows or systems that ours is of."""
 
     source: str
@@ -67,30 +64,47 @@ def against(path: Path) -> list[Line]:
     return lines
 
 
-def errors_by_facts(path: Path) -> dict[str, Any]:
-    """Spearman's correlation of the number of facts with whether the label is that of the gold, and n.
+def errors_by_facts(path: Path) -> dict[str, Any] | None:
+    """Spearman's correlation of the number of facts with whether the label is that of the gold, and n; ``None`` without
+    gold labels.
 
     Dušek & Kasner print −.05 and −.08 for their two data sets.
     """
     scored = load(Output.open(path), ["fine", "gold_fine", "gold_rough", "fact_entailment", "error"])
-    gold, kind = ("gold_fine", "fine") if scored.has("gold_fine") else ("gold_rough", "rough")
-    wanted, said, facts = (scored.array(name).to_pylist() for name in (gold, "fine", "fact_entailment"))
-    if kind == "rough":
-        said = [None if one is None else "OK" if one == "OK" else "not_OK" for one in said]
-    rows = [row for row in range(len(said)) if None not in (wanted[row], said[row], facts[row])]
+    gold = next((name for name in ("gold_fine", "gold_rough") if scored.has(name)), None)
+    if gold is None:
+        return None
+    expected, labels, facts = (scored.array(name).to_pylist() for name in (gold, "fine", "fact_entailment"))
+    if gold == "gold_rough":
+        labels = [None if one is None else "OK" if one == "OK" else "not_OK" for one in labels]
+    rows = [row for row in range(len(labels)) if None not in (expected[row], labels[row], facts[row])]
     counts = np.array([len(facts[row]) for row in rows], np.float64)
-    right = np.array([said[row] == wanted[row] for row in rows], np.float64)
+    right = np.array([labels[row] == expected[row] for row in rows], np.float64)
     found = correlate(counts, right, kinds=("spearman",))
     return {"gold": gold, "n": found["n"], "spearman": found["spearman"]}
 
 
-def _labelled(data: str, report: LabelReport) -> Iterator[Line]:
+Found = tuple[float | None, int] | None
+"""Ours and n; ``None`` where a published figure is not looked for."""
+
+
+def _lines(data: str, ours: Callable[[str], Found]) -> Iterator[Line]:
+    """The published figures about a data set next to ours by name."""
     for row in ROWS:
-        for name, published in row.figures.items():
-            block, _, figure = name.partition(".")
-            if row.data == data and figure:
-                n = report["fine" if block == "fine" else "rough"]["n"]
-                yield Line(row.source, row.row, name, published, report[block][figure], n)
+        for name, published in row.figures.items() if row.data == data else ():
+            if (found := ours(name)) is not None:
+                yield Line(row.source, row.row, name, published, *found)
+
+
+def _labelled(data: str, report: LabelReport) -> Iterator[Line]:
+    def ours(name: str) -> Found:
+        block, _, figure = name.partition(".")
+        if not figure:
+            return None
+        n = report["fine" if block == "fine" else "rough"]["n"]
+        return report[block][figure], n
+
+    return _lines(data, ours)
 
 
 def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Line]:
@@ -98,25 +112,16 @@ def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Line
         report = evaluate(path, EvaluateOptions(human=(rating,), threshold=2.5, resamples=0))
         yield from _labelled(data, report)
         rho = report["correlation"]
-        for row in ROWS:
-            if row.data == data and "rho" in row.figures:
-                yield Line(row.source, row.row, "rho", row.figures["rho"], rho["spearman"], rho["n"])
-    for row in ROWS:
-        overlap = sorted({"bleu", "meteor"} & names & set(row.figures))
-        if row.data == data and overlap:
-            report = evaluate(path, EvaluateOptions(human=(rating,), metrics=tuple(overlap), resamples=0))
-            found = {line["metric"]: line for line in report["correlations"] if line["level"] == "sentence"}
-            for name in overlap:
-                line = found[name]
-                yield Line(row.source, row.row, name, row.figures[name], line["spearman"], line["n"])
-        if row.data == data and "kendall" in row.figures and "system" in names:
-            lines = evaluate(path, _without_references(path))["correlations"]
-            line = next(line for line in lines if (line["human"], line["level"]) == (rating, "system"))
-            for kind, published in row.figures.items():
-                ours = line[kind]  # type: ignore[literal-required]
-                yield Line(row.source, row.row, kind, published, ours, line["n"])
-
-
-def _without_references(path: Path) -> EvaluateOptions:
-    systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
-    return EvaluateOptions(exclude_systems=(HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else (), resamples=0)
+        yield from _lines(data, lambda name: (rho["spearman"], rho["n"]) if name == "rho" else None)
+    overlap = tuple(sorted({"bleu", "meteor"} & names))
+    if overlap:
+        found = evaluate(path, EvaluateOptions(human=(rating,), metrics=overlap, resamples=0))["correlations"]
+        lines = {line["metric"]: line for line in found if line["level"] == "sentence"}
+        yield from _lines(data, lambda name: (lines[name]["spearman"], lines[name]["n"]) if name in lines else None)
+    if "system" in names:
+        systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
+        excluded = (HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else ()
+        found = evaluate(path, EvaluateOptions(exclude_systems=excluded, resamples=0))["correlations"]
+        line: Any = next(line for line in found if (line["human"], line["level"]) == (rating, "system"))
+        kinds = ("pearson", "spearman", "kendall")
+        yield from _lines(data, lambda name: (line[name], line["n"]) if name in kinds else None)

@@ -183,17 +183,13 @@ def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
 
 def _as_the_code_read_it(table: pa.Table) -> pa.Table:
     """The code's names of E2E slots, and "nan" for an empty text, as pandas reads it."""
-    triples = table["triples"].combine_chunks()
-    triples = triples.chunk(0) if isinstance(triples, pa.ChunkedArray) else triples
-    parts = triples.flatten()
-    predicates = parts.field("predicate")
-    for plain, coded in SLOT_NAMES.items():
-        predicates = pc.if_else(pc.equal(predicates, plain), coded, predicates)
-    struct = pa.StructArray.from_arrays([parts.field("subject"), predicates, parts.field("object")], list(_PARTS))
-    renamed = pa.ListArray.from_arrays(pc.subtract(triples.offsets, triples.offsets[0]), struct)
+    triples = [
+        row and [fact | {"predicate": SLOT_NAMES.get(fact["predicate"], fact["predicate"])} for fact in row]
+        for row in table["triples"].to_pylist()
+    ]
     text = table["text"]
     texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), "nan", text)
-    for name, column in {"triples": renamed, "text": texts}.items():
+    for name, column in {"triples": pa.array(triples, _NEEDED["triples"]), "text": texts}.items():
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 

@@ -1,2 +1,2 @@
-"""Speed: ``cpu`` and ``gpu`` against other runtimes, in rounds of worker processes with a runner for each library;
-``host_overhead``, ``nightly``, ``workers`` and ``audit``: the cost of everything but the model."""
+"""Speed: ``cpu`` and ``gpu`` against other runtimes; ``host_overhead``, ``nightly`` and ``audit``: the cost of
+everything but the model. All are timed by :mod:`.harness`, on rows of :mod:`.sample`."""

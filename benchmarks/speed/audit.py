@@ -10,68 +10,35 @@ separate process: the audit of the second output alone, by system; the same agai
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tests.scored_outputs import finish, scored
 
-from . import machine
-from .make_rows import SLOTS, inputs, render
-
-_MEASURE = """
-import json, resource, sys, time
-from pathlib import Path
-began = time.perf_counter()
-from scorer.audit import AuditOptions, audit
-from scorer.system.codec import encode
-out, baseline = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
-document = audit(out, AuditOptions(baseline=baseline, by=(("system",),)))
-encode(document)
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({
-    "rows": document.rows.all, "baseline_rows": document.baseline.rows if baseline else 0,
-    "seconds": round(time.perf_counter() - began, 2), "cpu_seconds": round(sum(used[:2]), 2),
-    "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
-}))
-"""
+from .harness import describe, in_words, measured
+from .sample import SLOTS, make_rows
 
 
-def shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Table]]:
-    """Scored shards (name, table) of invented restaurants and 20 systems.
-
-    The texts of the first share ``changed`` of the rows of each shard differ.
-    """
-    struct = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
+def make_shards(rows: int, count: int, changed: float) -> Iterator[tuple[str, pa.Table]]:
+    """Scored shards (name, table) of invented restaurants and 20 systems; the texts of the first share ``changed`` of
+    the rows of each shard differ."""
     done = 0
     for number in range(count):
-        n = rows * (number + 1) // count - done
         rng = np.random.default_rng([7, number])
-        asked = inputs(rng, -(-n // 20))
-        mine = [asked[i // 20] for i in range(n)]
-        texts = [render(rng, facts, i % 3) for i, facts in enumerate(mine)]
-        fact, text = (rng.beta(8, 0.4, size) for size in (sum(map(len, mine)), n))
-        for i in range(round(changed * n)):
+        table = make_rows(rng, rows * (number + 1) // count - done, done)
+        facts = int(pc.sum(pc.list_value_length(table["triples"])).as_py())
+        fact, text = (rng.beta(8, 0.4, size) for size in (facts, len(table)))
+        texts = table["text"].to_pylist()
+        for i in range(round(changed * len(table))):
             texts[i] += " Indeed."
-        triples = [[dict(zip(("subject", "predicate", "object"), t, strict=True)) for t in facts] for facts in mine]
-        table = pa.table(
-            {
-                "id": pa.array(np.arange(done, done + n)),
-                "system": pa.array([f"system-{i % 20}" for i in range(n)]).dictionary_encode(),
-                "triples": pa.array(triples, pa.list_(struct)),
-                "text": pa.array(texts),
-            }
-        )
+        table = table.set_column(table.schema.get_field_index("text"), "text", pa.array(texts))
         yield f"part-{number:04d}.parquet", scored(table, fact, text)
-        done += n
+        done += len(table)
 
 
 class Copies(Mapping[str, pa.Table]):
@@ -102,15 +69,18 @@ def make(folder: Path, rows: int, count: int, changed: float, copies: int = 1) -
     counted = {slot: {"template": 1, "backoff": 0} for slot in SLOTS}
     for output, share in zip(outputs, (0.0, changed), strict=True):
         if not (output / "_SUCCESS").exists():
-            finish(output, Copies(dict(shards(rows, count, share)), copies), by_predicate=counted)
+            finish(output, Copies(dict(make_shards(rows, count, share)), copies), by_predicate=counted)
     return outputs
 
 
-def measure(*arguments: Path) -> dict[str, float]:
-    """Seconds and peak memory of one audit, in a separate process."""
-    command = [sys.executable, "-c", _MEASURE, *map(str, arguments)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return found
+def audit_output(out: Path, baseline: Path | None = None) -> int:
+    """The rows of an output that was audited by system."""
+    from scorer.audit import AuditOptions, audit
+    from scorer.system.codec import encode
+
+    document = audit(out, AuditOptions(baseline=baseline, by=(("system",),)))
+    encode(document)
+    return document.rows.all
 
 
 def main() -> None:
@@ -121,14 +91,12 @@ def main() -> None:
     parser.add_argument("--changed", type=float, default=0.05)
     parser.add_argument("--keep", type=Path, help="folder for the outputs; those in it are used")
     args = parser.parse_args()
-    print(machine.in_words(machine.describe()))
+    print(in_words(describe()))
     with tempfile.TemporaryDirectory() as scratch:
-        folder = args.keep or Path(scratch)
-        # In other processes, since a child starts with the peak memory of its parent.
-        with ProcessPoolExecutor(1, get_context("spawn")) as making:
-            first, second = making.submit(make, folder, args.rows, args.shards, args.changed, args.copies).result()
-        for what, arguments in (("alone", (second,)), ("against a baseline", (second, first))):
-            print(f"{what}: {measure(*arguments)}")
+        making = measured(make, args.keep or Path(scratch), args.rows, args.shards, args.changed, args.copies)
+        first, second = making["result"]
+        print("alone:", measured(audit_output, second))
+        print("against a baseline:", measured(audit_output, second, first))
 
 
 if __name__ == "__main__":

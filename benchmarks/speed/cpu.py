@@ -3,33 +3,229 @@
     python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
 Distinct pairs with a full-size model of random weights, its bare session among them, and whole rows, Parquet to
-Parquet, with the embedded model. Prints a Markdown table; writes a JSON with every round to
-``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run. docs/performance.md explains the figures.
+Parquet, with the embedded model. Every program is measured as its documentation shows it and in its fastest
+configuration. Prints Markdown tables; writes a JSON with every round to ``benchmarks/results``, or to ``results`` below
+``--folder`` in a smoke run. docs/performance.md explains the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scorer.inference.bundle import Bundle
 
-from . import machine, results, settings
-from .prepare import prepare
-from .rounds import Group, run_rounds
+from . import ours, peers
+from .harness import Runner, Worker, WorkerError, available_mb, cores, describe, in_words
+from .prepare import PARTS, prepare
 from .sample import Sample, write_sample
-from .settings import Setting
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("pairs", "rows")
-FULL_SIZE = ("fp32", "int8")
-"""Variants of the full-size model's bundle."""
+REFERENCE = "torch-fp32"
+"""The setting that labels, probabilities and speeds on pairs are compared with."""
+_SCRIPT = "PyTorch fp32, one pair at a time (the original script's way)"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A way to compute the sample. ``needs``: prepared parts. ``ours``: this project. ``bare``: not a program but a
+    limit: the runtime's session with prepared batches."""
+
+    name: str
+    label: str
+    runner: Runner
+    options: dict[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ("checkpoint",)
+    ours: bool = False
+    bare: bool = False
+
+
+def of_pairs(*, everyone: bool) -> list[Setting]:
+    """Settings on distinct pairs; without ``everyone`` only those that need just the checkpoint, in fp32."""
+    peer, bf16, onnx = peers.cross_encoder, {"dtype": "bfloat16"}, {"backend": "onnx", "folder": "onnx"}
+    int8, exported, converted = "model_qint8_avx512_vnni.onnx", ("checkpoint", "onnx"), ("checkpoint", "openvino")
+    found = [
+        Setting(REFERENCE, "PyTorch fp32, batches by length", peers.torch_batches),
+        Setting("script", _SCRIPT, peers.one_at_a_time),
+        Setting("pipeline", "transformers pipeline, as documented (batch 1)", peers.pipeline),
+        Setting("ce-fp32", "CrossEncoder fp32", peer),
+    ]
+    best = {**bf16, "sorted": True, "batches": peers.SIZES}
+    optimised, quantised = onnx | {"file": "onnx/model_O3.onnx"}, onnx | {"file": f"onnx/{int8}"}
+    found += everyone * [
+        Setting("torch-bf16", "PyTorch bf16, batches by length", peers.torch_batches, bf16),
+        Setting("pipeline-best", "transformers pipeline, best (bf16, by length)", peers.pipeline, best),
+        Setting("ce-bf16", "CrossEncoder bf16", peer, bf16),
+        Setting("ce-onnx", "CrossEncoder ONNX, optimised (O3)", peer, optimised, exported),
+        Setting("ce-int8", "CrossEncoder ONNX int8 (dynamic)", peer, quantised, exported),
+        Setting("ce-openvino", "CrossEncoder OpenVINO, as documented", peer, {"backend": "openvino"}),
+        Setting("ort", "optimum ORTModel fp32", peers.optimum_batches, {"file": "model.onnx"}, exported),
+        Setting("ort-int8", "optimum ORTModel int8 (dynamic)", peers.optimum_batches, {"file": int8}, exported),
+    ]
+    for name, how, file, precision in everyone * (
+        ("fp32", "", "fp32", "f32"),
+        ("bf16", "", "fp32", "bf16"),
+        ("int8", " (NNCF)", "int8", None),
+    ):
+        options = {"file": f"model.{file}.xml", "precision": precision}
+        found.append(Setting(f"ov-{name}", f"OpenVINO {name}{how}", peers.openvino, options, converted))
+    for name in ("fp32", "int8"):
+        of_ours: tuple[Any, ...] = ({"precision": name}, ("bundle",))
+        found += [
+            Setting(f"bare-{name}", f"bare session {name}", ours.bare_session, *of_ours, bare=True),
+            Setting(f"engine-{name}", f"d2t-scorer {name}, pairs", ours.engine_pairs, *of_ours, ours=True),
+            Setting(f"run-{name}", f"d2t-scorer {name}, `scorer run`", ours.score_run, *of_ours, ours=True),
+        ]
+    return found
+
+
+def of_rows() -> list[Setting]:
+    """Settings on whole rows, Parquet to Parquet; the first is the reference."""
+    return [
+        Setting("script", _SCRIPT, peers.script_rows),
+        Setting("ce", "CrossEncoder fp32, all checks in one list", peers.cross_encoder_rows),
+        *(one for one in of_pairs(everyone=False) if one.name.startswith("run-")),
+    ]
+
+
+@dataclass
+class Measured:
+    """A setting with its rounds: seconds, ``others``, ``peak_mb``. ``answers``: of its first pass. ``error``: why there
+    are none."""
+
+    setting: Setting
+    error: str | None = None
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    opened: dict[str, Any] = field(default_factory=dict)
+    answers: Any = None
+
+    def speed_over(self, other: Measured) -> float | None:
+        """The median of the ratios within rounds."""
+        theirs = {one["round"]: one["seconds"] for one in other.rounds}
+        ratios = [theirs[one["round"]] / one["seconds"] for one in self.rounds if one["round"] in theirs]
+        return round(statistics.median(ratios), 4) if ratios else None
+
+
+def run_rounds(
+    settings: Sequence[Setting],
+    spec: Mapping[str, Any],
+    rounds: int,
+    logs: Path,
+    *,
+    floor_mb: int = 3000,
+    failed: Mapping[str, str] | None = None,
+    deadline: float = float("inf"),
+) -> list[Measured]:
+    """Measure settings in interleaved rounds, so that other load on the machine affects all equally: the first in the
+    order given, later ones with the fastest first, so that these have most rounds when the time is over.
+
+    A process is kept between rounds if ``floor_mb`` MB are still available.
+
+    Args:
+        spec: of every runner, but for its options. failed: parts that could not be prepared, with the reason.
+        deadline: after it, the first round is finished and no other one started.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    measured = [Measured(setting) for setting in settings]
+    for one in measured:
+        one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
+    workers: dict[str, Worker] = {}
+    try:
+        for number in range(rounds):
+            for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
+                if number and time.monotonic() > deadline:
+                    return measured
+                if one.error is None:
+                    _run_pass(one, number, spec, workers, logs)
+                if one.setting.name in workers and (one.error or available_mb() < floor_mb):
+                    workers.pop(one.setting.name).close()
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return measured
+
+
+def _run_pass(one: Measured, number: int, spec: Mapping[str, Any], workers: dict[str, Worker], logs: Path) -> None:
+    setting = one.setting
+    try:
+        if setting.name not in workers:
+            options = dict(setting.options)
+            if "batch" in one.opened.get("chosen", {}):  # that of the first round, so that all measure the same
+                options["batches"] = [one.opened["chosen"]["batch"]]
+            workers[setting.name] = Worker(setting.runner, {**spec, "options": options}, logs / f"{setting.name}.log")
+            one.opened = one.opened or workers[setting.name].opened
+        found = workers[setting.name].run_pass()
+        answers = found.pop("answers")
+        one.answers = answers if one.answers is None else one.answers
+        one.rounds.append({"round": number, **found})
+        say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
+    except WorkerError as error:
+        one.error = str(error)
+        say(f"round {number + 1}  failed: {setting.label}: {error}")
+
+
+def summarise(measured: Sequence[Measured], items: int, reference: str) -> list[dict[str, Any]]:
+    """Every setting with its rounds, medians, ratios, and agreement with the reference. ``items``: of a pass."""
+    done = {one.setting.name: one for one in measured if one.rounds}
+    entries = []
+    for one in measured:
+        setting = one.setting
+        entry = {"name": setting.name, "label": setting.label, "ours": setting.ours, "bare": setting.bare}
+        entry |= {"error": one.error, **one.opened, "rounds": one.rounds}
+        if one.rounds:
+            rates = [items / found["seconds"] for found in one.rounds]
+            entry |= {"median": statistics.median(rates), "lowest": min(rates), "highest": max(rates)}
+            entry |= {name: max(found[name] for found in one.rounds) for name in ("others", "peak_mb")}
+        if one.rounds and reference in done:
+            entry["ratio"] = one.speed_over(done[reference])
+            entry |= agreement(one.answers, done[reference].answers)
+        bare = done.get(f"bare-{setting.name.split('-', 1)[-1]}")
+        if one.rounds and setting.ours and bare is not None:
+            entry["of_bare"] = one.speed_over(bare)
+        entries.append(entry)
+    return entries
+
+
+def agreement(found: Any, expected: Any) -> dict[str, float]:
+    """Share of equal labels; for probabilities (float, *Shape:* (pairs, 3)) also the largest difference. Empty if the
+    two are of other things: pairs and rows."""
+    a, b = np.asarray(found), np.asarray(expected)
+    if a.shape != b.shape:
+        return {}
+    if a.ndim == 1:
+        return {"labels": float((a == b).mean())}
+    labels = float((a.argmax(axis=1) == b.argmax(axis=1)).mean())
+    return {"labels": labels, "max_probability": float(np.abs(a - b).max())}
+
+
+def table(title: str, unit: str, entries: Sequence[dict[str, Any]], reference: str) -> str:
+    """A Markdown table, fastest first; settings that could not be measured are last, with the reason."""
+    lines = [f"**{title}**", ""]
+    lines += [f"| setting | {unit}/s | lowest to highest | × {reference} | labels as there | largest \\|Δp\\| | how |"]
+    lines += ["|---|---:|---:|---:|---:|---:|---|"]
+    for one in sorted((one for one in entries if one["rounds"]), key=lambda one: -one["median"]):
+        label = f"**{one['label']}**" if one["ours"] else f"*{one['label']}*" if one["bare"] else one["label"]
+        figures = (one.get(name) for name in ("ratio", "labels", "max_probability"))
+        shown = ["" if figure is None else f"{figure:.3g}" for figure in figures]
+        how = [f"{len(one['rounds'])} rounds", f"others' cores {one['others']}"]
+        how += [f"{name} {one['chosen'][name]}" for name in ("batch", "shapes") if name in one["chosen"]]
+        how += [f"{one['of_bare']:.1%} of the bare session"] if one.get("of_bare") else []
+        spread = f"{one['lowest']:.3g} to {one['highest']:.3g}"
+        lines.append(f"| {' | '.join([label, format(one['median'], '.3g'), spread, *shown, ', '.join(how)])} |")
+    lines += [f"\nNot measured: {one['label']}: {one['error']}" for one in entries if not one["rounds"]]
+    return "\n".join(lines) + "\n"
 
 
 def say(message: str) -> None:
@@ -37,158 +233,94 @@ def say(message: str) -> None:
 
 
 class Bench:
-    """The settings and results that all groups of a run share."""
+    """The groups of a run, measured one after the other."""
 
-    def __init__(self, folder: Path, rounds: int, threads: int, only: Sequence[str], deadline: float) -> None:
-        self.folder, self.rounds, self.threads, self.only, self.deadline = folder, rounds, threads, only, deadline
-        self.groups: list[Group] = []
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given, self.groups = given, list[dict[str, Any]]()
+        self.deadline = time.monotonic() + 60 * given.minutes
+
+    def full_size(self) -> None:
+        """All settings on distinct pairs with a full-size model."""
+        base = self.given.folder / self.given.preset
+        failed = prepare(base, self.given.preset, say)
+        paths = {part: str(base / part) for part in PARTS}
+        sample = write_sample(base / "sample", Bundle.load(base / "bundle"), pairs=self.given.pairs, systems=1, seed=5)
+        floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
+        title, options = f"{self.given.preset}, random weights", {"failed": failed, "floor_mb": floor_mb}
+        self.measure("pairs", title, REFERENCE, of_pairs(everyone=True), sample, paths, **options)
+
+    def embedded(self) -> None:
+        """Whole rows with the embedded model; in a smoke run also its pairs."""
+        base, bundle = self.given.folder / "embedded", Bundle.load("embedded")
+        if not (base / "checkpoint").exists():
+            command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
+        if bundle.templates_file is not None:
+            paths["templates"] = str(bundle.templates_file)
+        if self.given.smoke:
+            sample = write_sample(base / "pairs", bundle, pairs=512, systems=1, seed=5)
+            self.measure("pairs", "embedded model", REFERENCE, of_pairs(everyone=False), sample, paths)
+        sample = write_sample(base / "rows", bundle, rows=self.given.rows, systems=20, seed=6)
+        self.measure("rows", "embedded model, whole rows", "script", of_rows(), sample, paths)
 
     def measure(
         self,
-        name: str,
-        title: str,
         unit: str,
+        title: str,
         reference: str,
-        asked: Sequence[Setting],
+        settings: Sequence[Setting],
         sample: Sample,
-        paths: Mapping[str, str],
-        failed: Mapping[str, str] | None = None,
-        rounds: int | None = None,
-        floor_mb: int = 3000,
+        paths: dict[str, str],
+        **options: Any,
     ) -> None:
-        """Run the rounds of a group. ``paths``: the paths of checkpoint, bundle and other prepared parts."""
+        """Run the rounds of a group, and print its table. ``options``: of :func:`run_rounds`."""
+        title += f": {sample.rows} rows, {sample.checks} checks, {sample.pairs} distinct pairs of "
+        title += f"{sample.tokens / sample.pairs:.0f} tokens"
+        only = self.given.only
+        settings = [one for one in settings if not only or one.name in (*only, reference)]
+        spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
+        logs = self.given.folder / "logs" / unit
         say(f"\n{title}")
-        chosen = [s for s in asked if not self.only or s.name in self.only or s.name == reference]
-        spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": self.threads}
-        measured = run_rounds(
-            chosen,
-            lambda s: {**spec, "runner": s.runner, "options": s.options},
-            rounds or self.rounds,
-            logs=self.folder / "logs" / name,
-            environment_of=lambda s: self.environment(),
-            memory_floor_mb=floor_mb,
-            failed=failed,
-            deadline=self.deadline,
-            say=say,
-        )
+        measured = run_rounds(settings, spec, self.given.rounds, logs, deadline=self.deadline, **options)
         items = sample.rows if unit == "rows" else sample.pairs
-        counted = {key: value for key, value in vars(sample).items() if not key.endswith("_file")}
-        self.groups.append(Group(name, title, unit, items, reference, counted, measured))
-
-    def environment(self) -> dict[str, str]:
-        """The environment of a setting: no network, no progress output, our threads, our own cache of device facts."""
-        return os.environ | {
-            "OMP_NUM_THREADS": str(self.threads),
-            "TOKENIZERS_PARALLELISM": "false",
-            "HF_HUB_OFFLINE": "1",
-            "TRANSFORMERS_VERBOSITY": "error",
-            "XDG_CACHE_HOME": str(self.folder.resolve() / "cache"),
-        }
-
-
-def full_size(bench: Bench, preset: str, pairs: int) -> None:
-    """Measure all settings on distinct pairs with a full-size model."""
-    base = bench.folder / preset
-    base.mkdir(parents=True, exist_ok=True)
-    environment = bench.environment()
-    failed = prepare(
-        base, preset, ("checkpoint", "bundle", "onnx", "openvino"), FULL_SIZE, environment=environment, log=say
-    )
-    paths = {part: str(base / part) for part in ("checkpoint", "bundle", "onnx", "openvino")}
-    sample = write_sample(base / f"sample-{pairs}", Bundle.load(base / "bundle"), pairs=pairs, systems=1, seed=5)
-    size = (base / "checkpoint" / "model.safetensors").stat().st_size >> 20
-    bench.measure(
-        "pairs",
-        f"{preset}, random weights: {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each",
-        "pairs",
-        settings.REFERENCE,
-        settings.cpu_pairs(),
-        sample,
-        paths,
-        failed,
-        floor_mb=1500 + 4 * size,
-    )
-
-
-def embedded(bench: Bench, groups: Sequence[str], *, smoke: bool, rows: int) -> None:
-    """Measure whole rows with the embedded model; in a smoke run also its pairs."""
-    base = bench.folder / "embedded"
-    bundle = Bundle.load("embedded")
-    if not (base / "checkpoint").exists():
-        command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
-    if bundle.templates_file is not None:
-        paths["templates"] = str(bundle.templates_file)
-    if smoke and "pairs" in groups:
-        sample = write_sample(base / "pairs", bundle, pairs=512, systems=1, seed=5)
-        title = f"embedded model: {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
-        asked = settings.cpu_pairs(everyone=False)
-        bench.measure("pairs", title, "pairs", settings.REFERENCE, asked, sample, paths)
-    if "rows" in groups:
-        sample = write_sample(base / "rows", bundle, rows=rows, systems=20, seed=6)
-        title = f"embedded model: {sample.rows} whole rows, {sample.checks} checks, {sample.pairs} of them distinct"
-        bench.measure("rows", title, "rows", "script", settings.cpu_rows(), sample, paths)
+        entries = summarise(measured, items, reference)
+        self.groups.append({"name": unit, "title": title, "items": items, "reference": reference, "settings": entries})
+        print(table(title, unit, entries, reference))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path(".bench"), help="models and samples, kept for later runs")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        help="folder for the results; default: benchmarks/results, or results below --folder in a smoke run",
-    )
-    parser.add_argument("--name", help="name of the result files; default: cpu, or smoke in a smoke run")
-    parser.add_argument("--smoke", action="store_true", help="measure only the embedded model, and fewer peers")
-    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS, help="groups to measure")
-    parser.add_argument("--preset", default="roberta-large", help="size of the model with random weights")
-    parser.add_argument("--pairs", type=int, default=96, help="minimum number of distinct pairs for that model")
-    parser.add_argument("--rows", type=int, help="number of whole rows for the embedded model")
-    parser.add_argument("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
-    parser.add_argument("--threads", type=int, default=machine.cores(), help="threads of every setting")
-    parser.add_argument("--minutes", type=float, default=22.0, help="start no further round after this time")
-    parser.add_argument("--only", nargs="+", default=[], help="settings to measure, by name; the reference always runs")
-    args = parser.parse_args(arguments)
-    args.rounds = args.rounds or (1 if args.smoke else 3)
-    args.results = args.results or results_folder(args.folder, smoke=args.smoke)
-    started, began = machine.now(), time.monotonic()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    bench = Bench(args.folder, args.rounds, args.threads, args.only, began + 60 * args.minutes)
-    if "pairs" in args.groups and not args.smoke:
-        full_size(bench, args.preset, args.pairs)
-    rows = args.rows or (200 if args.smoke else 500)
-    embedded(bench, args.groups, smoke=args.smoke, rows=rows)
-    report(bench, args, started, time.monotonic() - began)
-
-
-def results_folder(folder: Path, *, smoke: bool) -> Path:
-    """The default folder of results. Those of a smoke run are not for publication, so they stay in the work folder."""
-    return folder / "results" if smoke else ROOT / "benchmarks" / "results"
-
-
-def report(bench: Bench, args: argparse.Namespace, started: str, seconds: float) -> None:
-    """Print the tables on stdout; write the JSON to the results folder."""
-    here = machine.describe()
-    groups = [results.summarise(group) for group in bench.groups]
-    name = args.name or ("smoke" if args.smoke else "cpu")
-    versions = results.all_versions([one for group in bench.groups for one in group.measured])
-    content: dict[str, Any] = {
-        "kind": "cpu",
-        "started": started,
-        "seconds": round(seconds),
-        "machine": here | {"threads": bench.threads},
-        "versions": versions,
-        "rounds_asked": bench.rounds,
-        "groups": groups,
+    add = parser.add_argument
+    add("--folder", type=Path, default=Path(".bench"), help="models and samples, kept for later runs")
+    add("--smoke", action="store_true", help="measure only the embedded model, and fewer peers")
+    add("--preset", default="roberta-large", help="size of the model with random weights")
+    add("--pairs", type=int, default=96, help="minimum number of distinct pairs for that model")
+    add("--rows", type=int, help="number of whole rows for the embedded model; default: 500, or 200 in a smoke run")
+    add("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
+    add("--minutes", type=float, default=22.0, help="start no further round after this time")
+    add("--only", nargs="+", default=[], help="settings to measure, by name; the reference always runs")
+    given = parser.parse_args(arguments)
+    given.rounds = given.rounds or (1 if given.smoke else 3)
+    given.rows = given.rows or (200 if given.smoke else 500)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    os.environ |= {  # of the settings: no network, no progress output, a cache of their own
+        "OMP_NUM_THREADS": str(cores()),
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+        "XDG_CACHE_HOME": str(given.folder.resolve() / "cache"),
     }
-    results.write_json(args.results / f"{name}.json", content)
-    for group in groups:
-        print(results.table(group) + "\n")
-    print(f"Machine: {machine.in_words(here)}.")
-    print(f"{results.rounds_done(groups)}, interleaved, on {started[:10]}, {seconds / 60:.0f} minutes.")
-    print("Versions: " + ", ".join(f"{package} {version}" for package, version in versions.items()) + ".")
-    print(f"Every round: {args.results / f'{name}.json'}")
+    started, bench = datetime.now(UTC).isoformat(timespec="seconds"), Bench(given)
+    if not given.smoke:
+        bench.full_size()
+    bench.embedded()
+    file = given.folder / "results" / "smoke.json" if given.smoke else ROOT / "benchmarks" / "results" / "cpu.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    here = describe()
+    content = {"kind": "cpu", "started": started, "machine": here, "groups": bench.groups}
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    print(f"Machine: {in_words(here)}. Started: {started}. Every round: {file}")
 
 
 if __name__ == "__main__":

@@ -1,66 +1,42 @@
-"""Write the graphs that test a device and measure its matrix rate.
+"""Write the graphs that ship in ``scorer/inference/matrix``: `python -m benchmarks.speed.matrix_graphs [FOLDER]`.
 
-    python -m benchmarks.speed.matrix_graphs [FOLDER]
-
-They ship with the scorer, which has no library for writing graphs.
+``start`` tests a device with a product and a sum of integers along an axis, as a model counts the tokens of its mask:
+the two need the libraries that a model's graph needs. The others measure the rate of products in each precision.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+
+import onnx
 
 FOLDER = Path(__file__).resolve().parents[2] / "scorer" / "inference" / "matrix"
+HEAD = '<ir_version: 8, producer_name: "d2t-scorer", opset_import: ["" : 17]>'
+GRAPHS = {
+    "fp32": "matrix (float[n,n] a, float[n,n] b) => (float[n,n] c) { c = MatMul(a, b) }",
+    "fp16": "matrix (float16[n,n] a, float16[n,n] b) => (float16[n,n] c) { c = MatMul(a, b) }",
+    "int8": "matrix (uint8[n,n] a, int8[n,n] b) => (int32[n,n] c) { c = MatMulInteger(a, b) }",
+    "start": """start (float[n,n] a, float[n,n] b) => (float[n,n] c, int32[n] d) <int64[1] axis = {1}> {
+        c = MatMul(a, b)
+        whole = Cast <to = 6> (c)
+        d = ReduceSum <keepdims = 0> (whole, axis)
+    }""",
+}
 
 
-def graphs() -> dict[str, Any]:
-    """By file name: a product of two square matrices in each precision, and the graph that tests a device."""
-    from onnx import TensorProto, helper
-
-    forms = {
-        "fp32": ("MatMul", TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.FLOAT),
-        "fp16": ("MatMul", TensorProto.FLOAT16, TensorProto.FLOAT16, TensorProto.FLOAT16),
-        "int8": ("MatMulInteger", TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32),
-    }
+def graphs() -> dict[str, bytes]:
+    """The models by file name."""
     made = {}
-    for precision, (operator, left, right, product) in forms.items():
-        ends = [
-            helper.make_tensor_value_info(name, kind, ["n", "n"])
-            for name, kind in (("a", left), ("b", right), ("c", product))
-        ]
-        graph = helper.make_graph([helper.make_node(operator, ["a", "b"], ["c"])], "matrix", ends[:2], ends[2:])
-        made[f"{precision}.onnx"] = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="d2t-scorer"
-        )
-    made["start.onnx"] = _start()
+    for name, text in GRAPHS.items():
+        model = onnx.parser.parse_model(f"{HEAD}\n{text}")
+        for node in model.graph.node:
+            node.ClearField("domain")
+        made[f"{name}.onnx"] = model.SerializeToString(deterministic=True)
     return made
 
 
-def _start() -> Any:
-    """What a device is tried with: a product, and a sum of integers along an axis, as a model counts the tokens of its
-    mask. The two need the libraries that a model's graph needs."""
-    from onnx import TensorProto, helper
-
-    nodes = [
-        helper.make_node("MatMul", ["a", "b"], ["c"]),
-        helper.make_node("Cast", ["c"], ["whole"], to=TensorProto.INT32),
-        helper.make_node("ReduceSum", ["whole", "axis"], ["d"], keepdims=0),
-    ]
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "n"]) for name in ("a", "b", "c")]
-    total = helper.make_tensor_value_info("d", TensorProto.INT32, ["n"])
-    axis = helper.make_tensor("axis", TensorProto.INT64, [1], [1])
-    graph = helper.make_graph(nodes, "start", ends[:2], [ends[2], total], [axis])
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="d2t-scorer"
-    )
-
-
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    for name, model in graphs().items():
-        (folder / name).write_bytes(model.SerializeToString(deterministic=True))
-
-
 if __name__ == "__main__":
-    main()
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    for name, content in graphs().items():
+        (folder / name).write_bytes(content)

@@ -14,138 +14,88 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import machine
-from .make_rows import write
+from .harness import describe, in_words, measured
+from .host_overhead import run_free
+from .sample import make_rows
 
 SYSTEMS = 20
 """Rows that follow each other and have one input."""
-MADE = 100_000
+DISTINCT = 100_000
 """Distinct rows; the others are copies with a number appended to the text, so that no two share a key."""
-STAGES = ("run", "run with --reuse", "audit", "report")
-
-_MEASURED = """
-import json, resource, sys, time
-from pathlib import Path
-import msgspec
-from benchmarks.speed.nightly import without_model
-from scorer.system.codec import decode, encode
-what, *paths = sys.argv[1:]
-paths = [Path(path) for path in paths]
-began = time.perf_counter()
-rows = None
-if what in ("run", "run with --reuse"):
-    rows = without_model(*paths)
-elif what == "audit":
-    from scorer.audit import AuditOptions, audit
-    document = audit(paths[0], AuditOptions(baseline=paths[1], by=(("system",),)))
-    paths[2].write_bytes(encode(document))
-    rows = msgspec.to_builtins(document.rows)
-else:
-    from scorer.audit.document import Document
-    from scorer.audit.report import render
-    paths[1].write_text(render(decode(paths[0].read_bytes(), Document, str(paths[0]))))
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-seconds = round(time.perf_counter() - began, 1)
-print(json.dumps({"seconds": seconds, "peak": peak, "rows": rows}))
-"""
 
 
-def change(data: Path, out: Path, percent: float) -> int:
-    """Copy a data set, change that percentage of its inputs, and return the number of changed rows."""
-    out.mkdir(exist_ok=True)
-    changed = 0
+def write_night(folder: Path, rows: int) -> None:
+    """Write rows, in shards of :data:`DISTINCT` at most."""
+    folder.mkdir()
+    table = make_rows(np.random.default_rng(0), min(rows, DISTINCT), 0, SYSTEMS)
+    for number in range(-(-rows // DISTINCT)):
+        texts = pc.binary_join_element_wise(table["text"], str(number), " ")
+        shard = table.set_column(table.schema.get_field_index("text"), "text", texts)
+        shard = shard.slice(0, min(DISTINCT, rows - number * DISTINCT))
+        pq.write_table(shard, folder / f"part-{number:05d}.parquet", compression="zstd")
+
+
+def change(data: Path, out: Path, percent: float) -> None:
+    """Copy a data set, and change that percentage of its inputs."""
+    out.mkdir()
     for path in sorted(data.glob("*.parquet")):
         table = pq.read_table(path)
         inputs = -(-len(table) // SYSTEMS)
         edited = np.linspace(0, inputs - 1, round(inputs * percent / 100)).astype(int)
-        chosen = np.isin(np.arange(len(table)) // SYSTEMS, edited)
-        texts = [
-            f"{text} Do visit soon." if other else text
-            for text, other in zip(table["text"].to_pylist(), chosen.tolist(), strict=True)
-        ]
+        chosen = pa.array(np.isin(np.arange(len(table)) // SYSTEMS, edited))
+        texts = pc.if_else(chosen, pc.binary_join_element_wise(table["text"], "Do visit soon.", " "), table["text"])
         place = table.schema.get_field_index("text")
-        pq.write_table(table.set_column(place, "text", pa.array(texts)), out / path.name, compression="zstd")
-        changed += int(chosen.sum())
-    return changed
+        pq.write_table(table.set_column(place, "text", texts), out / path.name, compression="zstd")
 
 
-def without_model(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
-    """The counts of rows of a run whose model answers at once, in this process."""
-    from .host_overhead import free_scorer
-    from .runners.ours import run_here
+def audit_night(out: Path, baseline: Path, document: Path) -> None:
+    """Audit an output against another by system."""
+    from scorer.audit import AuditOptions, audit
+    from scorer.system.codec import encode
 
-    with free_scorer() as scorer:
-        summary = run_here(scorer, str(data), out, reuse=tuple(reuse)).summary
-    return dict(msgspec.to_builtins(summary.rows))
+    document.write_bytes(encode(audit(out, AuditOptions(baseline=baseline, by=(("system",),)))))
 
 
-def copies(base: Path, rows: int, out: Path) -> None:
-    """Write ``rows`` rows to a folder, in shards of :data:`MADE` rows at most."""
-    source = base / "made.parquet"
-    if not source.exists():
-        write(base / "made", MADE, 1)
-        (base / "made" / "part-0000.parquet").rename(source)
-    table = pq.read_table(source)
-    place = table.schema.get_field_index("text")
-    out.mkdir(exist_ok=True)
-    for number in range(-(-rows // MADE)):
-        texts = pc.binary_join_element_wise(table["text"], str(number), " ")
-        part = table.set_column(place, "text", texts).slice(0, min(MADE, rows - number * MADE))
-        pq.write_table(part, out / f"part-{number:05d}.parquet", compression="zstd")
+def render_report(document: Path, page: Path) -> None:
+    """Write the HTML report of an audit."""
+    from scorer.audit.document import Document
+    from scorer.audit.report import render
+    from scorer.system.codec import decode
+
+    page.write_text(render(decode(document.read_bytes(), Document, str(document))))
 
 
-def kept(file: Path, make: Callable[[], Any]) -> Any:
-    """What a stage found, made if the file is not there."""
-    if not file.exists():
-        file.write_text(json.dumps(make()))
-    return json.loads(file.read_text())
-
-
-def measure(what: str, *paths: Path) -> dict[str, Any]:
-    """One stage in a process of its own: seconds, and peaks in bytes."""
-    command = [sys.executable, "-c", _MEASURED, what, *map(str, paths)]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return found
-
-
-def night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
+def run_night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
     """The figures of the stages for one number of rows."""
     folder = base / str(rows)
     folder.mkdir(parents=True, exist_ok=True)
     before, now, first, second = (folder / name for name in ("in-0", "in-1", "out-0", "out-1"))
-    # In another process, since a child starts with the peak memory of its parent.
-    with ProcessPoolExecutor(1, get_context("spawn")) as making:
-        kept(folder / "made.json", lambda: making.submit(copies, base, rows, before).result())
-        kept(folder / "changed.json", lambda: making.submit(change, before, now, percent).result())
     document, page = folder / "audit-document.json", folder / "report.html"
-    paths = {
-        "run": (before, first),
-        "run with --reuse": (now, second, first),
-        "audit": (second, first, document),
-        "report": (document, page),
+    stages: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+        "made": (write_night, (before, rows)),
+        "changed": (change, (before, now, percent)),
+        "run": (run_free, (before, first)),
+        "run with --reuse": (run_free, (now, second, first)),
+        "audit": (audit_night, (second, first, document)),
+        "report": (render_report, (document, page)),
     }
     found = {}
-    for number, what in enumerate(STAGES):
-        one = found[what] = kept(folder / f"stage-{number}.json", partial(measure, what, *paths[what]))
-        of = f", {one['rows']['in']:,} rows, {one['rows']['reused']:,} reused" if one["rows"] else ""
-        peak = f"peak {one['peak'] / 1e6:,.0f} MB"
-        print(f"{rows:>12,} rows, {what}: {peak}, {one['seconds']:.1f} s{of}", flush=True)
+    for name, (function, arguments) in stages.items():
+        file = folder / f"{name.replace(' ', '-')}.json"
+        if not file.exists():
+            file.write_text(json.dumps(measured(function, *arguments)))
+        one = found[name] = json.loads(file.read_text())
+        print(f"{rows:>12,} rows, {name}: peak {one['peak_mb']:,} MB, {one['seconds']:.1f} s", flush=True)
     return found
 
 
@@ -156,18 +106,16 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="work folder to keep, with the stages that are done")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
-    about = machine.describe()
-    print(machine.in_words(about))
+    print(in_words(describe()))
     with tempfile.TemporaryDirectory() as scratch:
         base = args.folder or Path(scratch)
-        base.mkdir(parents=True, exist_ok=True)
-        found = {rows: night(base, rows, args.changed) for rows in sorted(args.rows)}
+        found = {rows: run_night(base, rows, args.changed) for rows in sorted(args.rows)}
     few, many = min(found), max(found)
     if few < many:
-        slopes = {what: (found[many][what]["peak"] - found[few][what]["peak"]) / (many - few) for what in STAGES}
-        print("bytes a row:", ", ".join(f"{what} {slope:.0f}" for what, slope in slopes.items()))
+        grown = {name: found[many][name]["peak_mb"] - found[few][name]["peak_mb"] for name in found[many]}
+        print("bytes a row:", ", ".join(f"{name} {1e6 * mb / (many - few):.0f}" for name, mb in grown.items()))
     if args.out:
-        args.out.write_text(json.dumps({"machine": about, "nights": found}, indent=1) + "\n")
+        args.out.write_text(json.dumps({"machine": describe(), "nights": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Prepare once what the settings of the benchmark load: checkpoint, bundle, and the formats that peers need.
-
-    python -m benchmarks.speed.prepare --preset roberta-large --folder .bench [--parts checkpoint bundle onnx openvino]
+"""Checkpoint, bundle, and the formats that peers need, each made once in a folder.
 
 The checkpoint has random weights (:mod:`benchmarks.speed.random_init`) and is written as a folder that every library
 opens, so that all settings run the same weights. Each part is made in its own process, because a full-size model needs
@@ -9,17 +7,13 @@ the memory, and in a folder that is renamed when it is complete.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-PARTS = ("checkpoint", "bundle", "onnx", "openvino")
+from .harness import measured
+
 TOKENIZER_CONFIG = {
     # The generic class, and what it feeds: libraries that know RoBERTa by name may rebuild its tokenizer their way.
     "tokenizer_class": "PreTrainedTokenizerFast",
@@ -35,8 +29,14 @@ TOKENIZER_CONFIG = {
 }
 
 
-def make_checkpoint(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:
-    """Random weights and their tokenizer as a checkpoint folder."""
+def write_tokenizer_config(folder: Path) -> None:
+    """The files that transformers wants beside ``tokenizer.json``."""
+    special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
+    for name, content in (("tokenizer_config", TOKENIZER_CONFIG), ("special_tokens_map", special)):
+        (folder / f"{name}.json").write_text(json.dumps(content, indent=1))
+
+
+def _checkpoint(folder: Path, out: Path, preset: str) -> None:
     from benchmarks.speed.random_init import random_checkpoint
 
     checkpoint = random_checkpoint(preset, seed=0)
@@ -45,21 +45,19 @@ def make_checkpoint(folder: Path, out: Path, preset: str, precisions: Sequence[s
     model.config.label2id = {label: i for i, label in enumerate(checkpoint.labels)}
     model.save_pretrained(out, safe_serialization=True)
     (out / "tokenizer.json").write_text(checkpoint.tokenizer.text, encoding="utf-8")
-    (out / "tokenizer_config.json").write_text(json.dumps(TOKENIZER_CONFIG, indent=1))
-    special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
-    (out / "special_tokens_map.json").write_text(json.dumps(special, indent=1))
+    write_tokenizer_config(out)
 
 
-def make_bundle(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:
-    """Our bundle of the checkpoint."""
+def _bundle(folder: Path, out: Path, preset: str) -> None:
     from export import export_bundle
 
     # Forced, because random weights contradict their labels.
-    export_bundle(str(folder / "checkpoint"), out, precisions=precisions, name=f"{preset}-random", force=True)
+    source = str(folder / "checkpoint")
+    export_bundle(source, out, precisions=("fp32", "int8"), name=f"{preset}-random", force=True)
 
 
-def make_onnx(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:
-    """ONNX as sentence-transformers' documentation makes it: plain, optimised (O3), and dynamic int8."""
+def _onnx(folder: Path, out: Path, preset: str) -> None:
+    """As sentence-transformers' documentation makes it: plain, optimised (O3), and dynamic int8."""
     from sentence_transformers import (
         CrossEncoder,
         export_dynamic_quantized_onnx_model,
@@ -74,23 +72,28 @@ def make_onnx(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -
     export_dynamic_quantized_onnx_model(model, "avx512_vnni", str(out))
 
 
-def make_openvino(folder: Path, out: Path, preset: str, precisions: Sequence[str]) -> None:
+def _openvino(folder: Path, out: Path, preset: str) -> None:
     """OpenVINO IR: fp32, and int8 by NNCF's post-training quantisation for transformers."""
     import nncf
+    import numpy as np
     import openvino as ov
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+    from benchmarks.speed.sample import make_inputs, render
+
     source = str(folder / "checkpoint")
     tokenizer = AutoTokenizer.from_pretrained(source)
     model = AutoModelForSequenceClassification.from_pretrained(source, dtype=torch.float32).eval()
-    pairs = _calibration_pairs()
-    example = dict(tokenizer(*map(list, zip(*pairs[:2], strict=True)), padding=True, return_tensors="pt"))
+    rng = np.random.default_rng(99)  # another seed than the sample's
+    rows = make_inputs(rng, 48)
+    texts = [render(rng, row, i % 3) for i, row in enumerate(rows)]
+    facts = [f"The {row[0][1]} of {row[0][0]} is {row[0][2]}." for row in rows]
+    example = dict(tokenizer(texts[:2], facts[:2], padding=True, return_tensors="pt"))
     with torch.inference_mode():
         converted = ov.convert_model(model, example_input=example)
-    del model
     ov.save_model(converted, str(out / "model.fp32.xml"), compress_to_fp16=False)
-    feeds = [dict(tokenizer(*pair, return_tensors="np")) for pair in pairs]
+    feeds = [dict(tokenizer(text, fact, return_tensors="np")) for text, fact in zip(texts, facts, strict=True)]
     quantised = nncf.quantize(
         converted,
         nncf.Dataset(feeds),
@@ -101,94 +104,34 @@ def make_openvino(folder: Path, out: Path, preset: str, precisions: Sequence[str
     ov.save_model(quantised, str(out / "model.int8.xml"), compress_to_fp16=False)
 
 
-def _calibration_pairs() -> list[tuple[str, str]]:
-    """Pairs of a text with one of its facts, from rows of another seed than the sample's."""
-    import numpy as np
-
-    from benchmarks.speed import make_rows
-
-    rng = np.random.default_rng(99)
-    asked = make_rows.inputs(rng, 48)
-    texts = [make_rows.render(rng, one, i % 3) for i, one in enumerate(asked)]
-    return [(text, f"The {one[0][1]} of {one[0][0]} is {one[0][2]}.") for one, text in zip(asked, texts, strict=True)]
-
-
-_MAKERS: dict[str, Callable[[Path, Path, str, Sequence[str]], None]] = {
-    "checkpoint": make_checkpoint,
-    "bundle": make_bundle,
-    "onnx": make_onnx,
-    "openvino": make_openvino,
+PARTS: dict[str, Callable[[Path, Path, str], None]] = {
+    "checkpoint": _checkpoint,
+    "bundle": _bundle,
+    "onnx": _onnx,
+    "openvino": _openvino,
 }
 
 
-def prepare(
-    folder: Path,
-    preset: str,
-    parts: Sequence[str],
-    precisions: Sequence[str],
-    *,
-    environment: Mapping[str, str] | None = None,
-    python: str = sys.executable,
-    log: Callable[[str], None] = print,
-) -> dict[str, str]:
+def prepare(folder: Path, preset: str, say: Callable[[str], None]) -> dict[str, str]:
     """Make the missing parts below ``folder``; returns the reason for each part that failed, by its name.
 
     Raises:
         SystemExit: the checkpoint or the bundle could not be made; without them, nothing can be compared.
     """
     failed: dict[str, str] = {}
-    for part in parts:
+    for part, make in PARTS.items():
         if (folder / part).is_dir():
             continue
-        began = time.perf_counter()
-        command = [
-            python,
-            "-m",
-            "benchmarks.speed.prepare",
-            "--folder",
-            str(folder),
-            "--preset",
-            preset,
-            "--inner",
-            part,
-        ]
-        done = subprocess.run(
-            [*command, "--precision", ",".join(precisions)],
-            env=dict(environment or os.environ),
-            capture_output=True,
-            text=True,
-        )
-        (folder / f"{part}.log").write_text(done.stdout + done.stderr)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
-            failed[part] = lines[-1].strip()[:200]
-            if part in ("checkpoint", "bundle"):
-                raise SystemExit(f"{part} could not be made: {failed[part]}; all of it in {folder / f'{part}.log'}")
-        log(f"{part}: {failed.get(part, f'made in {time.perf_counter() - began:.0f} s')}")
-    return failed
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--preset", default="roberta-large")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--precision", default="fp32,int8", help="comma-separated variants of our bundle")
-    parser.add_argument("--inner", choices=PARTS, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
-    if not args.inner:
-        prepare(args.folder, args.preset, args.parts, args.precision.split(","))
-        return
-    out = args.folder / args.inner
-    temporary = args.folder / f".{args.inner}.{os.getpid()}"
-    temporary.mkdir()
-    try:
-        _MAKERS[args.inner](args.folder, temporary, args.preset, args.precision.split(","))
-        temporary.rename(out)
-    finally:
+        temporary, log = folder / f".{part}", folder / f"{part}.log"
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    main()
+        temporary.mkdir(parents=True)
+        try:
+            found = measured(make, folder, temporary, preset, log=log)
+            temporary.rename(folder / part)
+            say(f"{part}: made in {found['seconds']:.0f} s")
+        except Exception as error:  # of any library
+            failed[part] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            if part in ("checkpoint", "bundle"):
+                raise SystemExit(f"{part} could not be made: {failed[part]}; all of it is in {log}") from error
+            say(f"{part}: {failed[part]}")
+    return failed

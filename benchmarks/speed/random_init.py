@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.random_words import NAMES, WORDS
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
 from export.bundle_writer import write_bundle
 from export.checkpoint import Checkpoint, longest_pair
 from export.families import BPE, FAMILIES, UNIGRAM, Family
@@ -44,19 +45,15 @@ Build = Callable[[Family, Mapping[str, Any], int], Any]
 """A model in PyTorch of a family, a config and a seed."""
 
 
-def _base(vocab: int, positions: int = 512, types: int = 2) -> dict[str, Any]:
+def _encoder(vocab: int, positions: int = 512, types: int = 2, **other: int) -> dict[str, Any]:
+    """The config of an encoder, of the usual base size but for what is given."""
     return {
         "vocab_size": vocab, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "intermediate_size": 3072, "max_position_embeddings": positions, "type_vocab_size": types,
+        "intermediate_size": 3072, "max_position_embeddings": positions, "type_vocab_size": types, **other,
     }  # fmt: skip
 
 
-def _large(vocab: int, positions: int = 512, types: int = 2) -> dict[str, Any]:
-    return _base(vocab, positions, types) | {
-        "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096,
-    }  # fmt: skip
-
-
+_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 _TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
 _ROBERTA = {"layer_norm_eps": 1e-5, "pad_token_id": 1}
 _DEBERTA = {
@@ -72,26 +69,17 @@ _BART = {
     "vocab_size": 50265, "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, "encoder_attention_heads": 16,
     "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096, "max_position_embeddings": 1024,
 }  # fmt: skip
-_MPNET = {key: value for key, value in _base(30527, 514).items() if key != "type_vocab_size"}
+_MPNET = {key: value for key, value in _encoder(30527, 514).items() if key != "type_vocab_size"}
 PRESETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "roberta-large": ("roberta", _large(50265, 514, 1) | _ROBERTA),
-    "roberta-base": ("roberta", _base(50265, 514, 1) | _ROBERTA),
-    "roberta-tiny": ("roberta", _base(50265, 514, 1) | _ROBERTA | _TINY),
-    "xlm-roberta-large": ("xlm-roberta", _large(250002, 514, 1) | _ROBERTA),
-    "xlm-roberta-base": ("xlm-roberta", _base(250002, 514, 1) | _ROBERTA),
-    "camembert-base": ("camembert", _base(32005, 514, 1) | _ROBERTA),
-    "bert-large": ("bert", _large(30522)),
-    "bert-base": ("bert", _base(30522)),
-    "minilm-l6": ("bert", _base(30522) | {"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1536}),
-    "electra-large": ("electra", _large(30522) | {"embedding_size": 1024}),
-    "electra-base": ("electra", _base(30522) | {"embedding_size": 768}),
-    "deberta-v3-large": ("deberta-v2", _large(128100) | _DEBERTA),
-    "deberta-v3-base": ("deberta-v2", _base(128100) | _DEBERTA),
-    "modernbert-large": (
-        "modernbert",
-        {**_MODERNBERT, "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
-         "intermediate_size": 2624},
-    ),
+    "roberta-large": ("roberta", _encoder(50265, 514, 1, **_LARGE) | _ROBERTA),
+    "roberta-tiny": ("roberta", _encoder(50265, 514, 1) | _ROBERTA | _TINY),
+    "xlm-roberta-base": ("xlm-roberta", _encoder(250002, 514, 1) | _ROBERTA),
+    "camembert-base": ("camembert", _encoder(32005, 514, 1) | _ROBERTA),
+    "bert-base": ("bert", _encoder(30522)),
+    "minilm-l6": ("bert", _encoder(30522, hidden_size=384, num_hidden_layers=6, intermediate_size=1536)),
+    "electra-base": ("electra", _encoder(30522, embedding_size=768)),
+    "deberta-v3-large": ("deberta-v2", _encoder(128100, **_LARGE) | _DEBERTA),
+    "deberta-v3-base": ("deberta-v2", _encoder(128100) | _DEBERTA),
     "modernbert-base": ("modernbert", _MODERNBERT),
     "mpnet-base": ("mpnet", _MPNET | {"layer_norm_eps": 1e-5}),
     "bart-large": ("bart", _BART),
@@ -170,35 +158,40 @@ def _random_model(family: Family, known: Mapping[str, Any], seed: int) -> Any:
     return model
 
 
-def train_tokenizer(vocab_size: int, family: Family = FAMILIES[0]) -> str:
-    """A tokenizer of a family's kind as the content of tokenizer.json, with at most so many tokens."""
-    kind = family.tokenizers[0]
-    if kind == BPE:
-        return _bpe(vocab_size, family)
-    return _unigram(vocab_size, family) if kind == UNIGRAM else _wordpiece(vocab_size, family)
-
-
 def special_tokens(family: Family) -> tuple[str, str, str, str, str]:
     """Tokens of a family: first, separator, padding, unknown, mask."""
     return SPECIAL.get(family.model_type, _AS_ROBERTA)
 
 
-def _bpe(vocab_size: int, family: Family) -> str:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-
+def train_tokenizer(vocab_size: int, family: Family = FAMILIES[0]) -> str:
+    """A tokenizer of a family's kind as the content of tokenizer.json, with at most so many tokens."""
+    kind, paired = family.tokenizers[0], family.model_type in _TWO_SEPARATORS
     first, separator, pad, unknown, mask = special_tokens(family)
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size - 1,  # <mask> comes last
-        special_tokens=[first, pad, separator, unknown],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
+    # Of BPE and Unigram the mask comes last.
+    options: dict[str, Any] = {"vocab_size": vocab_size - 1, "special_tokens": [first, pad, separator, unknown]}
+    trainer: Any
+    if kind == BPE:
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        trainer = trainers.BpeTrainer(initial_alphabet=alphabet, show_progress=False, **options)
+    elif kind == UNIGRAM:
+        tokenizer = Tokenizer(models.Unigram())
+        blanks = normalizers.Replace(Regex(" {2,}"), " ")
+        tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), blanks])
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(unk_token=unknown, show_progress=False, **options)
+    else:
+        tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        special = [*options["special_tokens"], mask] if paired else [pad, unknown, first, separator, mask]
+        trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False)
     tokenizer.train_from_iterator(_corpus(), trainer)
-    tokenizer.add_special_tokens([mask])
-    if family.model_type in _TWO_SEPARATORS:
+    if kind in (BPE, UNIGRAM):
+        tokenizer.add_special_tokens([mask])
+    if kind == BPE and paired:
         tokenizer.post_processor = processors.RobertaProcessing(
             (separator, 2), (first, 0), trim_offsets=True, add_prefix_space=False
         )
@@ -207,51 +200,13 @@ def _bpe(vocab_size: int, family: Family) -> str:
     return str(tokenizer.to_str())
 
 
-def _wordpiece(vocab_size: int, family: Family) -> str:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    first, separator, pad, unknown, mask = special_tokens(family)
-    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    as_bert, as_roberta = [pad, unknown, first, separator, mask], [first, pad, separator, unknown, mask]
-    special = as_roberta if family.model_type in _TWO_SEPARATORS else as_bert
-    trainer = trainers.WordPieceTrainer(vocab_size=vocab_size, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(_corpus(), trainer)
-    tokenizer.post_processor = _template(tokenizer, family)
-    return str(tokenizer.to_str())
-
-
-def _unigram(vocab_size: int, family: Family) -> str:
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    first, separator, pad, unknown, mask = special_tokens(family)
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=vocab_size - 1,
-        special_tokens=[first, pad, separator, unknown],
-        unk_token=unknown,
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(_corpus(), trainer)
-    tokenizer.add_special_tokens([mask])
-    tokenizer.post_processor = _template(tokenizer, family)
-    return str(tokenizer.to_str())
-
-
 def _template(tokenizer: Any, family: Family) -> Any:
     """``first A separator B separator``, the second part in segment 1; with two separators between where a family has
     them."""
-    from tokenizers.processors import TemplateProcessing
-
     first, separator = special_tokens(family)[:2]
     between = f"{separator}:0 {separator}:0" if family.model_type in _TWO_SEPARATORS else f"{separator}:0"
     second = "0" if family.model_type in _TWO_SEPARATORS else "1"
-    return TemplateProcessing(
+    return processors.TemplateProcessing(
         single=f"{first}:0 $A:0 {separator}:0",
         pair=f"{first}:0 $A:0 {between} $B:{second} {separator}:{second}",
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, separator)],
@@ -259,9 +214,14 @@ def _template(tokenizer: Any, family: Family) -> Any:
 
 
 def _corpus() -> Iterator[str]:
-    """Our sentences, and lines of words drawn by rank as in ordinary text, some inflected, some capitalised."""
+    """Our sentences, and lines of words drawn by rank as in ordinary text, some inflected, some capitalised.
+
+    ``random_words.txt`` has everyday English words, the common ones first, and names.
+    """
     yield from (f"{pair.premise} {pair.hypothesis}" for pair in pairs_of("pool"))
-    words, names = list(dict.fromkeys(WORDS.split())), NAMES.split()
+    text = Path(__file__).with_name("random_words.txt").read_text(encoding="utf-8")
+    words, names = (part.split() for part in text.split("\n\n"))
+    words = list(dict.fromkeys(words))
     for word in words:  # every word at least twice, so that it can become a token
         yield f"{word} {word} {word.capitalize()} {word.capitalize()}"
     for name in names:

@@ -1,30 +1,99 @@
-"""The sample of the benchmark: rows, and the distinct pairs of their checks.
+"""Rows like those of a nightly evaluation, and the distinct pairs of their checks: the same for the same seed.
 
-Rows come from :mod:`benchmarks.speed.make_rows`. The pairs are those that ``scorer run`` computes for these, so
-that its rate can be compared with that of programs that are given the pairs.
+A *data set* of inputs (restaurants, 3 to 8 facts each) is answered by many *systems*; a system renders an input with
+one of a few phrasings per slot, and sometimes drops or adds a fact. So inputs repeat across systems, texts repeat if
+two systems agree, and lengths are distributed as in E2E, as deduplication and length sorting meet them in practice.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.speed import make_rows
 from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
-from scorer.metric.checks import Checks, build_checks
+from scorer.metric.checks import build_checks
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 
+PARTS = ("subject", "predicate", "object")
+TRIPLES = pa.list_(pa.struct([(part, pa.string()) for part in PARTS]))
+SLOTS: dict[str, list[str]] = {
+    "eatType": ["pub", "restaurant", "coffee shop"],
+    "food": ["French", "English", "Italian", "Japanese", "Indian", "Chinese", "Fast food"],
+    "priceRange": ["cheap", "moderate", "high", "less than £20", "£20-25", "more than £30"],
+    "customer rating": ["low", "average", "high", "1 out of 5", "3 out of 5", "5 out of 5"],
+    "area": ["riverside", "city centre"],
+    "familyFriendly": ["yes", "no"],
+    "near": ["Crowne Plaza Hotel", "Café Sicilia", "Burger King", "The Bakers", "Raja Indian Cuisine"],
+}
+PHRASES: dict[str, list[str]] = {
+    "eatType": ["is a {}", "is a nice {} to visit", "can be described as a {}"],
+    "food": ["serves {} food", "offers {} dishes", "has a menu of {} cuisine"],
+    "priceRange": ["has {} prices", "is in the {} price range", "charges {} prices for its meals"],
+    "customer rating": ["has a customer rating of {}", "is rated {} by its customers", "got {} from its guests"],
+    "area": ["is located in the {}", "lies in the {} area", "can be found in the {}"],
+    "familyFriendly": ["answers {} when asked if it is family friendly", "says {} to children"],
+    "near": ["is near {}", "can be found close to {}", "stands right beside {}"],
+}
+SYLLABLES = ["Ba", "Cor", "Del", "Fen", "Gra", "Hol", "Lin", "Mar", "Nor", "Pel", "Ros", "Sal", "Tam", "Vil", "Wen"]
+
+
+def make_inputs(rng: np.random.Generator, n: int) -> list[list[tuple[str, str, str]]]:
+    """``n`` inputs: triples of one restaurant each."""
+    made = []
+    for _ in range(n):
+        name = "The " + "".join(rng.choice(SYLLABLES, 3)).capitalize()
+        slots = rng.permutation(list(SLOTS))[: rng.integers(3, len(SLOTS) + 1)]
+        made.append([(name, slot, str(rng.choice(SLOTS[slot]))) for slot in slots])
+    return made
+
+
+def render(rng: np.random.Generator, triples: list[tuple[str, str, str]], style: int) -> str:
+    """The text of one system for an input: mostly in its own phrasing, sometimes with a dropped or an added fact."""
+    said = [t for t in triples if rng.random() > 0.05]
+    if rng.random() < 0.03:
+        slot = str(rng.choice(list(SLOTS)))
+        said.append((triples[0][0], slot, str(rng.choice(SLOTS[slot]))))
+    phrases = [PHRASES[s][(style + i) % len(PHRASES[s])].format(o) for i, (_, s, o) in enumerate(said)]
+    half = (len(phrases) + 1) // 2
+    sentences = [" and ".join(part) for part in (phrases[:half], phrases[half:]) if part]
+    return " ".join(f"{triples[0][0] if i == 0 else 'It'} {s}." for i, s in enumerate(sentences))
+
+
+def make_rows(rng: np.random.Generator, count: int, first: int = 0, systems: int = 20) -> pa.Table:
+    """Rows with ids from ``first`` on. ``systems``: number of texts for each input, which follow one another."""
+    inputs = make_inputs(rng, -(-count // systems))
+    facts = [inputs[i // systems] for i in range(count)]
+    return pa.table(
+        {
+            "id": pa.array(np.arange(first, first + count)),
+            "system": pa.array([f"system-{i % systems}" for i in range(count)]).dictionary_encode(),
+            "triples": pa.array([[dict(zip(PARTS, one, strict=True)) for one in row] for row in facts], TRIPLES),
+            "text": pa.array([render(rng, row, i % systems % 3) for i, row in enumerate(facts)]),
+        }
+    )
+
+
+def write_rows(out: Path, rows: int, shards: int, seed: int = 0, systems: int = 20) -> None:
+    """Write rows in so many Parquet files below ``out``."""
+    out.mkdir(parents=True, exist_ok=True)
+    rng, done = np.random.default_rng(seed), 0
+    for shard in range(shards):
+        table = make_rows(rng, (rows * (shard + 1)) // shards - done, done, systems)
+        pq.write_table(table, out / f"part-{shard:04d}.parquet", compression="zstd")
+        done += len(table)
+
 
 @dataclass(frozen=True)
 class Sample:
-    """The files of a sample and their counts. ``checks``: number of pairs; ``pairs``: number of distinct pairs."""
+    """Files and counts of a sample. ``checks``: number of pairs; ``pairs``: distinct ones, which a run computes."""
 
     rows_file: str
     pairs_file: str
@@ -43,14 +112,14 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
     for each input; with 1, all texts are different. Facts use the bundle's templates, otherwise backoff.
     """
     # Every row gives more than one pair, and nearly every row more than three.
-    make_rows.write(folder, rows or max(min(pairs, 4096), pairs // 3), 1, seed, systems)
-    table = pq.read_table(folder / "part-0000.parquet")
-    (folder / "part-0000.parquet").unlink()
+    made = rows or max(min(pairs, 4096), pairs // 3)
+    table = make_rows(np.random.default_rng(seed), made, 0, systems)
     templates = Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
     columns = find_columns(table.schema, ColumnNames())
     checks = build_checks(columns.rows(table), templates, Options())
-    first = _first_of_each(checks)
-    count = rows or _enough(checks.row[first], pairs)
+    keys = checks.premise.astype(np.int64) << 32 | checks.hypothesis.astype(np.int64)
+    first = np.sort(np.unique(keys, return_index=True)[1])  # the first check of every distinct pair
+    count = rows or int(checks.row[first][min(pairs, len(first)) - 1]) + 1
     first = first[checks.row[first] < count]
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     rows_file = folder / "rows" / "rows.parquet"
@@ -61,7 +130,7 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
     lengths = texts[checks.premise[first]] + texts[checks.hypothesis[first]] + bundle.layout.overhead
     pairs_file = folder / "pairs.json"
     pairs_file.write_text(json.dumps({"pairs": chosen, "tokens": lengths.tolist()}))
-    sample = Sample(
+    return Sample(
         rows_file=str(rows_file),
         pairs_file=str(pairs_file),
         rows=count,
@@ -71,17 +140,3 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
         shortest=int(lengths.min()),
         longest=int(lengths.max()),
     )
-    (folder / "sample.json").write_text(json.dumps(asdict(sample)))
-    return sample
-
-
-def _first_of_each(checks: Checks) -> np.ndarray:
-    """Positions of the first check of every distinct pair, int64, *Shape:* (distinct,), ascending."""
-    keys = checks.premise.astype(np.int64) << 32 | checks.hypothesis.astype(np.int64)
-    return np.sort(np.unique(keys, return_index=True)[1])
-
-
-def _enough(rows: np.ndarray, pairs: int) -> int:
-    """The number of rows whose checks give at least ``pairs`` distinct pairs. ``rows``: int64, *Shape:* (distinct,),
-    the row of each distinct pair, ascending."""
-    return int(rows[min(pairs, len(rows)) - 1]) + 1

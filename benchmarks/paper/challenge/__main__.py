@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.paper.challenge.build import write
-from benchmarks.paper.challenge.domains import RESTAURANT
-from benchmarks.paper.challenge.natural import Figure, NaturalResult, judge_natural
+from benchmarks.paper.challenge.natural import Figure, judge_natural
+from benchmarks.paper.challenge.texts import DOMAINS
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
 from scorer.commands.challenge import print_challenge
 from scorer.commands.console import WIDTH, make_console
@@ -45,20 +45,18 @@ class Rival(StrEnum):
 def rival_command(name: Rival) -> None:
     """Judge the set with a rival; e2e-slots knows the pairs about one restaurant alone."""
     table = read_challenge()
-    if name is Rival.e2e_slots:
-        slots = {attribute.predicate for attribute in RESTAURANT.attributes}
-        table = table.filter(pa.array([_fits(facts, slots) for facts in table["triples"].to_pylist()]))
     facts = [[Triple(**fact) for fact in row] for row in table["triples"].to_pylist()]
+    judge = by_keywords
+    if name is Rival.e2e_slots:
+        judge = by_slots
+        (slots,) = ({one.predicate for one in d.attributes} for d in DOMAINS if d.name == "restaurant")
+        known = [len({t.subject for t in row}) == 1 and {t.predicate for t in row} <= slots for row in facts]
+        table, facts = table.filter(pa.array(known)), [row for row, fits in zip(facts, known, strict=True) if fits]
     texts = table["text"].to_pylist()
-    found = label_rows(facts, texts, by_slots if name is Rival.e2e_slots else by_keywords)
-    columns = as_columns(name, found, facts, scored=False)
+    columns = as_columns(name, label_rows(facts, texts, judge), facts, scored=False)
     rows = len({(tuple(triples), text) for triples, text in zip(facts, texts, strict=True)})
     result = measure(table, answers_of(columns, table), metric=name, signature=f"rival:{name}", rows=rows)
     print_challenge(make_console(least_width=WIDTH), result)
-
-
-def _fits(facts: list[dict[str, str]], slots: set[str]) -> bool:
-    return len({fact["subject"] for fact in facts}) == 1 and all(fact["predicate"] in slots for fact in facts)
 
 
 @app.command("natural")
@@ -67,32 +65,23 @@ def natural_command(
 ) -> None:
     """Judge the public sets of FOLDER (PAWS, passives, relations, GAP) with BUNDLE."""
     with Scorer(bundle, checks="hallucination") as scorer:
-        found = judge_natural(folder, scorer, lambda line: typer.echo(line, err=True))
+        found = tuple(judge_natural(folder, scorer, lambda line: typer.echo(line, err=True)))
     if as_json:
         typer.echo(msgspec.json.encode(found))
-    else:
-        Console(width=160).print(_table(found))
-
-
-def _table(found: tuple[NaturalResult, ...]) -> Table:
+        return
     table = Table("set", "passed", "flagged", "balanced accuracy", "AUC", "right one higher", "both pass", "n")
     for one in found:
-        figures = [_figure(each) for each in (one.balanced_accuracy, one.auc)]
-        rates = [_rate(each) for each in (one.right_higher, one.both_pass)]
-        table.add_row(one.name, _rate(one.passed), _rate(one.flagged), *figures, *rates, f"{one.pairs:,}")
-    return table
+        shown = (one.passed, one.flagged, one.balanced_accuracy, one.auc, one.right_higher, one.both_pass)
+        table.add_row(one.name, *map(_shown, shown), f"{one.pairs:,}")
+    Console(width=160).print(table)
 
 
-def _rate(one: Rate | None) -> str:
+def _shown(one: Rate | Figure | None) -> str:
     if one is None or one.value is None:
         return "–"
+    if isinstance(one, Figure):
+        return f"{one.value:.3f}" + (f" [{one.interval[0]:.3f}, {one.interval[1]:.3f}]" if one.interval else "")
     return f"{100 * one.value:.1f} [{100 * (one.low or 0):.0f}, {100 * (one.high or 0):.0f}]"
-
-
-def _figure(one: Figure) -> str:
-    if one.value is None:
-        return "–"
-    return f"{one.value:.3f}" + (f" [{one.interval[0]:.3f}, {one.interval[1]:.3f}]" if one.interval else "")
 
 
 if __name__ == "__main__":

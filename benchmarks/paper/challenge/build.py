@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,10 +14,8 @@ import pyarrow.parquet as pq
 from scorer.evaluation.challenge import CHALLENGE, TEMPLATES
 from scorer.metric.facts import Triple
 
-from .case import NOT_OK, OK, OMISSION, Case, Kind
-from .domains import DOMAINS
-from .edits import KINDS, make_record
-from .pairs import PAIR_KINDS, PAIR_TEMPLATES
+from .kinds import KINDS, NOT_OK, OK, OMISSION, Kind, Pair, templates
+from .texts import DOMAINS, make_record
 
 PER_KIND = 200
 SEED = 1
@@ -29,84 +27,74 @@ _COLUMNS = [("pair", pa.int32()), ("variant", pa.string()), ("kind", pa.string()
             ("domain", pa.string()), ("gold_fine", pa.string()), ("fact", pa.int8()), ("triples", _TRIPLES),
             ("text", pa.string())]  # fmt: skip
 
-_ALL = (*KINDS, *PAIR_KINDS)
-ABOUT = {kind.name: kind.about for kind in _ALL}
-"""What is changed, by name of the kind, in the order in which the kinds are shown."""
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of the set and its kind."""
+
+    kind: Kind
+    pair: Pair
 
 
 def build_cases(per_kind: int = PER_KIND, seed: int = SEED) -> list[Case]:
     """The set: so many cases of every kind, no edited text twice within a kind. The same seed gives the same texts."""
-    return [found for kind in _ALL for found in _cases(kind, per_kind, seed)]
+    return [Case(kind, pair) for kind in KINDS for pair in _pairs(kind, per_kind, seed)]
 
 
-def templates() -> dict[str, str]:
-    """The templates of all facts of the set, as a template file has them."""
-    found = {a.predicate: a.template for domain in DOMAINS for a in domain.attributes}
-    return found | {predicate: template for (_, predicate), template in PAIR_TEMPLATES.items()}
+def _pairs(kind: Kind, count: int, seed: int) -> list[Pair]:
+    rng, found, tries = Random(f"{seed} {kind.name}"), dict[str, Pair](), 0
+    while len(found) < count:
+        pair = kind.make(len(found), rng)
+        tries += 1
+        if pair is not None and pair.edited not in found and pair.edited != pair.base:
+            found[pair.edited], tries = pair, 0
+        if tries > _TRIES:
+            raise ValueError(f"there are no {count:,} different cases of the kind {kind.name!r}; ask for fewer")
+    return list(found.values())
 
 
 def as_table(cases: list[Case]) -> pa.Table:
     """The set as :func:`scorer.evaluation.challenge.read_challenge` describes it: base and edited text of every pair,
     then the rows with reordered facts, then those with more facts."""
     rows = []
+
+    def add(number: int, variant: str, gold: str, triples: Iterable[Triple], text: str) -> None:
+        kind, pair = cases[number].kind, cases[number].pair
+        rows.append({"pair": number, "variant": variant, "kind": kind.name, "change": kind.about,
+                     "domain": pair.domain, "gold_fine": gold, "fact": pair.fact,
+                     "triples": [triple._asdict() for triple in triples], "text": text})  # fmt: skip
+
     for number, one in enumerate(cases):
-        gold = "omission+hallucination" if one.expected == NOT_OK else one.expected
-        rows.append(_row(number, one, "base", OK, one.triples, one.base))
-        rows.append(_row(number, one, "edited", gold, one.triples, one.edited))
+        expected = one.kind.expected
+        add(number, "base", OK, one.pair.triples, one.pair.base)
+        gold = "omission+hallucination" if expected == NOT_OK else expected
+        add(number, "edited", gold, one.pair.triples, one.pair.edited)
+    kept = ("paraphrase", "other order")
     for number, one in enumerate(cases):
-        if one.kind in ("paraphrase", "other order") and len(one.triples) > 1:
-            rows.append(_row(number, one, "reordered", OK, _reordered(one), one.base))
+        if one.kind.name in kept and len(one.pair.triples) > 1:
+            add(number, "reordered", OK, _reordered(one.pair), one.pair.base)
     for number, one in enumerate(cases):
-        if one.kind in ("paraphrase", "other order", "extra fact"):
-            rows.append(_row(number, one, "extended", *_extended(one)))
-    metadata = {"revision": str(REVISION), "seed": str(SEED)}
-    return pa.Table.from_pylist(rows, pa.schema(_COLUMNS, metadata))
+        if one.kind.name in (*kept, "extra fact"):
+            # Three more facts about an entity of another domain, which the text omits.
+            wrong = one.kind.name == "extra fact"
+            text = one.pair.edited if wrong else one.pair.base
+            rng = Random(text)
+            added = make_record(rng.choice([d for d in DOMAINS if d.name != one.pair.domain]), 3, rng)
+            gold = "omission+hallucination" if wrong else OMISSION
+            add(number, "extended", gold, (*one.pair.triples, *added.triples), text)
+    return pa.Table.from_pylist(rows, pa.schema(_COLUMNS, {"revision": str(REVISION), "seed": str(SEED)}))
+
+
+def _reordered(pair: Pair) -> list[Triple]:
+    """The facts in another order; the same one for the same pair."""
+    facts, rng = list(pair.triples), Random(pair.base)
+    while facts == list(pair.triples):
+        rng.shuffle(facts)
+    return facts
 
 
 def write(folder: Path) -> None:
     """Write the files of the package: ``challenge.parquet`` and its templates, ``challenge.json``."""
-    table = as_table(build_cases())
-    pq.write_table(table, folder / CHALLENGE.name, compression="zstd", compression_level=19)
+    pq.write_table(as_table(build_cases()), folder / CHALLENGE.name, compression="zstd", compression_level=19)
     text = json.dumps(templates(), ensure_ascii=False, indent=1)
     (folder / TEMPLATES.name).write_text(text + "\n", encoding="utf-8")
-
-
-def _row(pair: int, one: Case, variant: str, gold: str, triples: Iterable[Triple], text: str) -> dict[str, Any]:
-    facts = [triple._asdict() for triple in triples]
-    return {"pair": pair, "variant": variant, "kind": one.kind, "change": ABOUT[one.kind], "domain": one.domain,
-            "gold_fine": gold, "fact": one.fact, "triples": facts, "text": text}  # fmt: skip
-
-
-def _reordered(one: Case) -> tuple[Triple, ...]:
-    """The facts in another order; the same one for the same case."""
-    facts = list(one.triples)
-    rng = Random(one.base)
-    while tuple(facts) == one.triples:
-        rng.shuffle(facts)
-    return tuple(facts)
-
-
-def _extended(one: Case) -> tuple[str, tuple[Triple, ...], str]:
-    """Label, facts and text of a row with three more facts about an entity of another domain, which the text omits."""
-    wrong = one.kind == "extra fact"
-    text = one.edited if wrong else one.base
-    rng = Random(text)
-    added = make_record(rng.choice([domain for domain in DOMAINS if domain.name != one.domain]), 3, rng)
-    return "omission+hallucination" if wrong else OMISSION, (*one.triples, *added.triples), text
-
-
-def _cases(kind: Kind, count: int, seed: int) -> Iterator[Case]:
-    rng = Random(f"{seed} {kind.name}")
-    seen: set[str] = set()
-    tries = 0
-    while len(seen) < count:
-        found = kind.make(len(seen), rng)
-        tries += 1
-        if found is not None and found.edited not in seen and found.edited != found.base:
-            seen.add(found.edited)
-            tries = 0
-            yield Case(
-                kind.name, found.domain, tuple(found.triples), found.base, found.edited, kind.expected, found.fact
-            )
-        if tries > _TRIES:
-            raise ValueError(f"there are no {count:,} different cases of the kind {kind.name!r}; ask for fewer")

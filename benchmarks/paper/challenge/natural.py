@@ -7,13 +7,15 @@ pairs of one premise are not independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.calibration import ranking
@@ -22,36 +24,29 @@ from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
 from scorer.stats.design_effect import share_rate
 from scorer.stats.intervals import Rate
-from scorer.storage.finished_output import guarded, open_parquet
 
-from .sentence_pairs import SETS, SentencePair, tests
+from .sentence_pairs import SETS, SentencePair, held_out_pairs
 
 WINDOW = 512
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class NaturalSet:
-    """``file``, ``kind``: which pairs. ``both``: whether a premise must follow from its hypothesis too. ``part``: of
-    the published file that is judged."""
+class NaturalSet(NamedTuple):
+    """The pairs of a kind of a file. ``both``: whether a premise must follow from its hypothesis too."""
 
     name: str
     file: str
     about: str
-    part: str
     kind: str | None = None
     both: bool = False
 
 
-_HASHED = "a quarter, by a hash of the text"
 NATURAL = (
-    NaturalSet(
-        "paraphrases", "paws_wiki_dev_test", "words exchanged; both directions must pass", "the test split", None, True
-    ),
-    NaturalSet("exchanged arguments", "nli_syntactic_augmentation", "subject and object exchanged", _HASHED, "inv"),
-    NaturalSet("passives", "nli_syntactic_augmentation", "right and wrong passives", _HASHED, "pass"),
-    NaturalSet("directed relations", "relations_directed", "a relation stated in both directions", _HASHED),
-    NaturalSet("pronouns", "gap_coreference", "each of two names in the place of a pronoun", "the test split"),
+    NaturalSet("paraphrases", "paws_wiki_dev_test", "words exchanged; both directions must pass", None, True),
+    NaturalSet("exchanged arguments", "nli_syntactic_augmentation", "subject and object exchanged", "inv"),
+    NaturalSet("passives", "nli_syntactic_augmentation", "right and wrong passives", "pass"),
+    NaturalSet("directed relations", "relations_directed", "a relation stated in both directions"),
+    NaturalSet("pronouns", "gap_coreference", "each of two names in the place of a pronoun"),
 )
 
 
@@ -73,7 +68,6 @@ class NaturalResult:
     name: str
     about: str
     file: str
-    part: str
     pairs: int
     errors: int
     passed: Rate
@@ -84,9 +78,8 @@ class NaturalResult:
     both_pass: Rate | None
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Pairs with their answers. ``truth``: whether each is entailed; ``passes``: what the metric says; ``score``:
+class Judged(NamedTuple):
+    """Pairs with their answers. ``truth``: whether each is entailed; ``passes``: whether the metric says so; ``score``:
     P(entailment), NaN for an error; ``premises``: from 0 without gaps. *Shape:* (pairs,) each."""
 
     truth: Bools
@@ -95,34 +88,29 @@ class Judged:
     premises: Indices
 
 
-def judge_natural(
-    folder: Path, scorer: Scorer, say: Callable[[str], None] = lambda line: None
-) -> tuple[NaturalResult, ...]:
+def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> Iterator[NaturalResult]:
     """The sets whose files are in a folder.
 
     Args:
         scorer: opened to check for hallucinations alone.
-        say: told of each set before it is judged.
+        say: called with a line before each set is judged.
 
     Raises:
         InputError: the folder has none of the files, or one cannot be read. ColumnError: a column is missing.
     """
-    read = {name: _read(folder / f"{name}.parquet", name) for name in SETS if (folder / f"{name}.parquet").is_file()}
-    if not read:
+    pairs = {name: _read(folder / f"{name}.parquet") for name in SETS if (folder / f"{name}.parquet").is_file()}
+    if not pairs:
         raise InputError(f"{folder} has none of the files {', '.join(f'{name}.parquet' for name in SETS)}")
-    found = []
     for one in NATURAL:
-        pairs = [pair for pair in read.get(one.file, ()) if one.kind is None or pair.kind == one.kind]
-        if pairs:
-            say(f"{one.name}: {len(pairs):,} sentence pairs")
-            judged = _judge(pairs, scorer)
-            found.append(measure(one, _joined(judged) if one.both else judged))
-    return tuple(found)
+        chosen = [pair for pair in pairs.get(one.file, ()) if one.kind in (None, pair.kind)]
+        if chosen:
+            say(f"{one.name}: {len(chosen):,} sentence pairs")
+            yield measure(one, _judge(chosen, scorer, both=one.both))
 
 
 def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> NaturalResult:
     """The figures of one set."""
-    truth, passes, premises = judged.truth, judged.passes, judged.premises
+    truth, passes, score, premises = judged
     counts = [np.bincount(premises, mask) for mask in (truth, truth & passes, ~truth, ~truth & ~passes)]
 
     def balanced(weights: Indices) -> Floats:
@@ -130,20 +118,20 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
         return (ratio(passed, entailed) + ratio(flagged, others)) / 2
 
     accuracy = float(balanced(np.ones((1, len(counts[0])), np.int64))[0])
-    order = ranking(judged.score, ~truth, premises, resamples)
+    defined = not np.isnan(accuracy)
+    order = ranking(score, ~truth, premises, resamples)
     contrasts, higher, both = _contrasts(judged)
     return NaturalResult(
         name=one.name,
         about=one.about,
         file=one.file,
-        part=one.part,
         pairs=len(truth),
-        errors=int(np.isnan(judged.score).sum()),
+        errors=int(np.isnan(score).sum()),
         passed=share_rate(passes[truth], premises[truth]),
         flagged=share_rate(~passes[~truth], premises[~truth]),
-        balanced_accuracy=Figure(None, None)
-        if np.isnan(accuracy)
-        else Figure(accuracy, drawn_interval(balanced, len(counts[0]), resamples)),
+        balanced_accuracy=Figure(accuracy, drawn_interval(balanced, len(counts[0]), resamples))
+        if defined
+        else Figure(None, None),
         auc=Figure(order["roc_auc"], order.get("interval")),
         right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
         both_pass=share_rate(both, contrasts) if len(contrasts) else None,
@@ -153,40 +141,28 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
 def _contrasts(judged: Judged) -> tuple[Indices, Bools, Bools]:
     """Of each premise with one entailed pair and one other: the premise, whether the entailed one has the higher score,
     and whether both pass. *Shape:* (contrasts,) each."""
-    count = int(judged.premises.max(initial=-1)) + 1
-    ones = np.bincount(judged.premises, judged.truth, count)
-    usable = (np.bincount(judged.premises, minlength=count) == 2) & (ones == 1)
-    scores = [np.full(count, np.nan) for _ in range(2)]
-    passes = [np.zeros(count, bool) for _ in range(2)]
-    for side in (False, True):
-        rows = np.flatnonzero(judged.truth == side)
-        scores[side][judged.premises[rows]] = judged.score[rows]
-        passes[side][judged.premises[rows]] = judged.passes[rows]
-    usable &= ~np.isnan(scores[0] + scores[1])
-    return np.flatnonzero(usable), (scores[1] > scores[0])[usable], (passes[0] & passes[1])[usable]
+    truth, passes, score, premises = judged
+    count = int(premises.max(initial=-1)) + 1
+    right, wrong = np.full(count, np.nan), np.full(count, np.nan)
+    right[premises[truth]], wrong[premises[~truth]] = score[truth], score[~truth]
+    both = np.bincount(premises, passes, count) == 2
+    usable = (np.bincount(premises, minlength=count) == 2) & ~np.isnan(right + wrong)
+    return np.flatnonzero(usable), (right > wrong)[usable], both[usable]
 
 
-def _joined(judged: Judged) -> Judged:
-    """Both directions of a pair, which follow one another, as one: both must pass."""
-    return Judged(
-        judged.truth[::2],
-        judged.passes[::2] & judged.passes[1::2],
-        np.minimum(judged.score[::2], judged.score[1::2]),  # NaN if one of them is
-        judged.premises[::2],
-    )
-
-
-def _judge(pairs: list[SentencePair], scorer: Scorer) -> Judged:
-    passes, scores = [], []
+def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> Judged:
+    """The answers; with ``both``, two directions of a pair, which follow one another, as one: both must pass."""
     tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
-    for table in scorer.score_batches(tables):
-        fine = fine_codes(table["fine"].combine_chunks(), "fine")
-        passes.append(fine == 0)
-        scores.append(numbers(table["text_entailment"].combine_chunks(), "text_entailment"))
+    scored = pa.concat_tables(table.select(["fine", "text_entailment"]) for table in scorer.score_batches(tables))
+    passes = fine_codes(scored["fine"].combine_chunks(), "fine") == 0
+    score = numbers(scored["text_entailment"].combine_chunks(), "text_entailment")
     codes = {premise: number for number, premise in enumerate(dict.fromkeys(pair.premise for pair in pairs))}
     premises = np.array([codes[pair.premise] for pair in pairs], np.int64)
     truth = np.array([pair.label == "entailment" for pair in pairs])
-    return Judged(truth, np.concatenate(passes), np.concatenate(scores), premises)
+    if not both:
+        return Judged(truth, passes, score, premises)
+    least = np.minimum(score[::2], score[1::2])  # NaN if one of them is
+    return Judged(truth[::2], passes[::2] & passes[1::2], least, premises[::2])
 
 
 def _table(pairs: list[SentencePair]) -> pa.Table:
@@ -194,14 +170,10 @@ def _table(pairs: list[SentencePair]) -> pa.Table:
     return pa.table({"facts": facts, "text": [pair.hypothesis for pair in pairs]})
 
 
-def _read(path: Path, name: str) -> list[SentencePair]:
-    columns = SETS[name][1]
-    with open_parquet(path) as file:
-        missing = [column for column in columns if column not in file.schema_arrow.names]
-        if missing:
-            raise ColumnError(f"{path} has no column {missing[0]!r}; it needs {', '.join(columns)}")
-        rows = guarded(path, file.read, columns=list(columns)).to_pylist()
+def _read(path: Path) -> list[SentencePair]:
     try:
-        return tests(name, rows)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        return held_out_pairs(path.stem, pq.read_table(path).to_pylist())
+    except KeyError as error:
+        raise ColumnError(f"{path} has no column {error.args[0]!r}, which the published set has") from error
+    except (pa.ArrowException, OSError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(f"{path} is not in the form of the published set: {type(error).__name__} {error}") from error

@@ -51,12 +51,8 @@ def paws(rows: list[Row]) -> Iterator[SentencePair]:
     """
     tested = {row[side] for row in rows for side in ("sentence1", "sentence2") if row["split"] == "test"}
     for row in rows:
-        one, other, label, test = (
-            row["sentence1"],
-            row["sentence2"],
-            entailed(row["paraphrase"]),
-            row["split"] == "test",
-        )
+        one, other, test = row["sentence1"], row["sentence2"], row["split"] == "test"
+        label = entailed(row["paraphrase"])
         if test or not {one, other} & tested:
             yield SentencePair(one, other, label, one, test)
             yield SentencePair(other, one, label, one, test)
@@ -122,19 +118,17 @@ def _exchanged(text: str, one: str, other: str) -> str | None:
     return text.replace(one, "\0").replace(other, one).replace("\0", other)
 
 
-Recast = Callable[[list[Row]], Iterator[SentencePair]]
-SETS: dict[str, tuple[Recast, tuple[str, ...]]] = {
-    "paws_wiki_dev_test": (paws, ("sentence1", "sentence2", "paraphrase", "split")),
-    "nli_syntactic_augmentation": (syntactic, ("premise", "hypothesis", "label", "kind")),
-    "relations_directed": (relations, ("relation", "name", "text", "head", "tail", "head_id")),
-    "gap_coreference": (gap, ("split", "text", "pronoun", "pronoun_start", "a", "a_coref", "b", "b_coref")),
+SETS: dict[str, Callable[[list[Row]], Iterator[SentencePair]]] = {
+    "paws_wiki_dev_test": paws,
+    "nli_syntactic_augmentation": syntactic,
+    "relations_directed": relations,
+    "gap_coreference": gap,
 }
-"""File → how it is recast, and the columns that takes."""
+"""File → how its rows are recast."""
 WITH_SPLIT = frozenset({"paws_wiki_dev_test", "gap_coreference"})
 """Sets with a test split of their own."""
 
 
-def tests(name: str, rows: list[Row]) -> list[SentencePair]:
+def held_out_pairs(name: str, rows: list[Row]) -> list[SentencePair]:
     """The pairs of a set that are never trained on."""
-    pairs = SETS[name][0](rows)
-    return [pair for pair in pairs if (pair.test if name in WITH_SPLIT else not is_trained(pair.key))]
+    return [pair for pair in SETS[name](rows) if (pair.test if name in WITH_SPLIT else not is_trained(pair.key))]

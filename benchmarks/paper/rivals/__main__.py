@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import typer
 
-from benchmarks.paper.rivals import labels
+from benchmarks.paper.rivals import labels, overlap
 from scorer.commands.ending import App, run_app
 from scorer.errors import ColumnError, InputError, UsageError
 from scorer.metric.facts import Triple
@@ -68,20 +68,14 @@ def rivals_command(
     else:
         given = _column(table, references).to_pylist()
         if model is not None:
-            from benchmarks.paper.rivals import bertscore
-
-            names, values = bertscore.COLUMNS, bertscore.scores(texts, given, model, layer=layer, idf=idf)
+            names, values = overlap.BERTSCORE, overlap.bertscores(texts, given, model, layer=layer, idf=idf)
         else:
-            from benchmarks.paper.rivals import overlap
-
             scorer = overlap.Overlap(given)
             names, values = overlap.COLUMNS, scorer.scores(texts, given)
             bleu, nist = scorer.corpus(texts, given)
             typer.echo(f"all texts as one corpus: BLEU {bleu}, NIST {nist}", err=True)
-        columns = {
-            name: pa.array(values[:, at].astype(np.float32), mask=np.isnan(values[:, at]))
-            for at, name in enumerate(names)
-        }
+        arrays = (pa.array(column.astype(np.float32), mask=np.isnan(column)) for column in values.T)
+        columns = dict(zip(names, arrays, strict=True))
     if "note" not in table.schema.names:  # scorer evaluate tells empty texts, which are easy for any metric, by it
         notes = [EMPTY_TEXT if text is not None and not text.strip() else None for text in texts]
         columns["note"] = pa.array(notes, pa.string())

@@ -1,13 +1,15 @@
-"""The rivals that label rows: E2E slots, keywords, entities."""
+"""The rivals that label rows: E2E slots; keywords, where a fact counts as expressed if its value, or a common synonym,
+is in the text; entities. The last two find no hallucinations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.paper.rivals import e2e_slots, entities, keywords
+from benchmarks.paper.rivals import e2e_slots, entities
 from scorer.errors import ColumnError
 from scorer.metric.facts import Triple
 from scorer.metric.verdict import FINE
@@ -22,6 +24,30 @@ ALIASES = {
 }
 """Other spellings of E2E slots."""
 E2E_SLOTS = frozenset({"eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near"})
+
+
+_FRIENDLY = ("family friendly", "kid friendly", "kids friendly", "child friendly", "children friendly")
+
+SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("familyFriendly", "yes"): _FRIENDLY,
+    ("familyFriendly", "no"): (*(f"{n} {word}" for n in ("not", "non", "isn't") for word in _FRIENDLY), "adult"),
+    ("priceRange", "cheap"): ("low price", "low-price", "inexpensive"),
+    ("priceRange", "less than £20"): ("cheap", "low price", "under £20"),
+    ("priceRange", "moderate"): ("moderately", "average price", "mid-price"),
+    ("priceRange", "£20-25"): ("moderate", "average price"),
+    ("priceRange", "high"): ("expensive", "high price", "high-price"),
+    ("priceRange", "more than £30"): ("expensive", "high price", "over £30"),
+    ("customer rating", "1 out of 5"): ("low customer rating", "low rating", "1 star"),
+    ("customer rating", "3 out of 5"): ("average customer rating", "average rating", "3 star"),
+    ("customer rating", "5 out of 5"): ("high customer rating", "high rating", "5 star"),
+    ("area", "city centre"): ("city center", "centre of the city", "center of the city", "town centre"),
+    ("area", "riverside"): ("river",),
+    ("eatType", "coffee shop"): ("cafe", "coffee house"),
+    ("food", "Fast food"): ("fast-food",),
+}
+"""Synonyms of E2E values by slot and value; other values have none."""
+
+_QUOTES = re.compile(r"^[\"']|[\"']$")
 
 
 class Label(NamedTuple):
@@ -59,9 +85,10 @@ def by_slots(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> 
 
 def by_keywords(triples: Sequence[Triple], text: str) -> Label:
     """The share of facts whose value is in the text."""
-    there = keywords.present(_named(triples), text)
-    omitted = [position for position, found in enumerate(there) if not found]
-    return Label(omitted, bool(omitted), False, sum(there) / len(there))
+    plain = _plain(text)
+    said = [any(keyword in plain for keyword in _keywords(triple)) for triple in _named(triples)]
+    omitted = [position for position, found in enumerate(said) if not found]
+    return Label(omitted, bool(omitted), False, sum(said) / len(said))
 
 
 def by_entities(triples: Sequence[Triple], text: str) -> Label:
@@ -119,3 +146,14 @@ def as_columns(
 def _named(triples: Sequence[Triple]) -> list[Triple]:
     """E2E slots by their own names."""
     return [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
+
+
+def _keywords(triple: Triple) -> list[str]:
+    value = _QUOTES.sub("", triple.object.strip()).replace("_", " ")
+    own = [] if triple.predicate == "familyFriendly" else [value]
+    return [_plain(word) for word in (*own, *SYNONYMS.get((triple.predicate, triple.object), ()))]
+
+
+def _plain(text: str) -> str:
+    """Normalised, hyphens as blanks, and a blank at both ends, so that a match begins where a word begins."""
+    return " " + e2e_slots.normalise(text).replace("-", " ")

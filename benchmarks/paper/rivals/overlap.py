@@ -7,50 +7,36 @@ has no synonyms: WordNet is not needed. A test compares BLEU, NIST, ROUGE-L and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
-import snowballstemmer
-from nltk.translate.meteor_score import meteor_score
-from rouge_score.rouge_scorer import RougeScorer
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-from benchmarks.paper.rivals.cider import ORDER, Frequencies, cider, vectors
-from benchmarks.paper.rivals.nist import NIST_ORDER, Information, Totals, match, ngrams, nist
 
 COLUMNS = ("sacrebleu_bleu", "sacrebleu_chrf", "sacrebleu_ter", "nist", "rouge_l", "cider", "meteor_exact_stem")
 """Those of sacrebleu are 0 to 100 (TER may exceed 100), NIST and CIDEr are not bounded, the others are 0 to 1. TER is
 an error rate: lower is better."""
+BERTSCORE = ("bertscore_precision", "bertscore_recall", "bertscore_f1")
 _CLITIC = re.compile(r"(?<=\w)(n't|'(?:s|re|ve|ll|d|m))$")
 _ROUGE_BETA = 1.2
 _NO_TOKEN = (0.0, 0.0, 100.0, 0.0, 0.0, 0.0, 0.0)
-_NO_SYNONYMS = SimpleNamespace(synsets=lambda word: [])
-_13A = Tokenizer13a()
-
-
-class _Stemmer:
-    """Snowball's stemmer for English, as METEOR 1.5 has it."""
-
-    _stemmer = snowballstemmer.stemmer("english")
-
-    def stem(self, word: str) -> str:
-        return self._stemmer.stemWord(word)
-
-
-class _Words:
-    def tokenize(self, text: str) -> list[str]:
-        return words_of(tokenise(text))
+Floats = npt.NDArray[np.float64]
+Ngram = tuple[str, ...]
+Texts = Sequence[str | None]
+References = Sequence[Sequence[str | None] | None]
+"""Of each row, a list of references."""
 
 
 def tokenise(text: str) -> list[str]:
     """The tokens of a text, lower-cased, punctuation included."""
-    return _13A(text).lower().split()
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    return Tokenizer13a()(text).lower().split()
 
 
 def words_of(tokens: Sequence[str]) -> list[str]:
@@ -64,6 +50,95 @@ def known_of(references: Sequence[str | None] | None) -> list[str]:
     return [reference for reference in references or () if reference is not None and reference.strip()]
 
 
+def ngrams(tokens: Sequence[str], n: int) -> Counter[Ngram]:
+    """How often each n-gram occurs."""
+    return Counter(zip(*(tokens[i:] for i in range(n)), strict=False))
+
+
+class Nist:
+    """NIST (Doddington, HLT 2002) as the E2E challenge computes it, which nltk's differs from.
+
+    Args:
+        references: tokens of all references of a corpus, which say how informative an n-gram is.
+    """
+
+    _ORDER = 5
+    _BETA = -math.log(0.5) / math.log(1.5) ** 2  # a text of 2/3 of the references' length has a penalty of 1/2
+
+    def __init__(self, references: Iterable[Sequence[str]]) -> None:
+        self._counts: Counter[Ngram] = Counter()
+        for tokens in references:
+            self._counts[()] += len(tokens)
+            for n in range(1, self._ORDER + 1):
+                self._counts.update(ngrams(tokens, n))
+
+    def count(self, tokens: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
+        """Counts of a text, which are summed for a corpus: n-grams of each n, the information of those that it shares
+        with a reference, each at most as often as in one of them, and the mean length of the references. *Shape:*
+        (11,)."""
+        sizes, information = [], []
+        for n in range(1, self._ORDER + 1):
+            most: Counter[Ngram] = Counter()
+            for reference in references:
+                most |= ngrams(reference, n)
+            shared = ngrams(tokens, n) & most
+            sizes.append(len(tokens) - n + 1)
+            information.append(sum(self._information(ngram) * count for ngram, count in shared.items()))
+        return np.array([*sizes, *information, sum(map(len, references)) / len(references)])
+
+    def score(self, counts: Floats) -> float:
+        """NIST of one text or a corpus; not bounded, about 5 to 9 for good texts."""
+        sizes, information, average = counts[: self._ORDER], counts[self._ORDER : -1], counts[-1]
+        if sizes[0] <= 0 or not average:
+            return 0.0
+        penalty = math.exp(-self._BETA * math.log(min(1.0, sizes[0] / average)) ** 2)
+        return penalty * float((information[sizes > 0] / sizes[sizes > 0]).sum())
+
+    def _information(self, ngram: Ngram) -> float:
+        """log2 of how much rarer an n-gram is than its first n-1 tokens; 0 for one that no reference has."""
+        count = self._counts.get(ngram, 0)
+        return math.log(self._counts[ngram[:-1]] / count, 2) if count else 0.0
+
+
+class Cider:
+    """CIDEr-D (Vedantam et al., CVPR 2015), as in the evaluation of MS COCO captions.
+
+    The weight of an n-gram falls with the number of inputs whose references have it.
+
+    Args:
+        inputs: words of all references of each input.
+    """
+
+    _ORDER, _SIGMA = 4, 6.0
+
+    def __init__(self, inputs: Sequence[Sequence[Sequence[str]]]) -> None:
+        self._log_inputs = math.log(len(inputs)) if inputs else 0.0
+        self._inputs_of: Counter[Ngram] = Counter()
+        for references in inputs:
+            orders = range(1, self._ORDER + 1)
+            self._inputs_of.update({ngram for words in references for n in orders for ngram in ngrams(words, n)})
+
+    def score(self, words: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+        """Mean similarity to the references times 10, about 0 to 10."""
+        total = sum(self._similarity(words, reference) for reference in references)
+        return 10 * total / (self._ORDER * len(references))
+
+    def _similarity(self, words: Sequence[str], reference: Sequence[str]) -> float:
+        found = 0.0
+        for n in range(1, self._ORDER + 1):
+            own, other = self._vector(words, n), self._vector(reference, n)
+            product = sum(min(value, other[ngram]) * other[ngram] for ngram, value in own.items() if ngram in other)
+            norm = math.sqrt(sum(v**2 for v in own.values())) * math.sqrt(sum(v**2 for v in other.values()))
+            found += product / norm if norm else product
+        difference = max(0, len(words) - 1) - max(0, len(reference) - 1)
+        return found * math.exp(-(difference**2) / (2 * self._SIGMA**2))
+
+    def _vector(self, words: Sequence[str], n: int) -> dict[Ngram, float]:
+        """tf-idf by n-gram."""
+        found = ngrams(words, n).items()
+        return {ngram: k * (self._log_inputs - math.log(max(1, self._inputs_of[ngram]))) for ngram, k in found}
+
+
 class Overlap:
     """The metrics by sentence. Those of sacrebleu have its defaults; BLEU uses the effective order, since texts are
     short. NIST and CIDEr weigh n-grams by the distinct lists of references of all rows.
@@ -72,46 +147,55 @@ class Overlap:
         references: of all rows.
     """
 
-    def __init__(self, references: Iterable[Sequence[str | None] | None]) -> None:
-        lists = dict.fromkeys(tuple(known_of(one)) for one in references)
-        self._metrics = [BLEU(effective_order=True), CHRF(), TER()]
-        self._rouge = RougeScorer(["rougeL"], tokenizer=_Words())
-        self._information, self._frequencies = _count([one for one in lists if one])
+    def __init__(self, references: References) -> None:
+        import snowballstemmer
+        from rouge_score.rouge_scorer import RougeScorer
+        from sacrebleu.metrics import BLEU, CHRF, TER
 
-    def scores(
-        self, texts: Sequence[str | None], references: Sequence[Sequence[str | None] | None]
-    ) -> npt.NDArray[np.float64]:
-        """Scores of each text, float64, *Shape:* (rows, 7); NaN if there is no text or no reference."""
+        lists = [list(one) for one in dict.fromkeys(tuple(known_of(one)) for one in references) if one]
+        tokens = [[tokenise(one) for one in known] for known in lists]
+        self._nist = Nist(one for known in tokens for one in known)
+        self._cider = Cider([[words_of(one) for one in known] for known in tokens])
+        self._metrics = [BLEU(effective_order=True), CHRF(), TER()]
+        self._rouge = RougeScorer(["rougeL"], tokenizer=SimpleNamespace(tokenize=lambda text: words_of(tokenise(text))))
+        # Snowball's stemmer for English, as METEOR 1.5 has it.
+        self._stemmer = SimpleNamespace(stem=snowballstemmer.stemmer("english").stemWord)
+
+    def scores(self, texts: Texts, references: References) -> Floats:
+        """Scores of each text, *Shape:* (rows, 7); NaN if there is no text or no reference."""
         result = np.full((len(texts), len(COLUMNS)), np.nan)
         for row, (text, given) in enumerate(zip(texts, references, strict=True)):
             if text is not None and (known := known_of(given)):
                 result[row] = self._score(text, known)
         return result
 
-    def corpus(
-        self, texts: Sequence[str | None], references: Sequence[Sequence[str | None] | None]
-    ) -> tuple[float, float]:
+    def corpus(self, texts: Texts, references: References) -> tuple[float, float]:
         """BLEU (0 to 1) and NIST of all texts with references, as one corpus, as the E2E script computes them."""
+        from sacrebleu.metrics import BLEU
+
         rows = [(text, known) for text, one in zip(texts, references, strict=True) if text and (known := known_of(one))]
-        totals = Totals()
-        for text, known in rows:
-            totals.add(match(tokenise(text), [tokenise(one) for one in known]), self._information)
+        if not rows:
+            return 0.0, 0.0
+        counts = sum(self._nist.count(tokenise(text), [tokenise(one) for one in known]) for text, known in rows)
         streams = list(zip_longest(*(known for _, known in rows)))
-        bleu = BLEU(lowercase=True).corpus_score([text for text, _ in rows], streams).score if rows else 0.0
-        return bleu / 100, totals.nist
+        bleu = BLEU(lowercase=True).corpus_score([text for text, _ in rows], streams).score
+        return bleu / 100, self._nist.score(np.asarray(counts))
 
     def _score(self, text: str, references: list[str]) -> tuple[float, ...]:
+        from nltk.translate.meteor_score import meteor_score
+
         tokens = tokenise(text)
         if not tokens:  # sacrebleu's TER does not expect a text without a token
             return _NO_TOKEN
         theirs = [tokenise(reference) for reference in references]
-        said, words = words_of(tokens), [words_of(one) for one in theirs]
+        own, words = words_of(tokens), [words_of(one) for one in theirs]
+        no_synonyms = SimpleNamespace(synsets=lambda word: [])
         return (
             *(metric.sentence_score(text, references).score for metric in self._metrics),
-            nist(match(tokens, theirs), self._information),
+            self._nist.score(self._nist.count(tokens, theirs)),
             self._rouge_l(text, references),
-            cider(vectors(said, self._frequencies), [vectors(one, self._frequencies) for one in words]),
-            float(meteor_score(words, said, stemmer=_Stemmer(), wordnet=_NO_SYNONYMS)),
+            self._cider.score(own, words),
+            float(meteor_score(words, own, stemmer=self._stemmer, wordnet=no_synonyms)),
         )
 
     def _rouge_l(self, text: str, references: list[str]) -> float:
@@ -123,18 +207,23 @@ class Overlap:
         return (1 + _ROUGE_BETA**2) * precision * recall / (recall + _ROUGE_BETA**2 * precision)
 
 
-def _count(lists: Sequence[Sequence[str]]) -> tuple[Information, Frequencies]:
-    counts: Counter[tuple[str, ...]] = Counter()
-    frequencies: Counter[tuple[str, ...]] = Counter()
-    total = 0
-    for references in lists:
-        of_input: set[tuple[str, ...]] = set()
-        for reference in references:
-            tokens = tokenise(reference)
-            total += len(tokens)
-            for n in range(1, NIST_ORDER + 1):
-                counts.update(ngrams(tokens, n))
-            for n in range(1, ORDER + 1):
-                of_input.update(ngrams(words_of(tokens), n))
-        frequencies.update(of_input)
-    return Information(counts, total), Frequencies(len(lists), frequencies)
+def bertscores(texts: Texts, references: References, model: Path, *, layer: int, idf: bool = False) -> Floats:
+    """BERTScore (Zhang et al., ICLR 2020) by the package bert-score, without its rescaling: precision, recall and F1 of
+    each text, the largest of any reference; *Shape:* (rows, 3), NaN without a text or a reference.
+
+    Args:
+        model: folder of a checkpoint of transformers.
+        layer: whose states are the embeddings, counted from 1.
+        idf: weight tokens by inverse document frequency over the distinct references.
+    """
+    from bert_score import BERTScorer
+
+    known = [known_of(one) for one in references]
+    rows = [row for row in range(len(texts)) if texts[row] is not None and known[row]]
+    distinct = list(dict.fromkeys(one for given in known for one in given)) if idf else None
+    result = np.full((len(texts), len(BERTSCORE)), np.nan)
+    if rows:
+        scorer = BERTScorer(model_type=str(model), num_layers=layer, idf=idf, idf_sents=distinct, device="cpu")
+        found = scorer.score([texts[row] for row in rows], [known[row] for row in rows])
+        result[rows] = np.stack([one.numpy() for one in found], axis=1)
+    return result

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.paper.spans import corpora
-from benchmarks.paper.spans.report import SpanOptions, evaluate_spans
+from benchmarks.paper.spans.figures import SpanOptions, evaluate_spans
 from scorer.commands.console import INTERVAL, interval, number, table
 from scorer.commands.ending import App, run_app
 
@@ -61,15 +61,7 @@ def evaluate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare flagged sentences or spans with error spans."""
-    options = SpanOptions(
-        gold,
-        below=below,
-        annotations=annotations,
-        resamples=resamples,
-        by=tuple(by or ()),
-        inputs=inputs,
-        rivals=rivals,
-    )
+    options = SpanOptions(gold, below, annotations, resamples, tuple(by or ()), inputs, rivals)
     report = evaluate_spans(out, options, _say)
     if as_json:
         typer.echo(msgspec.json.encode(report))
@@ -88,7 +80,6 @@ def _print(report: dict[str, Any]) -> None:
     for level in ("spans", "sentences", "by_text"):
         lines = {line["name"]: line[level] for line in report["rivals"] if line[level] is not None}
         if level == "spans":
-            lines["this output, without not_checkable"] = report["without_not_checkable"]
             lines |= {f"{name} {line['value']}": line["all"] for name in report["by"] for line in report["by"][name]}
         made = table(level, "flags", "right", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL)
         for name, found in lines.items():

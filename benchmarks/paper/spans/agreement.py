@@ -6,7 +6,7 @@ span is an error if most annotators mark it; its category is the one that most a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,10 +31,14 @@ class Votes:
     labels: list[str]
     counts: npt.NDArray[np.int64]
 
-    @property
-    def annotators(self) -> npt.NDArray[np.int64]:
-        """Number of annotators of each item. int64, *Shape:* (items,)."""
-        return np.asarray(self.counts.sum(axis=1))
+    @classmethod
+    def collect(cls, items: Sequence[str], labels: Sequence[str]) -> Votes:
+        """Count the labels of each item. ``items`` and ``labels`` have one entry for each item and annotator."""
+        rows = {item: i for i, item in enumerate(dict.fromkeys(items))}
+        columns = {label: i for i, label in enumerate(sorted(set(labels)))}
+        counts = np.zeros((len(rows), len(columns)), np.int64)
+        np.add.at(counts, ([rows[item] for item in items], [columns[label] for label in labels]), 1)
+        return cls(list(rows), list(columns), counts)
 
     def count(self, label: str) -> npt.NDArray[np.int64]:
         """Number of annotators who gave each item this label. int64, *Shape:* (items,)."""
@@ -43,30 +47,15 @@ class Votes:
         return self.counts[:, self.labels.index(label)]
 
 
-def collect(items: Iterable[str], labels: Iterable[str]) -> Votes:
-    """Count the labels of each item. ``items`` and ``labels`` have one entry for each item and annotator."""
-    item_numbers: dict[str, int] = {}
-    pairs = [
-        (item_numbers.setdefault(item, len(item_numbers)), label) for item, label in zip(items, labels, strict=True)
-    ]
-    names = sorted({label for _, label in pairs})
-    counts = np.zeros((len(item_numbers), len(names)), np.int64)
-    for item, label in pairs:
-        counts[item, names.index(label)] += 1
-    return Votes(list(item_numbers), names, counts)
-
-
 def majority(votes: Votes) -> list[str | None]:
     """The category of each item: ``None`` if at most half of its annotators marked it (no error), and
     :data:`NO_MAJORITY` if it is an error but no category has more than half of the votes."""
-    annotators = votes.annotators
-    marked = 2 * (annotators - votes.count(NO_ERROR)) > annotators
-    categories = [label for label in votes.labels if label not in (NO_ERROR, NO_TYPE)]
     result: list[str | None] = []
-    for item in range(len(votes.items)):
-        given = votes.counts[item]
-        most = [label for label in categories if 2 * given[votes.labels.index(label)] > annotators[item]]
-        result.append((most[0] if most else NO_MAJORITY) if marked[item] else None)
+    for given, unmarked in zip(votes.counts.tolist(), votes.count(NO_ERROR).tolist(), strict=True):
+        half = sum(given) / 2
+        most = [label for label, n in zip(votes.labels, given, strict=True) if n > half]
+        category = next((label for label in most if label not in (NO_ERROR, NO_TYPE)), NO_MAJORITY)
+        result.append(category if unmarked < half else None)
     return result
 
 
@@ -106,7 +95,7 @@ def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int =
         if len(counts) and not np.isnan(value := fleiss_kappa(counts)[0]):
             draw = partial(_of_texts, counts, codes)
             kappas[name] |= {"kappa": float(value), "interval": drawn_interval(draw, int(codes.max()) + 1, resamples)}
-    return {"annotators": int(votes.annotators.max(initial=0)), "fleiss_kappa": kappas}
+    return {"annotators": int(votes.counts.sum(axis=1).max(initial=0)), "fleiss_kappa": kappas}
 
 
 def _of_texts(counts: Indices, codes: Indices, weights: Indices) -> Floats:

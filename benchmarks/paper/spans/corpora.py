@@ -17,14 +17,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.paper.spans.data import read_data
+from benchmarks.paper.spans.inputs import read_data
 from scorer.errors import InputError
 
 _NEEDED = ("domain", "model", "example_idx", "data", "text")
 _TRIPLES = pa.list_(pa.struct([(name, pa.string()) for name in ("subject", "predicate", "object")]))
-_PLACED = pa.schema([("text_id", pa.string()), ("system", pa.string()), ("domain", pa.string()),
-                     ("example", pa.string()), ("annotator", pa.string()), ("char_start", pa.int64()),
-                     ("char_end", pa.int64()), ("category", pa.string()), ("span", pa.string())])  # fmt: skip
+_ABOUT = [(name, pa.string()) for name in ("text_id", "system", "domain", "example")]
+_PLACED = pa.schema([*_ABOUT, ("annotator", pa.string()), ("char_start", pa.int64()), ("char_end", pa.int64()),
+                     ("category", pa.string()), ("span", pa.string())])  # fmt: skip
 _UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 Note = Callable[[str], None]
 Key = tuple[str, str, int]
@@ -190,36 +190,27 @@ def _marked(one: Mapping[str, Any], text: str, categories: Sequence[str]) -> Spa
     return Span(start, start + len(said), category)
 
 
-def _name(output: Output, collection: Collection) -> str:
-    return f"{collection.name}-{output.domain}-{output.example}-{output.model}"
-
-
 def _rows(outputs: Sequence[Output], collection: Collection, note: Note) -> pa.Table:
-    triples: list[list[dict[str, str]] | None] = []
-    for output in outputs:
-        try:
-            triples.append([fact._asdict() for fact in read_data(output.domain, output.data)])
-        except (*_UNREADABLE, SyntaxError) as error:
-            note(f"{_name(output, collection)}: an input that cannot be read ({type(error).__name__}: {error})")
-            triples.append(None)
-    wrong = collection.categories[0]
     judges = sorted({judge for output in outputs for judge in output.judges})
-    labels = {"gold": [output.human[0] if output.human else None for output in outputs]}
-    labels |= {judge: [output.judges.get(judge) for output in outputs] for judge in judges}
-    return pa.table(
-        {
-            "text_id": [_name(output, collection) for output in outputs],
-            "system": [output.model for output in outputs],
-            "domain": [output.domain for output in outputs],
-            "example": [f"{output.domain}-{output.example}" for output in outputs],
-            "triples": pa.array(triples, _TRIPLES),
-            "text": [output.text for output in outputs],
-            **{
-                f"{name}_rough": pa.array([_label(one, wrong) for one in of], pa.string())
-                for name, of in labels.items()
-            },
-        }
-    )
+    rows = []
+    for output in outputs:
+        about, triples = _about(output, collection), None
+        try:
+            triples = [fact._asdict() for fact in read_data(output.domain, output.data)]
+        except (*_UNREADABLE, SyntaxError) as error:
+            note(f"{about['text_id']}: an input that cannot be read ({type(error).__name__}: {error})")
+        labels = {"gold_rough": output.human[0] if output.human else None}
+        labels |= {f"{judge}_rough": output.judges.get(judge) for judge in judges}
+        wrong = {name: _label(spans, collection.categories[0]) for name, spans in labels.items()}
+        rows.append({**about, "triples": triples, "text": output.text, **wrong})
+    strings = [(name, pa.string()) for name in ("gold_rough", *(f"{judge}_rough" for judge in judges))]
+    return pa.Table.from_pylist(rows, pa.schema([*_ABOUT, ("triples", _TRIPLES), ("text", pa.string()), *strings]))
+
+
+def _about(output: Output, collection: Collection) -> dict[str, str]:
+    example = f"{output.domain}-{output.example}"
+    name = f"{collection.name}-{example}-{output.model}"
+    return {"text_id": name, "system": output.model, "domain": output.domain, "example": example}
 
 
 def _label(spans: Sequence[Span] | None, wrong: str) -> str | None:
@@ -233,13 +224,16 @@ def _placed(
     outputs: Iterable[Output], collection: Collection, which: Callable[[Output], Sequence[tuple[str, Sequence[Span]]]]
 ) -> pa.Table:
     """A row per span; a row without a place for an annotator who marked nothing in a text."""
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for output in outputs:
-        about = (_name(output, collection), output.model, output.domain, f"{output.domain}-{output.example}")
         for annotator, spans in which(output):
-            places = [(one.start, one.end, one.category, output.text[one.start : one.end]) for one in spans]
-            rows += [(*about, annotator, *place) for place in places or [(None,) * 4]]
-    return pa.table([list(column) for column in zip(*rows, strict=True)] or [[]] * len(_PLACED), _PLACED)
+            marked = {**_about(output, collection), "annotator": annotator}
+            places = [
+                {"char_start": one.start, "char_end": one.end, "category": one.category,
+                 "span": output.text[one.start : one.end]} for one in spans
+            ]  # fmt: skip
+            rows += [marked | place for place in places or [{}]]
+    return pa.Table.from_pylist(rows, _PLACED)
 
 
 def _from_parquet(path: Path, collection: Collection) -> list[Output]:

@@ -1,25 +1,138 @@
-"""Flags and gold errors counted by text; every figure is a ratio of sums of these counts.
+"""Flagged spans compared with gold error spans: recall of each category of errors, and precision of the flags.
 
-A flag matches an error if they have a character in common. Recall is over errors, precision over flags.
+A flag matches an error if they have a character in common. Recall is over errors, precision over flags, since a metric
+does not name the category of an error. Flags and errors are counted by text, and every figure is a ratio of sums of
+these counts. Rivals are other ways of flagging the same texts: every sentence, other annotators, the spans of a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.paper.spans.gold import Flags, Gold, Ints, Spans
-from scorer.evaluation.label_figures import Floats, Indices, drawn_interval, ratio
+from benchmarks.paper.spans.agreement import agreement, majority
+from benchmarks.paper.spans.files import Flags, Gold, Ints, Spans, read_annotators, read_flags, read_votes
+from scorer.errors import InputError
+from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
 from scorer.stats.design_effect import share_interval
 
 CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",
     "repetitive", "other", "no_majority",
 )  # fmt: skip
-NOT_CHECKABLE = "not_checkable"
 Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SpanOptions:
+    """``below``: flag sentences whose P(entailment) is below it. ``annotations``: file with each annotator's labels.
+
+    ``by``: columns of the gold to group texts by. ``inputs``: column of the gold that names the input of a text; texts
+    of one input are drawn together. ``None``: each text is its own. ``rivals``: file of other metrics' spans, in the
+    form of the gold, with a column ``annotator`` that names each.
+    """
+
+    gold: Path
+    below: float = 0.5
+    annotations: Path | None = None
+    resamples: int = RESAMPLES
+    by: tuple[str, ...] = ()
+    inputs: str | None = None
+    rivals: Path | None = None
+
+
+def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None) -> Figures:
+    """Evaluate flagged sentences or spans. Shares are from 0 to 1, ``None`` without a denominator; intervals are 95 %
+    over texts.
+
+    Args:
+        note: called with each remark for the reader of the figures.
+
+    Raises:
+        ScorerError: nothing to read, columns missing, or no text that is in both files.
+    """
+    flags, annotators = read_flags(path, options.below), read_annotators(options.gold)
+    gold = next(iter(annotators.values()))
+    clusters = gold.column(options.inputs) if options.inputs is not None else None
+    texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
+    if not texts:
+        raise InputError(f"{path} and {options.gold} have no text_id in common; use the same ids in both files")
+    not_in_gold = 0 if flags.known is None else len(flags.known) - len(texts)
+    for left, reason in (
+        (not_in_gold, "texts: the gold does not mention them, not even as texts without errors"),
+        (flags.unjudged, "texts: they have no sentences, because their rows have errors"),
+        (gold.unlocated, "errors: they have no offsets"),
+    ):
+        if left:
+            note(f"left out: {left} {reason}")
+    systems = {**gold.columns.get("system", {}), **flags.systems}
+    groups = {"system": {text: systems.get(text, "(unknown)") for text in texts}} if systems else {}
+    groups |= {name: gold.column(name) for name in options.by}
+    sentences = flags.units if flags.complete else None
+
+    def count(flagged: Flags, chosen: list[str]) -> SpanCounts:
+        return SpanCounts(flagged, gold, chosen, sentences, clusters)
+
+    def group(value: str, chosen: list[str]) -> Figures:
+        return {"value": value, "texts": len(chosen), **count(flags, chosen).figures(options.resamples)}
+
+    def rival(name: str, kind: str, flagged: Flags) -> Figures:
+        known = texts if flagged.known is None else sorted(set(texts).intersection(flagged.known))
+        counts = count(flagged, known)
+        return {
+            "name": name,
+            "kind": kind,
+            "texts": len(known),
+            "spans": counts.spans(options.resamples),
+            "sentences": counts.units("sentence", options.resamples) if sentences is not None else None,
+            "by_text": counts.units("text", options.resamples),
+        }
+
+    return {
+        "path": str(path),
+        "gold": str(options.gold),
+        "signature": flags.signature,
+        "texts": len(texts),
+        "not_in_gold": not_in_gold,
+        "unjudged": flags.unjudged,
+        "unlocated": gold.unlocated,
+        **count(flags, texts).figures(options.resamples),
+        "by": {
+            name: [
+                group(value, [text for text in texts if values[text] == value])
+                for value in sorted({values[text] for text in texts})
+            ]
+            for name, values in groups.items()
+        },
+        "rivals": [rival(*one) for one in _rivals(flags, annotators, options)],
+        "agreement": None if options.annotations is None else _agreement(options.annotations, options.resamples),
+    }
+
+
+def _rivals(flags: Flags, annotators: dict[str, Gold], options: SpanOptions) -> Iterator[tuple[str, str, Flags]]:
+    """Name, kind and flags of every way of flagging, the output's first."""
+    yield "this output", "output", flags
+    if flags.complete:
+        yield "every sentence", "everything", Flags.all_of(flags.units, flags.known, complete=True)
+    for name, other in list(annotators.items())[1:]:
+        yield f"annotator {name}", "annotator", Flags.all_of(other.errors, sorted(other.mentioned))
+    for name, one in read_annotators(options.rivals).items() if options.rivals is not None else ():
+        yield name, "rival", Flags.all_of(one.errors, sorted(one.mentioned))
+
+
+def _agreement(path: Path, resamples: int) -> Figures:
+    votes, texts = read_votes(path)
+    joined = majority(votes)
+    categories = {name: joined.count(name) for name in CATEGORIES if name in joined}
+    return {
+        **agreement(votes, texts, resamples),
+        "majority": {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories},
+    }
 
 
 def overlaps(spans: Spans, others: Spans) -> Ints:
@@ -28,14 +141,14 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
     Takes O(n log n) time: starts and ends are sorted. An empty span counts as the one character after it.
     """
     numbers: dict[str, int] = {}
-    one, other = (np.array([numbers.setdefault(t, len(numbers)) for t in s.texts], np.int64) for s in (spans, others))
     stride = max(int(spans.ends.max(initial=0)), int(others.ends.max(initial=0))) + 2
 
-    def bounds(owner: Ints, which: Spans) -> tuple[Ints, Ints]:
-        return owner * stride + which.starts, owner * stride + np.maximum(which.ends, which.starts + 1)
+    def bounds(which: Spans) -> tuple[Ints, Ints]:
+        owner = np.array([numbers.setdefault(text, len(numbers)) for text in which.texts], np.int64) * stride
+        return owner + which.starts, owner + np.maximum(which.ends, which.starts + 1)
 
-    starts, ends = bounds(one, spans)
-    other_starts, other_ends = (np.sort(bound) for bound in bounds(other, others))
+    starts, ends = bounds(spans)
+    other_starts, other_ends = (np.sort(bound) for bound in bounds(others))
     # The others that begin before this span ends, minus those that end before it begins.
     return np.searchsorted(other_starts, ends, side="left") - np.searchsorted(other_ends, starts, side="right")
 
@@ -46,86 +159,75 @@ class SpanCounts:
     Args:
         flags: one way of flagging; its spans that are not flagged are not looked at.
         sentences: all sentences of the texts, where known.
-        clusters: by text, what its input is; texts of one input are drawn together. ``None``: each is its own.
+        clusters: by text, the name of its input; texts of one input are drawn together. ``None``: each is its own.
     """
 
     def __init__(
         self, flags: Flags, gold: Gold, texts: list[str], sentences: Spans | None, clusters: dict[str, str] | None
     ) -> None:
-        self.texts, self.has_sentences = texts, sentences is not None
         names = texts if clusters is None else [clusters[text] for text in texts]
         self._inputs = np.unique(np.array(names, object), return_inverse=True)[1]
-        number = {text: i for i, text in enumerate(texts)}
-        units, unit_owner, unit_chosen = _within(flags.units, number)
-        errors, error_owner, error_chosen = _within(gold.errors, number)
-        flagged = flags.flagged[unit_chosen]
-        given = _part(units, flagged)
-        category = np.array(gold.categories, object)[error_chosen]
-        checkable = category != NOT_CHECKABLE
+        self._number = {text: i for i, text in enumerate(texts)}
+        self.columns: dict[str, Ints] = {}
+        chosen = self._within(gold.errors)
+        errors, category = gold.errors.take(chosen), np.array(gold.categories, object)[chosen]
+        given = flags.units.take(self._within(flags.units) & flags.flagged)
         found = overlaps(errors, given) > 0
-        right, right_checkable = overlaps(given, errors) > 0, overlaps(given, _part(errors, checkable)) > 0
-        # Without the errors that cannot be checked, a flag that has only such errors counts neither as right nor as
-        # wrong.
-        kept = right_checkable | ~right
-
-        def by_text(owner: Ints, mask: npt.NDArray[np.bool_] | None = None) -> Ints:
-            return np.bincount(owner if mask is None else owner[mask], minlength=len(texts)).astype(np.int64)
-
-        given_owner = unit_owner[flagged]
         self.names = [name for name in CATEGORIES if (category == name).any()]
         self.names += sorted(set(category.tolist()) - set(CATEGORIES))
-        self.columns = {
-            "errors": by_text(error_owner),
-            "found": by_text(error_owner, found),
-            "errors:checkable": by_text(error_owner, checkable),
-            "found:checkable": by_text(error_owner, found & checkable),
-            "flags": by_text(given_owner),
-            "right": by_text(given_owner, right),
-            "flags:checkable": by_text(given_owner, kept),
-            "right:checkable": by_text(given_owner, right_checkable),
-        }
+        self._count("errors", errors)
+        self._count("found", errors.take(found))
+        self._count("flags", given)
+        self._count("right", given.take(overlaps(given, errors) > 0))
         for name in self.names:
-            self.columns[f"errors:{name}"] = by_text(error_owner, category == name)
-            self.columns[f"found:{name}"] = by_text(error_owner, found & (category == name))
-        has_error, has_flag = self.columns["errors"] > 0, self.columns["flags"] > 0
-        self._agreeing("text", np.arange(len(texts)), has_error, has_flag)
+            self._count(f"errors:{name}", errors.take(category == name))
+            self._count(f"found:{name}", errors.take(found & (category == name)))
+        whole = np.zeros(len(texts), np.int64)
+        self._count_units("text", Spans(texts, whole, whole), self.columns["errors"] > 0, self.columns["flags"] > 0)
+        self._has_sentences = sentences is not None
         if sentences is not None:
-            there, owner, _ = _within(sentences, number)
-            self._agreeing("sentence", owner, overlaps(there, errors) > 0, overlaps(there, given) > 0)
+            there = sentences.take(self._within(sentences))
+            self._count_units("sentence", there, overlaps(there, errors) > 0, overlaps(there, given) > 0)
 
-    def _agreeing(self, unit: str, owner: Ints, wrong: npt.NDArray[np.bool_], flagged: npt.NDArray[np.bool_]) -> None:
-        every = np.ones(len(owner), bool)
+    def _within(self, spans: Spans) -> npt.NDArray[np.bool_]:
+        """Whether each span is of a text that is evaluated."""
+        return np.array([text in self._number for text in spans.texts], bool)
+
+    def _count(self, name: str, spans: Spans) -> None:
+        owners = np.array([self._number[text] for text in spans.texts], np.int64)
+        self.columns[name] = np.bincount(owners, minlength=len(self._number)).astype(np.int64)
+
+    def _count_units(self, unit: str, spans: Spans, wrong: np.ndarray, flagged: np.ndarray) -> None:
+        every = np.ones(len(spans), bool)
         for name, mask in (("all", every), ("wrong", wrong), ("flagged", flagged), ("right", wrong & flagged)):
-            self.columns[f"{unit}:{name}"] = np.bincount(owner[mask], minlength=len(self.texts)).astype(np.int64)
+            self._count(f"{unit}:{name}", spans.take(mask))
 
     def figures(self, resamples: int) -> Figures:
         """Of all texts. ``resamples``: number of bootstrap samples; 0 for no intervals."""
         return {
             "all": self.spans(resamples),
-            "without_not_checkable": self.spans(resamples, ":checkable"),
             "categories": {name: self._category(name, resamples) for name in self.names},
-            "units": self.units("sentence", resamples) if self.has_sentences else None,
+            "units": self.units("sentence", resamples) if self._has_sentences else None,
         }
 
-    def spans(self, resamples: int, which: str = "") -> Figures:
-        """Flags against errors. ``which``: ``:checkable`` leaves out the errors that cannot be checked."""
-        names = [f"{name}{which}" for name in ("right", "flags", "found", "errors")]
-        return {"errors": self._sum(names[3]), "found": self._sum(names[2]), **self._shares(names, resamples)}
+    def spans(self, resamples: int) -> Figures:
+        """Flags against errors."""
+        shares = self._shares(("right", "flags", "found", "errors"), resamples)
+        return {"errors": self._sum("errors"), "found": self._sum("found"), **shares}
 
     def units(self, unit: str, resamples: int) -> Figures:
         """Flagged sentences (or texts) against those with an error. ``unit``: ``sentence`` or ``text``."""
-        names = [f"{unit}:{name}" for name in ("right", "flagged", "right", "wrong")]
-        every, wrong = self._sum(f"{unit}:all"), self._sum(names[3])
-        return {"units": every, "with_error": wrong, **self._shares(names, resamples)}
+        right, flagged, wrong, every = (f"{unit}:{name}" for name in ("right", "flagged", "wrong", "all"))
+        shares = self._shares((right, flagged, right, wrong), resamples)
+        return {"units": self._sum(every), "with_error": self._sum(wrong), **shares}
 
     def _category(self, name: str, resamples: int) -> Figures:
-        errors, found = self._sum(f"errors:{name}"), self._sum(f"found:{name}")
-        line: Figures = {"n": errors, "found": found, "recall": _plain(ratio(found, errors))}
-        if resamples:
-            line["interval"] = self._interval(f"found:{name}", f"errors:{name}", resamples)
-        return line
+        part, whole = f"found:{name}", f"errors:{name}"
+        errors, found = self._sum(whole), self._sum(part)
+        recall, interval = _plain(ratio(found, errors)), self._interval(part, whole, resamples)
+        return {"n": errors, "found": found, "recall": recall, "interval": interval}
 
-    def _shares(self, names: list[str], resamples: int) -> Figures:
+    def _shares(self, names: tuple[str, str, str, str], resamples: int) -> Figures:
         """Precision (first of ``names`` over second), recall (third over fourth), F1, and their intervals."""
         right, flags, found, errors = (self._by_input(name) for name in names)
 
@@ -150,24 +252,12 @@ class SpanCounts:
         return share_interval(self._by_input(part), self._by_input(whole)) if resamples else None
 
     def _by_input(self, name: str) -> Indices:
-        """Counts of each input. Texts or inputs are drawn, not sentences, since what belongs to one of them is not
-        independent. *Shape:* (inputs,)."""
+        """Counts of each input. Texts or inputs are drawn, not sentences, since those of one are not independent.
+        *Shape:* (inputs,)."""
         return np.bincount(self._inputs, self.columns[name]).astype(np.int64)
 
     def _sum(self, name: str) -> int:
         return int(self.columns[name].sum())
-
-
-def _within(spans: Spans, number: dict[str, int]) -> tuple[Spans, Ints, Ints]:
-    """The spans of the evaluated texts, the number of the text of each, and their positions among all spans."""
-    chosen = np.array([i for i, text in enumerate(spans.texts) if text in number], np.int64)
-    kept = _part(spans, chosen)
-    return kept, np.array([number[text] for text in kept.texts], np.int64), chosen
-
-
-def _part(spans: Spans, chosen: npt.NDArray[Any]) -> Spans:
-    positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    return Spans([spans.texts[i] for i in positions.tolist()], spans.starts[positions], spans.ends[positions])
 
 
 def _plain(value: Any) -> float | None:

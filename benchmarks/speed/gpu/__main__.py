@@ -6,13 +6,11 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .steps import Steps, report
-from .table import table
+from .steps import Steps, read_results, report
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -35,64 +33,95 @@ class Measurement:
         seeded = self.work / "seeded"
         self.bundle = seeded / "bundle" if given.seeded else given.bundle
         self.checkpoint = seeded / "checkpoint" if given.seeded else given.checkpoint
-        self.sample = self.work / "sample"
+        self.sample, self.many = self.work / "sample", self.work / "many"
+
+    def module(self, name: str, seconds: float, *arguments: object) -> None:
+        """Run a module of this package as a step."""
+        self.steps.run(name, seconds, [sys.executable, "-m", f"benchmarks.speed.gpu.{name}", *arguments])
+
+    def measure(self, name: str, seconds: float, *arguments: object, **environment: str) -> None:
+        """Run one of :mod:`.measures` as a step."""
+        command = [sys.executable, "-m", "benchmarks.speed.gpu.measures", name, *arguments]
+        self.steps.run(name, seconds, command, **environment)
 
     def prepare(self) -> None:
         """The kit and the seeded bundle, then the samples and what doctor says, two at a time."""
-        module, given = self.steps.module, self.given
+        given = self.given
         with ThreadPoolExecutor(2) as pool:
             jobs = []
             if given.seeded:
-                jobs.append(pool.submit(module, "seeded", 60, "write", given.seeded, self.work / "seeded"))
+                jobs.append(pool.submit(self.module, "seeded", 60, "write", given.seeded, self.work / "seeded"))
             if given.kit:
                 install = ["bash", given.kit / "install.sh", given.kit, self.work / "site"]
                 jobs.append(pool.submit(self.steps.run, "kit", 60, install))
             [job.result() for job in jobs]
             sizes = [given.pairs, given.rows] if given.pairs else []
-            jobs = [pool.submit(module, "samples", 60, self.bundle, self.work, *sizes)]
-            jobs.append(pool.submit(self.doctor))
+            jobs = [pool.submit(self.measure, "samples", 60, self.bundle, self.work, *sizes), pool.submit(self.doctor)]
             [job.result() for job in jobs]
 
     def doctor(self) -> None:
         """What `scorer doctor` finds; it verifies the bundle in a cache of its own."""
-        with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-            command = f'"{sys.executable}" -m scorer doctor --bundle "{self.bundle}" --json > "{file.name}"'
-            cache = {"XDG_CACHE_HOME": str(self.work / "cache-of-doctor")}
-            if self.steps.run("doctor", 70, ["bash", "-c", command], **cache):
-                found = json.load(file)
-                report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages")}, **found["bundle"])
+        command = [sys.executable, "-m", "scorer", "doctor", "--bundle", self.bundle, "--json"]
+        printed = self.steps.run("doctor", 70, command, XDG_CACHE_HOME=str(self.work / "cache-of-doctor"))
+        if printed is not None:
+            found = json.loads(printed)
+            report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages")}, **found["bundle"])
 
     def score(self, name: str, rows: Path, seconds: float) -> None:
         """`scorer run` as a command, and what it says of itself."""
         out = self.work / f"out-{name.replace(' ', '-')}"
         command = [sys.executable, "-m", "scorer", "run", rows, "--out", out, "--bundle", self.bundle]
-        script = " ".join(f'"{word}"' for word in [*map(str, command), "--device", self.given.device])
-        if self.steps.run(name, seconds, ["bash", "-c", f"{script} >&2"]):
+        if self.steps.run(name, seconds, [*command, "--device", self.given.device]) is not None:
             run = json.loads((out / "_run.json").read_text())
             kept = {key: value for key, value in (run.get("speed") or {}).items() if key != "shapes"}
             report("run", of=name, speed=kept, seconds=run.get("seconds"), checks=run.get("checks"))
 
     def first(self) -> None:
         """What decides: the device, the bare session, a command's first and second use, many rows."""
-        module, device = self.steps.module, self.given.device
+        device, rows = self.given.device, self.sample / "rows"
         self.prepare()
-        module("arithmetic", 30, device)
-        module("variants", 100, self.bundle, self.sample, 60)
-        rows = self.sample / "rows"
+        self.measure("matrix", 30, device)
+        self.measure("variants", 100, self.bundle, self.sample, 60)
         self.score("first use", rows, 60)
         self.score("second use", rows, 45)
-        module("stamps", 45, rows, self.work / "out-stamps", self.bundle, device)
-        self.score("many", self.work / "many", 110)
+        self.module("stamps", 45, rows, self.work / "out-stamps", self.bundle, device)
+        self.score("many", self.many, 110)
 
     def second(self) -> None:
         """Peers on the same pairs, labels of half precision, and the two fastest variants once more."""
-        module, device = self.steps.module, self.given.device
         if not (self.sample / "pairs.json").exists():
             self.prepare()
-        module("peer", 100, self.checkpoint, self.sample, device, 75, **self.peers)
+        self.measure("peer", 100, self.checkpoint, self.sample, self.given.device, 75, **self.peers)
         if self.given.labels:
-            module("labels", 70, self.given.labels, self.sample, device)
-        module("variants", 60, self.bundle, self.sample, 40, "again")
+            self.measure("labels", 70, self.given.labels, self.sample, self.given.device)
+        self.measure("variants", 60, self.bundle, self.sample, 40, "again")
+
+
+def table(path: Path) -> str:
+    """Rows for docs/speed.md and docs/figures.md, with the card, from a file of results."""
+    found = read_results(path)
+    matrix = next((one for one in found if one["step"] == "matrix"), {})
+    sustained = matrix.get("sustained", 0) / 1e12
+    card = f"{matrix.get('device', 'no device')}: {sustained:.0f} TFLOP/s sustained ({matrix.get('smi', '')})"
+    lines = [card, "", "| | pairs/s | of the matrix rate |", "|---|---|---|"]
+    for one in found:
+        share = f"{one['tflops'] / sustained:.1%}" if "tflops" in one and sustained else ""
+        rate = f"{one['pairs_per_s']:,}" if "pairs_per_s" in one else one.get("error")
+        if one["step"] == "variant":
+            lines.append(f"| bare, kernel {one['kernel']}, {one['tokens']:,} tokens a call | {rate} | {share} |")
+        elif one["step"] == "peer":
+            lines.append(f"| CrossEncoder {one['dtype']}, batch {one.get('batch')} | {rate} | |")
+        elif one["step"] == "run":
+            unique, stages = one["checks"]["unique"], one["seconds"]
+            of = f"{one['of']}: {unique:,} pairs, {stages.get('total')} s, of them infer {stages.get('infer')} s"
+            flops = one["speed"].get("model_flops_per_s")
+            share = f"{flops / sustained / 1e12:.1%}" if flops and sustained else ""
+            lines.append(f"| {of} | {one['speed'].get('unique_pairs_per_s', 0):,.0f} | {share} |")
+        elif one["step"] == "labels" and "same" in one:
+            lines.append(f"| labels of {one['kind']} as fp32 | {one['same']:,} of {one['of']:,} | |")
+    ends = (one for one in found if one["step"] == "end" and one["of"] in ("first use", "second use", "many"))
+    lines += ["", *(f"{one['of']}: {one['seconds']} s as a command, exit code {one['code']}" for one in ends)]
+    return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -101,18 +130,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=sys.modules[__package__].__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("part", choices=("first", "second", "table"))
-    parser.add_argument("--bundle", type=Path, help="bundle with fp16 in packed form")
-    parser.add_argument("--checkpoint", type=Path, help="the checkpoint that it was exported from, for peers")
-    parser.add_argument("--seeded", type=Path, help="folder of .seeded, in place of bundle and checkpoint")
-    parser.add_argument("--labels", type=Path, help="bundle with real weights in fp32 and fp16")
-    parser.add_argument("--kit", type=Path, help="folder whose install.sh unpacks the runtime")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, default=Path(".bench/gpu"), help="gets results.jsonl and log.txt")
-    parser.add_argument("--work", type=Path, default=Path(".bench/gpu-work"), help="kept between the two commands")
-    parser.add_argument("--seconds", type=float, default=560, help="limit for all steps of a command")
-    parser.add_argument("--pairs", type=int, help="fewer pairs, to try the script")
-    parser.add_argument("--rows", type=int, default=200, help="with --pairs: rows of the step many")
+    add = parser.add_argument
+    add("part", choices=("first", "second", "table"))
+    add("--bundle", type=Path, help="bundle with fp16 in packed form")
+    add("--checkpoint", type=Path, help="the checkpoint that it was exported from, for peers")
+    add("--seeded", type=Path, help="folder of .seeded, in place of bundle and checkpoint")
+    add("--labels", type=Path, help="bundle with real weights in fp32 and fp16")
+    add("--kit", type=Path, help="folder whose install.sh unpacks the runtime")
+    add("--device", default="cuda")
+    add("--out", type=Path, default=Path(".bench/gpu"), help="gets results.jsonl and log.txt")
+    add("--work", type=Path, default=Path(".bench/gpu-work"), help="kept between the two commands")
+    add("--seconds", type=float, default=560, help="limit for all steps of a command")
+    add("--pairs", type=int, help="fewer pairs, to try the script")
+    add("--rows", type=int, default=200, help="with --pairs: rows of the step many")
     given = parser.parse_args(arguments)
     if given.part == "table":
         print(table(given.out / "results.jsonl"))

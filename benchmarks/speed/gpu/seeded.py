@@ -112,7 +112,7 @@ def make(out: Path, preset: str = "roberta-large") -> None:
     """Export a bundle whose weights come from the seed, and keep what ``write`` needs."""
     import torch
 
-    from benchmarks.speed.prepare import TOKENIZER_CONFIG
+    from benchmarks.speed.prepare import write_tokenizer_config
     from benchmarks.speed.random_init import random_checkpoint
     from export import packed
     from export.bundle_writer import write_bundle
@@ -147,10 +147,8 @@ def make(out: Path, preset: str = "roberta-large") -> None:
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(work, out / "bundle", ignore=shutil.ignore_patterns(recipe["file"]))
     (out / "checkpoint").mkdir()
-    special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
-    files = {"config": config, "tokenizer_config": TOKENIZER_CONFIG, "special_tokens_map": special}
-    for name, content in files.items():
-        (out / "checkpoint" / f"{name}.json").write_text(json.dumps(content, indent=1))
+    (out / "checkpoint" / "config.json").write_text(json.dumps(config, indent=1))
+    write_tokenizer_config(out / "checkpoint")
     (out / "recipe.json").write_text(json.dumps(recipe))
     (out / "small.bin").write_bytes(small)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,15 +22,15 @@ def report(step: str, **facts: Any) -> None:
     print(line[:300], flush=True)
 
 
-def results(path: Path | None = None) -> list[dict[str, Any]]:
+def report_failure(step: str, error: Exception, **facts: Any) -> None:
+    """Report why a part of a step has no result."""
+    report(step, **facts, error=f"{type(error).__name__}: {error}"[:300])
+
+
+def read_results(path: Path | None = None) -> list[dict[str, Any]]:
     """The lines so far."""
     path = path or Path(os.environ[RESULTS])
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def failure(step: str, error: Exception, **facts: Any) -> None:
-    """Report why a part of a step has no result."""
-    report(step, **facts, error=f"{type(error).__name__}: {error}"[:300])
 
 
 class Steps:
@@ -45,34 +44,25 @@ class Steps:
     def __init__(self, folder: Path, seconds: float, environment: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._end = folder, time.monotonic() + seconds
-        self.environment = {
-            **os.environ,
-            **environment,
-            RESULTS: str(folder / "results.jsonl"),
-            "PYTHONUNBUFFERED": "1",
-        }
-        os.environ[RESULTS] = self.environment[RESULTS]
+        os.environ[RESULTS] = str(folder / "results.jsonl")
+        self.environment = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
 
-    def run(self, name: str, seconds: float, command: Sequence[object], **environment: str) -> bool:
-        """Run a command; True if it succeeded. What it writes to stderr goes into the log."""
+    def run(self, name: str, seconds: float, command: Sequence[object], **environment: str) -> str | None:
+        """Run a command; what it printed, ``None`` if it failed. What it writes to stderr goes into the log."""
         began = time.monotonic()
         limit = min(seconds, self._end - began)
-        code: int | str = "skipped: no time left"
+        code, printed = "skipped: no time left", None
         if limit >= 5:
             with (self.folder / "log.txt").open("a") as log:
-                log.write(f"== {name}\n")
-                log.flush()
+                print(f"== {name}", file=log, flush=True)
+                environment = {**self.environment, **environment}
+                words = list(map(str, command))
                 try:
                     done = subprocess.run(
-                        list(map(str, command)), env={**self.environment, **environment}, stderr=log, timeout=limit
+                        words, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, timeout=limit
                     )
-                    code = done.returncode
+                    code, printed = done.returncode, done.stdout
                 except subprocess.TimeoutExpired:
                     code = f"stopped after {limit:.0f} s"
         report("end", of=name, code=code, seconds=round(time.monotonic() - began, 2))
-        return code == 0
-
-    def module(self, name: str, seconds: float, *arguments: object, **environment: str) -> bool:
-        """Run a module of this package as a step."""
-        command = [sys.executable, "-m", f"benchmarks.speed.gpu.{name.split()[0]}", *arguments]
-        return self.run(name, seconds, command, **environment)
+        return printed if code == 0 else None

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.paper.spans.agreement import agreement, collect, fleiss_kappa, majority
-from benchmarks.paper.spans.gold import read_votes
+from benchmarks.paper.spans.agreement import Votes, agreement, fleiss_kappa, majority
+from benchmarks.paper.spans.files import read_votes
 from scorer.errors import InputError
 from scorer.evaluation.label_figures import drawn_rows
 
@@ -43,15 +43,14 @@ def test_kappa_at_its_ends() -> None:
     ],
 )
 def test_majority(labels: list[str], expected: str | None) -> None:
-    assert majority(collect(["a"] * len(labels), labels)) == [expected]
+    assert majority(Votes.collect(["a"] * len(labels), labels)) == [expected]
 
 
 def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> None:
-    votes, first = read_votes(shared_data / "tr_annotations.parquet")
+    votes, _ = read_votes(shared_data / "tr_annotations.parquet")
     gold = {row["id"]: row for row in pq.read_table(shared_data / "tr_gold_errors.parquet").to_pylist()}
     joined = dict(zip(votes.items, majority(votes), strict=True))
     assert joined.keys() == gold.keys()
-    assert first["item_id"].to_pylist() == votes.items
     for item, category in joined.items():
         assert (category is not None) == gold[item]["is_gold_error"], item
         assert category == gold[item]["category"], item
@@ -72,7 +71,7 @@ def test_the_interval_of_kappa_draws_texts() -> None:
     texts = np.repeat(np.arange(30), 5)
     hard = rng.random(30)[texts]
     labels = np.where(rng.random((150, 3)) < hard[:, None] / 2, "name", "number")
-    votes = collect(np.repeat([f"i{i}" for i in range(150)], 3).tolist(), labels.reshape(-1).tolist())
+    votes = Votes.collect(np.repeat([f"i{i}" for i in range(150)], 3).tolist(), labels.reshape(-1).tolist())
     found = agreement(votes, [f"t{text}" for text in texts], 3000)["fleiss_kappa"]["all_items"]["interval"]
     drawn = [fleiss_kappa(votes.counts[rows])[0] for rows in drawn_rows(texts, 1500, 4)]
     assert found == pytest.approx(np.percentile(drawn, (2.5, 97.5)), abs=0.02)

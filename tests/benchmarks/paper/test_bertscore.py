@@ -12,7 +12,7 @@ pytest.importorskip("bert_score", reason="pip install -r benchmarks/paper/requir
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from benchmarks.paper.rivals import bertscore
+from benchmarks.paper.rivals.overlap import bertscores
 from tests.export.checkpoints import make_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the package and what it imports
@@ -23,7 +23,7 @@ REFERENCES = [["Alan Bean", "The Mill serves cheap food."], ["x"], ["Blue Spice 
 def test_columns_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     folder = make_checkpoint(tmp_path / "bert", "bert")
     AutoTokenizer.from_pretrained(folder, model_max_length=100).save_pretrained(folder)
-    found = bertscore.scores(TEXTS, REFERENCES, folder, layer=1)
+    found = bertscores(TEXTS, REFERENCES, folder, layer=1)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder, num_hidden_layers=1).eval()
 
@@ -41,5 +41,5 @@ def test_columns_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     assert found[0].tolist() == pytest.approx(expected.tolist(), abs=1e-5)
     assert found[2].tolist() == pytest.approx([1, 1, 1], abs=1e-5)
     assert np.isnan(found[[1, 3]]).all()
-    weighted = bertscore.scores(TEXTS, REFERENCES, folder, layer=1, idf=True)
+    weighted = bertscores(TEXTS, REFERENCES, folder, layer=1, idf=True)
     assert weighted[0].tolist() != pytest.approx(found[0].tolist(), abs=1e-6)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.paper.spans.corpora import D2T_EVAL, QUINTD, convert
-from benchmarks.paper.spans.data import read_data
+from benchmarks.paper.spans.inputs import read_data
 from scorer.metric.facts import Triple
 
 WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"

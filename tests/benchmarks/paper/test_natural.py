@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.paper.challenge.natural import NATURAL, Judged, judge_natural, measure
+from benchmarks.paper.challenge.natural import NATURAL, Judged, NaturalResult, judge_natural, measure
 from benchmarks.paper.challenge.sentence_pairs import is_trained
 from scorer.errors import ColumnError, InputError
 from scorer.scoring.scorer import Scorer
@@ -51,9 +51,13 @@ def folder(path: Path) -> Path:
     return path
 
 
+def judge(path: Path, scorer: Truthful) -> tuple[NaturalResult, ...]:
+    return tuple(judge_natural(path, cast(Scorer, scorer), lambda line: None))
+
+
 def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
     scorer = Truthful()
-    paraphrases, exchanged, passives = judge_natural(folder(tmp_path), cast(Scorer, scorer))
+    paraphrases, exchanged, passives = judge(folder(tmp_path), scorer)
     assert scorer.asked[:4] == [("a 1", "a one"), ("a one", "a 1"), ("a 2", "b two"), ("b two", "a 2")]
     assert not any(is_trained(premise) for premise, _ in scorer.asked[4:])
     assert (paraphrases.pairs, paraphrases.passed.count, paraphrases.flagged.count) == (2, 1, 1)
@@ -73,10 +77,10 @@ def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(InputError, match="none of the files"):
-        judge_natural(tmp_path, cast(Scorer, Truthful()))
+        judge(tmp_path, Truthful())
     pq.write_table(pa.table(columns), tmp_path / "paws_wiki_dev_test.parquet")
     with pytest.raises(error, match="paws_wiki_dev_test"):
-        judge_natural(tmp_path, cast(Scorer, Truthful()))
+        judge(tmp_path, Truthful())
 
 
 def test_contrasts_are_of_premises_with_one_right_and_one_wrong_pair() -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from benchmarks.paper.spans.__main__ import app
-from benchmarks.paper.spans.figures import overlaps
-from benchmarks.paper.spans.gold import Spans
-from benchmarks.paper.spans.report import SpanOptions, evaluate_spans
+from benchmarks.paper.spans.figures import SpanOptions, evaluate_spans, overlaps
+from benchmarks.paper.spans.files import Spans
 from scorer.errors import ColumnError, InputError
 from tests.evaluation.scored import save, scored_texts
 
@@ -79,14 +78,11 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     notes: list[str] = []
     report = evaluate_spans(files[0], SpanOptions(files[1], resamples=50), notes.append)
     assert (report["texts"], report["not_in_gold"], report["unlocated"]) == (2, 1, 0)
-    assert any("1 texts are left out" in note for note in notes)
+    assert any("left out: 1 texts" in note for note in notes)
     found = report["all"]
     assert (found["errors"], found["found"], found["flags"], found["right"]) == (5, 3, 4, 2)
     assert (found["recall"], found["precision"]) == (0.6, 0.5)
     assert found["f1"] == pytest.approx(2 * 0.6 * 0.5 / 1.1)
-    without = report["without_not_checkable"]
-    assert (without["errors"], without["found"]) == (3, 2)
-    assert (without["flags"], without["right"]) == (3, 1), "a flag on what cannot be checked is not held against it"
     recall = {name: (line["n"], line["found"]) for name, line in report["categories"].items()}
     assert recall == {"number": (2, 2), "name": (1, 0), "not_checkable": (2, 1)}
     units = report["units"]
@@ -115,14 +111,13 @@ def test_spans_of_another_metric(tmp_path: Path, with_units: bool) -> None:
         assert report["units"]["units"] == 3
 
 
-def test_every_annotators_labels_serve_as_gold(tmp_path: Path) -> None:
-    places = {"i1": ("t1", 10, 12), "i2": ("t1", 0, 2)}
+def test_labels_of_annotators_are_joined(files: tuple[Path, Path], tmp_path: Path) -> None:
     given = {"i1": ("number", "number", "no_error"), "i2": ("word", "no_error", "no_error")}
-    rows = [(item, "xyz"[n], label, *places[item]) for item, said in given.items() for n, label in enumerate(said)]
-    columns = "item_id annotator label text_id char_start char_end"
-    found = evaluated(tmp_path, OUT, columns, rows, annotations=tmp_path / "gold.parquet", resamples=0)
-    assert (found["all"]["errors"], found["all"]["found"]) == (1, 1)
-    assert found["agreement"]["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
+    rows = [(item, label, "t1") for item, labels in given.items() for label in labels]
+    votes = write(tmp_path / "votes.parquet", "item_id label text_id", rows)
+    found = evaluate_spans(files[0], SpanOptions(files[1], annotations=votes, resamples=0))["agreement"]
+    assert found["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
+    assert found["annotators"] == 3
 
 
 @pytest.mark.parametrize(
@@ -178,7 +173,7 @@ def test_the_command(files: tuple[Path, Path]) -> None:
     found = CliRunner().invoke(app, [*given, "--json", "--flag-below", "0.15"])
     assert json.loads(found.stdout)["units"]["flags"] == 2
     shown = CliRunner().invoke(app, given)
-    assert "without not_checkable" in shown.stdout and "1 texts are left out" in shown.stderr
+    assert "every sentence" in shown.stdout and "left out: 1 texts" in shown.stderr
 
 
 def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:

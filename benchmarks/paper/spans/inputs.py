@@ -33,15 +33,11 @@ def read_data(domain: str, data: str) -> list[Triple]:
     except ValueError:
         found = ast.literal_eval(data)
     if domain == "openweather":
-        subject, leaves = found["city"]["name"], _weather(found)
-    elif domain == "ice_hockey":
-        subject, leaves = f"{found['homeTeam']['name']} – {found['awayTeam']['name']}", _leaves(found)
-    elif domain == "football":
-        teams = found["teams"]
-        subject, leaves = f"{teams['home']['name']} – {teams['away']['name']}", _leaves(found)
-    else:
-        subject, leaves = found["details"]["name"], _phone(found)
-    return _triples(str(subject), leaves)
+        return _triples(found["city"]["name"], _weather(found))
+    if domain == "gsmarena":
+        return _triples(found["details"]["name"], _phone(found))
+    teams = [found[f"{side}Team"] if domain == "ice_hockey" else found["teams"][side] for side in ("home", "away")]
+    return _triples(" – ".join(team["name"] for team in teams), _leaves(found))
 
 
 def _triples(subject: str, leaves: Iterator[tuple[str, str]]) -> list[Triple]:

@@ -1,0 +1,206 @@
+"""What the steps measure, each in a process of its own: `python -m benchmarks.speed.gpu.measures NAME ARGUMENTS`.
+
+``peer`` imports nothing of the program, so that it needs no ONNX Runtime and no other dependency of it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .steps import read_results, report, report_failure
+
+TOKENS = 65536
+VARIANTS = [("2", TOKENS), ("1", TOKENS), ("2", 2 * TOKENS)]
+"""Kernel of the packed attention (1: Flash, 2: CUTLASS) and tokens a call."""
+
+
+def samples(bundle: str, out: str, pairs: str = "32768", rows: str = "67000") -> None:
+    """OUT/sample: 39,346 distinct pairs of restaurant texts (rows/rows.parquet, and pairs.json for peers).
+    OUT/many/part-0000.parquet: 67,000 rows, 401,909 distinct pairs, without a list of them."""
+    from benchmarks.speed.sample import write_rows, write_sample
+    from scorer.inference.bundle import Bundle
+
+    sample = write_sample(Path(out) / "sample", Bundle.load(bundle), pairs=int(pairs), systems=1, seed=5)
+    write_rows(Path(out) / "many", int(rows), 1, 6, 1)
+    report("samples", rows=sample.rows, pairs=sample.pairs, tokens=sample.tokens, many=int(rows))
+
+
+def matrix(device: str) -> None:
+    """FLOP/s of products of square matrices by PyTorch, the reference for utilisation, and which card it is:
+    ``sustained`` over five seconds, in which the clock settles, and ``burst``, that of the fastest twenty in a row."""
+    import torch
+
+    on_gpu, facts = device.startswith("cuda"), {}
+    size, dtype, limit = (8192, torch.float16, 5.0) if on_gpu else (512, torch.float32, 0.05)
+    if on_gpu:
+        fields = "name,driver_version,memory.total,power.limit,clocks.sm,temperature.gpu"
+        query = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
+        facts["smi"] = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+        facts |= {"device": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}
+    # Values of small variance: products of others take more power, which lowers the clock rate.
+    a, b = (torch.randn(size, size, device=device).mul(0.02).to(dtype) for _ in "ab")
+    spans: list[float] = []
+    while sum(spans[1:]) < limit:
+        began = time.perf_counter()
+        for _ in range(20):
+            a @ b
+        if on_gpu:
+            torch.cuda.synchronize()
+        spans.append(time.perf_counter() - began)
+    work, timed = 20 * 2 * size**3, spans[1:]
+    rates = {"sustained": work * len(timed) / sum(timed), "burst": work / min(timed)}
+    report("matrix", **rates, **facts, size=size, dtype=str(dtype))
+
+
+def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
+    """Bare rates of a packed graph by the provider's options and the size of a call, and the kernels of the first.
+
+    The feeds are the program's own, made before; each pass is timed twice. No further one begins after LIMIT seconds.
+    ``again``: the two fastest of the results so far once more, which shows the noise.
+    """
+    import numpy as np
+
+    from benchmarks.speed.ours import encode, open_engine
+    from scorer.inference.session import runtime
+    from scorer.inference.verification import pair_flops
+
+    began = time.perf_counter()
+    options = {"precision": "fp16", "layout": "packed", "token_budget": TOKENS, "unverified": True}
+    spec = {"bundle": bundle, "pairs": f"{sample}/pairs.json", "device": "cuda", "options": options}
+    engine = open_engine(spec)
+    encoded = encode(spec, engine)
+    lengths = encoded.lengths
+    squared = int((lengths.astype(np.int64) ** 2).sum())
+    work = pair_flops(engine.bundle.architecture, int(lengths.sum()), squared) or 0.0
+
+    def prepare(kernel: str, tokens: int) -> tuple[Any, list[Any], list[Any]]:
+        """The packed graph in a session with the program's options, but for the kernel of the attention; batches and
+        their feeds."""
+        ort = runtime()
+        asked = ort.SessionOptions()
+        asked.intra_op_num_threads, asked.enable_mem_pattern, asked.log_severity_level = 1, False, 4
+        cuda = {"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0", "sdpa_kernel": kernel}
+        providers = [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
+        path = next(Path(bundle).glob("model.fp16.packed.onnx"))
+        layout = engine.layout_of(tokens)
+        batches = layout.pack(lengths, np.arange(len(lengths)))
+        feeds = [layout.assemble(batch, encoded) for batch in batches]
+        return ort.InferenceSession(str(path), asked, providers=providers), batches, feeds
+
+    first, asked = None, VARIANTS if which == "all" else _fastest_variants()
+    for kernel, tokens in asked:
+        if time.perf_counter() - began > float(limit):
+            report("variant", kernel=kernel, tokens=tokens, error="no time left")
+            continue
+        try:
+            session, batches, feeds = prepare(kernel, tokens)
+            for feed in feeds[:: max(1, len(feeds) // 8)]:
+                session.run(["logits"], feed)
+            spans, logits = [], np.zeros((len(lengths), 3), np.float32)
+            for _ in range(2):
+                start = time.perf_counter()
+                passed = [session.run(["logits"], feed)[0] for feed in feeds]
+                spans.append(time.perf_counter() - start)
+            for batch, result in zip(batches, passed, strict=True):
+                logits[batch.pairs] = result[: len(batch.pairs)]
+            first = logits if first is None else first
+            report(
+                "variant", kernel=kernel, tokens=tokens, calls=len(feeds), seconds=[round(span, 4) for span in spans],
+                pairs_per_s=round(len(lengths) / min(spans)), tflops=round(work / min(spans) / 1e12, 1),
+                max_dlogit=float(np.abs(logits - first).max()),
+                labels=float((logits.argmax(1) == first.argmax(1)).mean()),
+            )  # fmt: skip
+            del session
+            gc.collect()
+        except Exception as error:
+            report_failure("variant", error, kernel=kernel, tokens=tokens)
+    if which == "all":  # last: what a profiler leaves behind would be timed
+        session, _, feeds = prepare(*asked[0])
+        session.run(["logits"], feeds[0])
+        report("profile", kernel=asked[0][0], **profile(lambda: [session.run(["logits"], feed) for feed in feeds]))
+
+
+def _fastest_variants() -> list[tuple[str, int]]:
+    found = [one for one in read_results() if one["step"] == "variant" and "pairs_per_s" in one]
+    rates = {(one["kernel"], one["tokens"]): one["pairs_per_s"] for one in found}
+    return sorted(rates, key=lambda key: -rates[key])[:2]
+
+
+def profile(call: Any) -> dict[str, Any]:
+    """Seconds of a call, and those of the kernels that the device ran in it with their counts, the longest first, as
+    PyTorch's profiler sees them: it knows the kernels of all libraries in the process."""
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as profiled
+
+    with profiled(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        began = time.perf_counter()
+        call()
+        seconds = time.perf_counter() - began
+    kernels = [one for one in profiler.key_averages() if one.device_type == DeviceType.CUDA]
+    kernels.sort(key=lambda one: -one.self_device_time_total)
+    shown = {one.key: (round(one.self_device_time_total / 1e6, 6), one.count) for one in kernels[:16]}
+    busy = sum(one.self_device_time_total for one in kernels) / 1e6
+    return {"seconds": round(seconds, 4), "busy": round(busy, 4), "kernels": shown}
+
+
+def peer(checkpoint: str, sample: str, device: str, limit: str) -> None:
+    """CrossEncoder on the same pairs, which it sorts itself, by precision and batch size. Whole passes, until the time
+    is over."""
+    began = time.perf_counter()
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    pairs = [tuple(pair) for pair in json.loads((Path(sample) / "pairs.json").read_text())["pairs"]]
+    on_gpu = device.startswith("cuda")
+    for dtype in ("float16", "bfloat16") if on_gpu else ("float32",):
+        try:
+            model = CrossEncoder(checkpoint, device=device, model_kwargs={"dtype": getattr(torch, dtype)})
+            for batch in (512, 256, 1024) if on_gpu else (16,):
+                if time.perf_counter() - began > float(limit):
+                    report("peer", dtype=dtype, batch=batch, error="no time left")
+                    continue
+                few = pairs[:: max(1, len(pairs) // (2 * batch))]
+                model.predict(few, batch_size=batch, show_progress_bar=False)
+                start = time.perf_counter()
+                model.predict(pairs, batch_size=batch, show_progress_bar=False)
+                took = time.perf_counter() - start
+                rate = round(len(pairs) / took)
+                report("peer", dtype=dtype, batch=batch, seconds=round(took, 3), pairs_per_s=rate)
+            del model
+            gc.collect()
+        except Exception as error:
+            report_failure("peer", error, dtype=dtype)
+
+
+def labels(bundle: str, sample: str, device: str) -> None:
+    """Labels of half precision, with and without ``exact``, against those of fp32 on one device.
+
+    BUNDLE has real weights in fp32 and fp16, such as an export of the embedded model's checkpoint.
+    """
+    from benchmarks.speed.ours import engine_pairs
+
+    def found(precision: str, exact: bool) -> Any:
+        options = {"precision": precision, "exact": exact}
+        spec = {"bundle": bundle, "pairs": f"{sample}/pairs.json", "device": device, "options": options}
+        return engine_pairs(spec, {})().argmax(1)
+
+    expected = found("fp32", False)
+    half = "fp16" if device.startswith("cuda") else "int8"
+    for exact in (False, True):
+        kind = f"{half} exact" if exact else half
+        try:
+            same = int((found(half, exact) == expected).sum())
+            report("labels", kind=kind, same=same, of=len(expected))
+        except Exception as error:
+            report_failure("labels", error, kind=kind)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

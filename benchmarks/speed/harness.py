@@ -1,0 +1,206 @@
+"""Timed processes, and the machine that they run on.
+
+:func:`measured` calls a function in a process of its own. A :class:`Worker` opens a setting once in a process of its
+own and times it on each request, so that rounds of several settings can be interleaved.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from importlib import metadata
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "torch", "transformers", "sentence-transformers", "optimum", "optimum-onnx", "optimum-intel", "onnxruntime",
+    "onnxruntime-gpu", "openvino", "nncf", "tokenizers", "numpy", "pyarrow",
+)  # fmt: skip
+_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
+"""Instruction sets that decide which kernels run."""
+Runner = Callable[[dict[str, Any], dict[str, Any]], Callable[[], Any]]
+"""Opens a setting: from its specification, and a dict that it fills with its choices, to a function that does one pass.
+A pass returns its answers, or (answers, seconds) if the runner measures the time itself."""
+
+
+def describe() -> dict[str, Any]:
+    """Processor, cores that this process may use, instruction sets, memory, system, installed versions."""
+    cpu = _read("/proc/cpuinfo")
+    fields = dict(re.findall(r"^(model name|cpu family|model|cache size|flags)\s*: (.*)$", cpu, re.MULTILINE))
+    memory = re.search(r"MemTotal:\s*(\d+)", _read("/proc/meminfo"))
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "processor": fields.get("model name", platform.processor() or platform.machine()).strip(),
+        "family": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}",
+        "cores": cores(),
+        "instructions": [flag for flag in _FLAGS if flag in fields.get("flags", "").split()],
+        "cache": fields.get("cache size", ""),
+        "memory_gb": round(int(memory[1]) / 2**20, 1) if memory else None,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def in_words(machine: dict[str, Any]) -> str:
+    """One line for a caption."""
+    sets, memory = ", ".join(machine["instructions"]), f"{machine['memory_gb'] or 0:.0f} GB"
+    return f"{machine['processor']} (family {machine['family']}), {machine['cores']} cores, {sets}, {memory}"
+
+
+def cores() -> int:
+    """Processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_mb() -> int:
+    """Memory that processes may still take."""
+    found = re.search(r"MemAvailable:\s*(\d+)", _read("/proc/meminfo"))
+    return int(found[1]) // 1024 if found else 1 << 40
+
+
+def measured(function: Callable[..., Any], *arguments: Any, log: Path | None = None) -> dict[str, Any]:
+    """Call a function of a module in a process of its own, since a child begins with the peak memory of its parent.
+
+    Args:
+        log: file for what it prints.
+
+    Returns: ``result``, ``seconds``, ``cpu_seconds`` and ``peak_mb``.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn"), _print_to, (log,)) as pool:
+        return pool.submit(_measure, function, arguments).result()
+
+
+def _measure(function: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    began = time.perf_counter()
+    result = function(*arguments)
+    seconds, own = time.perf_counter() - began, _own_seconds()
+    return {"result": result, "seconds": round(seconds, 2), "cpu_seconds": round(own, 2), "peak_mb": _peak_mb()}
+
+
+class WorkerError(Exception):
+    """A setting cannot be measured; the table shows the message as the reason."""
+
+
+class Worker:
+    """The process of a setting. ``opened``: what the runner chose, and the seconds that it took to open.
+
+    Args:
+        spec: of the runner. log: file for what libraries print. limit: seconds to wait for an answer.
+
+    Raises:
+        WorkerError: it did not start; the message is the reason that it gave.
+    """
+
+    def __init__(self, runner: Runner, spec: dict[str, Any], log: Path, limit: float = 600.0) -> None:
+        context = get_context("spawn")
+        self._limit = limit
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, runner, spec, log), daemon=True)
+        self._process.start()
+        theirs.close()
+        try:
+            self.opened = self._answer()
+        except WorkerError:
+            self.close()
+            raise
+
+    def run_pass(self) -> dict[str, Any]:
+        """Time one pass: ``answers``, ``seconds``, ``others`` (processors kept busy by other processes), ``peak_mb``.
+
+        Raises:
+            WorkerError: the process ended, did not answer in time, or answered with an error.
+        """
+        try:
+            self._pipe.send("pass")
+        except OSError as error:
+            raise WorkerError("the process ended") from error
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _answer(self) -> dict[str, Any]:
+        if not self._pipe.poll(self._limit):
+            raise WorkerError(f"no answer within {self._limit:.0f} s")
+        try:
+            answer: dict[str, Any] | str = self._pipe.recv()
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode
+            reason = "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
+            raise WorkerError(reason) from None
+        if isinstance(answer, str):
+            raise WorkerError(answer)
+        return answer
+
+
+def _serve(pipe: Connection, runner: Runner, spec: dict[str, Any], log: Path) -> None:
+    _print_to(log)
+    try:
+        began, chosen = time.perf_counter(), dict[str, Any]()
+        run = runner(spec, chosen)
+        pipe.send({"chosen": chosen, "load_seconds": round(time.perf_counter() - began, 2)})
+        while pipe.recv():
+            pipe.send(_timed(run))
+    except EOFError:
+        pass
+    except Exception as error:  # a peer may fail in any way; the table says how
+        traceback.print_exc()
+        pipe.send(f"{type(error).__name__}: {next(iter(str(error).strip().splitlines()), '')}"[:240])
+
+
+def _timed(run: Callable[[], Any]) -> dict[str, Any]:
+    busy, own, began = _busy_seconds(), _own_seconds(), time.perf_counter()
+    answers = run()
+    seconds = wall = time.perf_counter() - began
+    others = (_busy_seconds() - busy - (_own_seconds() - own)) / wall
+    if isinstance(answers, tuple):
+        answers, seconds = answers
+    return {"answers": answers, "seconds": seconds, "others": round(max(0.0, others), 2), "peak_mb": _peak_mb()}
+
+
+def _print_to(log: Path | None) -> None:
+    """Let this process and its libraries print to a file."""
+    if log is not None:
+        with log.open("a") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+
+
+def _busy_seconds() -> float:
+    """Seconds that all processors were neither idle nor waiting for disks; 0 where the system does not say."""
+    fields = [int(value) for value in _read("/proc/stat").partition("\n")[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK") if len(fields) == 8 else 0.0
+
+
+def _own_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _peak_mb() -> int:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

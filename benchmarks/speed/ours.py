@@ -1,0 +1,151 @@
+"""Runners of this program: Parquet to Parquet, the engine on pairs, and a bare session with the program's batches."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import EncodedPairs, Engine
+from scorer.inference.session import resolve_device
+from scorer.inference.variants import VariantChoice
+
+from .peers import Probabilities, Spec, load_pairs, softmax
+
+
+class Silent:
+    """A reporter that prints nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: None
+
+
+def open_engine(spec: Spec) -> Engine:
+    """An engine at the setting's options. ``unverified``: without the record of a first use."""
+    if spec.get("device", "cpu").startswith("cuda"):
+        with contextlib.suppress(ImportError):
+            import torch  # noqa: F401 - it loads CUDA's libraries before the runtime searches for them
+    bundle, options = Bundle.load(spec["bundle"]), dict(spec["options"])
+    device = spec.get("device", "cpu")
+    if not options.pop("unverified", False):
+        return Engine.open(bundle, device=device, threads=spec.get("threads"), **options)
+    budget = options.pop("token_budget")
+    ((use, *_), *_) = VariantChoice(bundle, **options).variants(resolve_device(device))
+    return Engine(use, budget)
+
+
+def encode(spec: Spec, engine: Engine) -> EncodedPairs:
+    """The sample's pairs as the engine packs them."""
+    pairs, _ = load_pairs(spec)
+    n = len(pairs)
+    texts = [premise for premise, _ in pairs] + [hypothesis for _, hypothesis in pairs]
+    return engine.encode(texts, np.arange(n, dtype=np.int32), np.arange(n, 2 * n, dtype=np.int32))
+
+
+def bare_session(spec: Spec, chosen: Spec) -> Callable[[], tuple[Probabilities, float]]:
+    """The runtime alone: batches are tokenised, packed and assembled before the measurement.
+
+    No program that uses the runtime can be faster; the ratio to it is the program's overhead.
+    """
+    engine = open_engine(spec)
+    work = encode(spec, engine)
+    feeds = [engine.session.feed(batch, work) for batch in work.batches]
+    session = engine.session.session
+
+    def one_pass() -> tuple[Probabilities, float]:
+        began = time.perf_counter()
+        results = [session.run(["logits"], feed)[0] for feed in feeds]
+        seconds = time.perf_counter() - began
+        logits = np.zeros((len(work.pairs), 3), np.float32)
+        for batch, result in zip(work.batches, results, strict=True):
+            logits[batch.pairs] = result[: len(batch.pairs)]
+        return softmax(logits)[work.pairs.inverse], seconds
+
+    for feed in feeds[:: max(1, len(feeds) // 8)]:
+        session.run(["logits"], feed)
+    chosen.update(_counted(engine, work))
+    return one_pass
+
+
+def engine_pairs(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """The engine on pairs of strings, with the inputs and results of the peers. ``exact``: whether as with ``--exact``;
+    if given, labels are in the order contradiction, neutral, entailment."""
+    engine = open_engine(spec)
+    pairs, lengths = load_pairs(spec)
+    premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))
+    few = np.argsort(lengths)[:: max(1, len(pairs) // 8)].tolist()
+    engine.logits([premises[i] for i in few], [hypotheses[i] for i in few])
+    chosen.update(_counted(engine, encode(spec, engine)))
+    if "exact" in spec["options"]:
+        return lambda: engine.predict(encode(spec, engine)).probabilities
+    return lambda: softmax(engine.logits(premises, hypotheses))
+
+
+def score_run(spec: Spec, chosen: Spec) -> Callable[[], tuple[list[str], float]]:
+    """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the time of reading, checks, tokens,
+    inference, verdicts, writing with checksums, and receipts. The result is the label of every row.
+
+    The scorer is opened once and kept between passes, as the program keeps it between shards.
+    """
+    import pyarrow.parquet as pq
+
+    from scorer import Scorer
+    from scorer.storage.plan import Budgets
+
+    precision, budgets = spec["options"]["precision"], Budgets(threads=spec.get("threads"))
+    scorer = Scorer(spec["bundle"], device=spec.get("device", "cpu"), precision=precision, budgets=budgets)
+    rows = Path(spec["rows"])
+
+    def one_pass() -> tuple[list[str], float]:
+        folder = Path(tempfile.mkdtemp(prefix="bench-"))
+        began = time.perf_counter()
+        try:
+            outcome = run_here(scorer, str(rows), folder / "out")
+            seconds = time.perf_counter() - began
+            if outcome.exit_code:
+                raise RuntimeError(outcome.reason)
+            return pq.read_table(folder / "out" / rows.name)["fine"].to_pylist(), seconds
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    pairs, lengths = load_pairs(spec)
+    few = np.argsort(lengths)[:: max(1, len(pairs) // 8)].tolist()
+    scorer.engine.logits([pairs[i][0] for i in few], [pairs[i][1] for i in few])
+    chosen.update(token_budget=scorer.engine.grid.token_budget, threads=scorer.engine.threads)
+    return one_pass
+
+
+def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
+    """The outcome of ``scorer run`` in this process with a scorer that is open, and stays so.
+
+    Args:
+        options: of :class:`scorer.run.executors.RunOptions`.
+    """
+    from scorer.run.driver import run
+    from scorer.run.executors import Job, RunOptions
+    from scorer.run.inline import Inline
+
+    job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
+    opened = mock.patch("scorer.run.shard_scorer.open_scorer", lambda *arguments: scorer)
+    with opened, mock.patch.object(scorer, "close", lambda: None):
+        return run(Inline(job, reporter), reporter)
+
+
+def _counted(engine: Engine, work: EncodedPairs) -> Spec:
+    return {
+        "calls": len(work.batches),
+        "shapes": len({(batch.rows, batch.tokens) for batch in work.batches}),
+        "padding": round(1 - work.real_tokens / work.padded_tokens, 4),
+        "token_budget": engine.grid.token_budget,
+        "layout": engine.use.layout,
+        "attention": engine.use.attention,
+        "threads": engine.threads,
+    }

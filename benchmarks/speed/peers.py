@@ -1,0 +1,295 @@
+"""Runners of other libraries on the CPU; none imports the scorer. See :data:`benchmarks.speed.harness.Runner`.
+
+``spec`` has the paths of the prepared files, ``threads`` and ``options``. A pass returns probabilities, float32,
+*Shape:* (pairs, 3), in the checkpoint's column order; those on whole rows return the label of every row.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Spec = dict[str, Any]
+Probabilities = npt.NDArray[np.float32]
+Run = Callable[[Any, list[int]], Probabilities]
+"""Probabilities of the pairs at some positions, of a batch size or another way to compute them; zeros elsewhere."""
+SIZES = (1, 4, 16)
+_ENTAILMENT = 2
+
+
+def load_pairs(spec: Spec) -> tuple[list[tuple[str, str]], list[int]]:
+    """The sample's pairs and their lengths in tokens."""
+    content = json.loads(Path(spec["pairs"]).read_text())
+    return [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
+
+
+def softmax(logits: Any) -> Probabilities:
+    """Probabilities of logits; both float, *Shape:* (pairs, 3)."""
+    values = np.asarray(logits, np.float64)
+    weights = np.exp(values - values.max(axis=1, keepdims=True))
+    return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def one_at_a_time(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """PyTorch, one pair per call, including its tokenisation, as the metric's original script does."""
+    logits_of = _torch_logits(spec)
+    pairs, _ = load_pairs(spec)
+    logits_of(pairs[:4])
+    chosen["batch"] = 1
+    return lambda: softmax(np.concatenate([logits_of([pair]) for pair in pairs]))
+
+
+def torch_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """PyTorch in batches sorted by length, padded to their longest."""
+    return _in_batches(spec, chosen, _torch_logits(spec))
+
+
+def optimum_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """optimum's ORTModel in batches sorted by length. ``file``: which of the prepared ONNX files."""
+    from optimum.onnxruntime import ORTModelForSequenceClassification
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
+    file = spec["options"]["file"]
+    model = ORTModelForSequenceClassification.from_pretrained(spec["onnx"], subfolder="onnx", file_name=file)
+    return _in_batches(
+        spec, chosen, lambda pairs: model(**tokenizer(*_sides(pairs), padding=True, return_tensors="np")).logits
+    )
+
+
+def pipeline(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """transformers' pipeline as documented: a list of pairs in, all scores out.
+
+    ``sorted``: pass pairs sorted by length, which the pipeline does not do itself.
+    """
+    import torch
+    from transformers import pipeline
+
+    options, pairs, lengths = spec["options"], *load_pairs(spec)
+    torch.set_num_threads(spec["threads"])
+    dtype = getattr(torch, options.get("dtype", "float32"))
+    classifier = pipeline("text-classification", model=spec["checkpoint"], device="cpu", dtype=dtype)
+    columns = classifier.model.config.label2id
+
+    def run(size: int, positions: list[int]) -> Probabilities:
+        if options.get("sorted"):
+            positions = sorted(positions, key=lambda i: -lengths[i])
+        asked = [{"text": pairs[i][0], "text_pair": pairs[i][1]} for i in positions]
+        found = np.zeros((len(pairs), 3), np.float32)
+        for i, scores in zip(positions, classifier(asked, top_k=None, batch_size=size), strict=True):
+            for score in scores:
+                found[i, columns[score["label"]]] = score["score"]
+        return found
+
+    return _fastest(options.get("batches", [1]), run, lengths, chosen)
+
+
+def cross_encoder(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """sentence-transformers' CrossEncoder, which sorts by length itself. ``backend``: torch, onnx or openvino.
+    ``folder``: which prepared form to open. ``file``: a file in it."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    options, pairs, lengths = spec["options"], *load_pairs(spec)
+    torch.set_num_threads(spec["threads"])
+    backend = options.get("backend", "torch")
+    arguments: Spec = {"export": True} if backend == "openvino" else {}
+    arguments |= {"dtype": getattr(torch, options["dtype"])} if "dtype" in options else {}
+    arguments |= {"file_name": options["file"]} if "file" in options else {}
+    folder = spec[options.get("folder", "checkpoint")]
+    model = CrossEncoder(folder, backend=backend, device="cpu", model_kwargs=arguments)
+
+    def run(size: int, positions: list[int]) -> Probabilities:
+        asked = [pairs[i] for i in positions]
+        found = np.zeros((len(pairs), 3), np.float32)
+        found[positions] = model.predict(asked, batch_size=size, apply_softmax=True, show_progress_bar=False)
+        return found
+
+    return _fastest(options.get("batches", SIZES), run, lengths, chosen)
+
+
+def openvino(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
+    """OpenVINO's own runtime: one call after another, or a queue of parallel streams, whichever is faster.
+
+    ``file``: which IR. ``precision``: f32, bf16, or nothing for what the runtime chooses.
+    """
+    import openvino as ov
+    from transformers import AutoTokenizer
+
+    options, pairs, lengths = spec["options"], *load_pairs(spec)
+    core = ov.Core()
+    model = core.read_model(f"{spec['openvino']}/{options['file']}")
+    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
+    compiled: dict[str, Any] = {}
+
+    def queue(mode: str) -> Any:
+        if mode not in compiled:
+            compiled.clear()  # one at a time, for the memory
+            hints: dict[str, Any] = {"INFERENCE_NUM_THREADS": spec["threads"], "PERFORMANCE_HINT": "LATENCY"}
+            if mode == "streams":
+                hints |= {"PERFORMANCE_HINT": "THROUGHPUT", "NUM_STREAMS": spec["threads"]}
+            if options["precision"]:
+                hints["INFERENCE_PRECISION_HINT"] = options["precision"]
+            compiled[mode] = ov.AsyncInferQueue(core.compile_model(model, "CPU", hints))
+        return compiled[mode]
+
+    def run(way: tuple[str, int], positions: list[int]) -> Probabilities:
+        requests, found = queue(way[0]), np.zeros((len(pairs), 3), np.float32)
+
+        def keep(request: Any, members: list[int]) -> None:
+            found[members] = softmax(request.get_output_tensor(0).data)
+
+        requests.set_callback(keep)
+        for members in _by_length(lengths, positions, way[1]):
+            # The kernels of each new shape must be compiled, so lengths are multiples of 8.
+            texts = _sides([pairs[i] for i in members])
+            inputs = tokenizer(*texts, padding=True, pad_to_multiple_of=8, return_tensors="np")
+            requests.start_async(dict(inputs), members)
+        requests.wait_all()
+        return found
+
+    one_pass = _fastest(options.get("batches", [("calls", 16), ("streams", 1), ("streams", 4)]), run, lengths, chosen)
+    run(tuple(chosen["batch"]), list(range(0, len(pairs), max(1, len(pairs) // 16))))  # it may be compiled again
+    return one_pass
+
+
+def script_rows(spec: Spec, chosen: Spec) -> Callable[[], list[str]]:
+    """Whole rows as the original script does it: row by row, check by check, one pair per call."""
+    logits_of = _torch_logits(spec)
+
+    def entails(premise: str, hypothesis: str) -> bool:
+        return int(logits_of([(premise, hypothesis)]).argmax()) == _ENTAILMENT
+
+    def labels(rows: list[tuple[list[str], str]]) -> list[str]:
+        found = []
+        for facts, text in rows:
+            entailed = [entails(text, fact) for fact in facts]  # every check is computed
+            found.append(_label(all(entailed), entails(" ".join(facts), text)))
+        return found
+
+    chosen["batch"] = 1
+    return _over_rows(spec, labels)
+
+
+def cross_encoder_rows(spec: Spec, chosen: Spec) -> Callable[[], list[str]]:
+    """Whole rows: all checks of all rows in one list for a CrossEncoder, which sorts and batches them."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    torch.set_num_threads(spec["threads"])
+    model = CrossEncoder(spec["checkpoint"], device="cpu")
+    chosen["batch"] = 32
+
+    def labels(rows: list[tuple[list[str], str]]) -> list[str]:
+        pairs = [pair for facts, text in rows for pair in (*((text, f) for f in facts), (" ".join(facts), text))]
+        found = np.asarray(model.predict(pairs, batch_size=32, show_progress_bar=False)).argmax(axis=1) == _ENTAILMENT
+        ends = np.cumsum([len(facts) + 1 for facts, _ in rows]).tolist()
+        starts = [0, *ends[:-1]]
+        return [_label(found[a : b - 1].all(), found[b - 1]) for a, b in zip(starts, ends, strict=True)]
+
+    return _over_rows(spec, labels)
+
+
+def _torch_logits(spec: Spec) -> Callable[[Sequence[tuple[str, str]]], npt.NDArray[np.float32]]:
+    """The model with PyTorch's own fused attention: pairs → logits, *Shape:* (pairs, 3)."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.set_num_threads(spec["threads"])
+    dtype = getattr(torch, spec["options"].get("dtype", "float32"))
+    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
+    model = AutoModelForSequenceClassification.from_pretrained(
+        spec["checkpoint"], dtype=dtype, attn_implementation="sdpa"
+    ).eval()
+
+    def logits_of(pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
+        with torch.inference_mode():
+            found = model(**tokenizer(*_sides(pairs), padding=len(pairs) > 1, return_tensors="pt")).logits
+            return np.asarray(found.float().numpy())
+
+    return logits_of
+
+
+def _sides(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+    return [list(side) for side in zip(*pairs, strict=True)]
+
+
+def _in_batches(spec: Spec, chosen: Spec, logits_of: Callable[[list[tuple[str, str]]], Any]) -> Callable[[], Any]:
+    pairs, lengths = load_pairs(spec)
+
+    def run(size: int, positions: list[int]) -> Probabilities:
+        found = np.zeros((len(pairs), 3), np.float32)
+        for members in _by_length(lengths, positions, size):
+            found[members] = softmax(logits_of([pairs[i] for i in members]))
+        return found
+
+    return _fastest(spec["options"].get("batches", SIZES), run, lengths, chosen)
+
+
+def _by_length(lengths: Sequence[int], positions: list[int], size: int) -> Iterator[list[int]]:
+    """The positions in batches of similar length, longest first."""
+    order = sorted(positions, key=lambda i: -lengths[i])
+    return (order[start : start + size] for start in range(0, len(order), size))
+
+
+def _fastest(ways: Sequence[Any], run: Run, lengths: Sequence[int], chosen: Spec) -> Callable[[], Probabilities]:
+    """One pass in the fastest of some ways on a small sample, each measured after its own warm-up.
+
+    The sample is blocks of neighbours by length, as the pairs of a batch are in the whole one. Single pairs would give
+    large batches more padding than they have.
+
+    Args:
+        ways: batch sizes, or tuples that end in one.
+    """
+    block = max(way[-1] if isinstance(way, tuple) else way for way in ways)
+    order = np.argsort(lengths, kind="stable").tolist()
+    count = max(1, 16 // block)
+    starts = [int((i + 0.5) / count * max(0, len(order) - block)) for i in range(count)]
+    few = [position for start in starts for position in order[start : start + block]]
+    timed: dict[Any, float] = {}
+    for way in ways:
+        run(way, few[:: max(1, len(few) // 4)])
+        began = time.perf_counter()
+        if len(ways) > 1:
+            run(way, few)
+        timed[way] = time.perf_counter() - began
+    best = chosen["batch"] = min(timed, key=lambda way: timed[way])
+    return lambda: run(best, list(range(len(lengths))))
+
+
+def _label(facts_entailed: bool, text_entailed: bool) -> str:
+    return "+".join(["omission"] * (not facts_entailed) + ["hallucination"] * (not text_entailed)) or "OK"
+
+
+def _over_rows(spec: Spec, judge: Callable[[list[tuple[list[str], str]]], list[str]]) -> Callable[[], list[str]]:
+    """Read Parquet, verbalise the facts, label, write Parquet: written from the paper alone."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    templates = json.loads(Path(spec["templates"]).read_text()) if spec.get("templates") else {}
+
+    def verbalise(triple: dict[str, str]) -> str:
+        template = templates.get(triple["predicate"], "The <predicate> of <subject> is <object>.")
+        if isinstance(template, dict):
+            template = template[triple["object"]]
+        for part, value in triple.items():
+            template = template.replace(f"<{part}>", value)
+        return str(template)
+
+    def one_pass() -> list[str]:
+        table = pq.read_table(spec["rows"])
+        facts = [[verbalise(triple) for triple in triples] for triples in table["triples"].to_pylist()]
+        labels = judge(list(zip(facts, table["text"].to_pylist(), strict=True)))
+        with tempfile.TemporaryDirectory() as folder:
+            pq.write_table(table.append_column("fine", pa.array(labels)), Path(folder) / "scored.parquet")
+        return labels
+
+    judge([(["Blue Spice is a pub."], "Blue Spice is a pub.")])
+    return one_pass

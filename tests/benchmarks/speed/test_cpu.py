@@ -1,0 +1,95 @@
+"""A bench from sample to table, with a tiny bundle and without peers; its ratios by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.speed import ours
+from benchmarks.speed.cpu import Measured, Setting, run_rounds, summarise, table
+from benchmarks.speed.sample import Sample, write_sample
+from scorer.inference.bundle import Bundle
+from tests.bundles import make_bundle
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return Bundle.load(make_bundle(tmp_path_factory.mktemp("bench") / "tiny", max_length=512))
+
+
+@pytest.fixture(scope="module")
+def sample(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return write_sample(tmp_path_factory.mktemp("sample"), bundle, pairs=40, systems=1, seed=1)
+
+
+def test_a_sample_is_what_a_run_computes(sample: Sample) -> None:
+    content = json.loads(Path(sample.pairs_file).read_text())
+    pairs, lengths = list(map(tuple, content["pairs"])), content["tokens"]
+    assert 40 <= sample.pairs == len(pairs) == len(set(pairs)) < 50
+    assert pq.read_metadata(sample.rows_file).num_rows == sample.rows
+    assert (sum(lengths), min(lengths), max(lengths)) == (sample.tokens, sample.shortest, sample.longest)
+
+
+def not_installed(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Any]:
+    import nowhere  # type: ignore[import-not-found]
+
+    return nowhere.run
+
+
+def killed(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: os.kill(os.getpid(), 9)
+
+
+@pytest.mark.slow
+def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: Path) -> None:
+    options: tuple[Any, ...] = ({"precision": "fp32"}, ("bundle",))
+    settings = [
+        Setting("bare", "bare", ours.bare_session, *options, bare=True),
+        Setting("engine", "engine", ours.engine_pairs, *options, ours=True),
+        Setting("run", "run", ours.score_run, *options, ours=True),
+        Setting("gone", "a peer that is not installed", not_installed),
+        Setting("killed", "a peer that needs too much memory", killed),
+        Setting("unmade", "a peer whose form was not made", ours.engine_pairs, needs=("openvino",)),
+    ]
+    spec = {"bundle": str(bundle.path), "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": 1}
+    found = run_rounds(settings, spec, 2, tmp_path / "logs", floor_mb=0, failed={"openvino": "not installed"})
+    entries = summarise(found, sample.pairs, "engine")
+    by_name = {one["name"]: one for one in entries}
+    for name in ("bare", "engine", "run"):
+        assert by_name[name]["error"] is None
+        assert [(one["round"], one["seconds"] > 0) for one in by_name[name]["rounds"]] == [(0, True), (1, True)]
+    assert (by_name["bare"]["labels"], by_name["bare"]["max_probability"]) == (1.0, 0.0)
+    # Lengths are padded to multiples of 8, so at most 7 tokens a pair are padding.
+    assert by_name["engine"]["chosen"]["padding"] < 7 / sample.shortest
+    assert len(found[2].answers) == sample.rows and "labels" not in by_name["run"]
+    assert "ModuleNotFoundError" in by_name["gone"]["error"]
+    assert "killed, probably for lack of memory" in by_name["killed"]["error"]
+    assert by_name["unmade"]["error"] == "openvino: not installed"
+    assert "Not measured: a peer that is not installed" in table("t", "pairs", entries, "engine")
+    assert json.loads(json.dumps(entries)) == entries
+
+
+def measured(name: str, *seconds: float, **fields: Any) -> Measured:
+    rounds = [{"round": i, "seconds": s, "others": 0.0, "peak_mb": 100 + i} for i, s in enumerate(seconds)]
+    return Measured(
+        Setting(name, name.title(), not_installed, **fields), None, rounds, {"chosen": {"batch": 16}}, ["OK"]
+    )
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    made = [
+        measured("slow", 10.0, 20.0, 40.0),
+        measured("run-x", 5.0, 4.0, 10.0, ours=True),
+        measured("bare-x", 4.0, 4.0, 8.0, bare=True),
+    ]
+    by_name = {one["name"]: one for one in summarise(made, 100, "slow")}
+    assert (by_name["slow"]["median"], by_name["slow"]["peak_mb"]) == (5.0, 102)
+    assert (by_name["run-x"]["lowest"], by_name["run-x"]["median"], by_name["run-x"]["highest"]) == (10.0, 20.0, 25.0)
+    assert by_name["run-x"]["ratio"] == 4.0  # of 2, 5 and 4: not the ratio of the medians
+    assert by_name["run-x"]["of_bare"] == 0.8 and "of_bare" not in by_name["slow"]  # of 0.8, 1 and 0.8
