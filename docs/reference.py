@@ -1,6 +1,7 @@
-"""Options of all commands as Markdown, from their own help: ``python docs/reference.py``; the site has them.
+"""Options of all commands from their own help, and the parts of an audit's document from its types, as Markdown.
 
-An option or argument that an earlier command has with the same help is named, not described again.
+The site has both; ``python docs/reference.py`` prints the first. An option or argument that an earlier command has with
+the same help is named, not described again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import typer
 
+from scorer.audit import document
 from scorer.commands import app
 
 WIDTH = 110
@@ -74,6 +76,25 @@ def listed(found: list[Record], context: typer.Context) -> str:
     plain = [(name, re.sub(r"(; |(?<=\[))x>=[01](?=\])", "", text).replace("  []", "")) for name, text in found]
     formatter.write_dl([(name if name[0] == "-" else name.split(" <")[0], text) for name, text in plain])
     return f"```text\n{formatter.getvalue().rstrip()}\n```"
+
+
+def parts() -> str:
+    """A section for each part of an audit's document: its docstring, and its keys with their types."""
+    kinds = [kind for kind in vars(document).values() if getattr(kind, "__struct_fields__", ())]
+    kinds.sort(key=lambda kind: kind is not document.Document)
+    made = []
+    for kind in kinds:
+        types = {
+            name: text
+            for base in reversed(kind.__mro__)
+            for name, text in vars(base).get("__annotations__", {}).items()
+        }
+        keys = ", ".join(
+            f"`{key}` {types[name]}"
+            for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+        )
+        made.append(f"### `{kind.__name__}`\n\n{unwrapped(kind.__doc__).replace('``', '`')}\n\nKeys: {keys}")
+    return "\n\n".join(made) + "\n"
 
 
 if __name__ == "__main__":
