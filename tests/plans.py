@@ -6,9 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scorer.scoring.signature import Signature
 from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
-from scorer.storage.counts import CheckCounts, FactCounts, RowCounts, TokenCounts
+from scorer.storage.receipts import CheckCounts, FactCounts, RowCounts, Signature, TokenCounts
 
 
 def made_summary(signature: str = "s", **changes: Any) -> RunSummary:

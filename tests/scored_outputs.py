@@ -22,11 +22,10 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
-from scorer.scoring.signature import Signature
 from scorer.status import SCORED
-from scorer.storage.counts import FactCounts, PredicateCounts, RowCounts
-from scorer.storage.output_folder import OutputFolder
+from scorer.storage.locked_output import lock_output
 from scorer.storage.plan import Part
+from scorer.storage.receipts import FactCounts, PredicateCounts, RowCounts, Signature
 from scorer.storage.writer import ShardWriter
 from tests.plans import made_summary
 from tests.storage.records import make_plan, make_receipt, make_shard
@@ -85,7 +84,7 @@ def finish(
     columns = asdict(ColumnNames(triples="triples", prefix=prefix))
     planned = [make_shard(relative, len(table)) for relative, table in shards.items()]
     plan = make_plan(planned, signature, settings={"columns": columns, **(settings or {})}, part=part)
-    with OutputFolder.lock(out) as folder:
+    with lock_output(out) as folder:
         folder.begin(plan, folder.unfinished(planned, plan))
         for shard, table in zip(planned, shards.values(), strict=True):
             temporary = folder.temporary(shard.relative)

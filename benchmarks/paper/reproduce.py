@@ -23,7 +23,7 @@ from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.report import LabelReport, evaluate
-from scorer.scoring.signature import Signature, differences
+from scorer.storage.receipts import Signature
 from scorer.storage.store import make_folders, output_errors
 from scorer.storage.user_files import write_user_file
 from scorer.system.terminal import all_visible
@@ -173,7 +173,7 @@ def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
     """Refuse results of two models, for example if the bundle was replaced during the eight runs."""
     one, other = (Signature(line["signature"] or "") for line in (first, last))
-    changed = [part for part in differences(one, other) if part.startswith(("model:", "prec:", "metric:"))]
+    changed = [part for part in one.changes_to(other) if part.startswith(("model:", "prec:", "metric:"))]
     if changed:
         raise UsageError(
             f"the runs of {first['data']} {first['templates']} and {last['data']} {last['templates']} are of different "

@@ -13,9 +13,9 @@ from ..errors import ColumnError, UsageError
 from ..metric.group_values import spelled
 from ..metric.templates import Templates
 from ..scoring.outputs import Output, open_labels
-from ..scoring.signature import differences, parse
+from ..scoring.signature import parse
 from ..storage.finished_output import paths_of
-from ..storage.parts import refuse_unequal
+from ..storage.plan import refuse_unequal
 from . import AuditOptions, findings, gates, history, queries
 from .changes import add_changes, compare_groups, correct, match
 from .database import Database, Grouping, Ints
@@ -62,7 +62,7 @@ class DocumentBuilder:
     def _baseline(self, earlier: Output) -> Baseline:
         if {out.resolve() for out in earlier.outs} & {out.resolve() for out in self.output.outs}:
             raise UsageError(f"--baseline {earlier.name} is the output itself; pass the output of an earlier run")
-        differs = differences(earlier.full_signature, self.output.full_signature)
+        differs = earlier.full_signature.changes_to(self.output.full_signature)
         if differs and not self.options.across_signatures:
             raise UsageError(
                 f"{self.output.name} was scored differently from {earlier.name} ({'; '.join(differs)}); a "

@@ -14,7 +14,7 @@ from msgspec import Meta, field
 
 from ..metric.group_values import spelled
 from ..stats.intervals import Rate as Rate
-from ..storage.counts import RowCounts as RowCounts
+from ..storage.receipts import RowCounts as RowCounts
 from ..system.formats import AUDIT_SCHEMA
 
 Status = Literal["pass", "warn", "fail"]

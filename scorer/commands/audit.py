@@ -110,7 +110,7 @@ def audit_command(
 def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: AuditOptions) -> Document:
     """The audit; what is in an object store is copied for it, and named by its URI."""
     from ..audit import audit
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
 
     remote, remote_before = ([str(out) for out in given if not isinstance(out, Path)] for given in (outs, baseline))
     if {*remote} & {*remote_before}:

@@ -117,7 +117,7 @@ def explain_command(
     """
     from ..run.explain import budgets_of_run, explain, find_row
     from ..scoring.outputs import Output
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
 
     name = row.rpartition(":")[0] if row is not None else ""
     with local_outputs(out, lambda relative: not name or f"{relative}/".startswith(f"{name}/")) as folders:

@@ -46,7 +46,7 @@ def evaluate_command(
     """
     from ..evaluation.report import disagreements as find_disagreements
     from ..evaluation.report import evaluate
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
     from ..storage.user_files import staged
 
     with local_outputs(out) as folders:

@@ -16,8 +16,7 @@ from ..errors import ScorerError, UsageError
 from ..inference.choices import BUILTIN_BUNDLES, Overlong, Precision, folder_of
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
-from ..storage.local_paths import local_path
-from ..storage.location import Location, StoreUri, parse_location
+from ..storage.location import Location, StoreUri, local_path, parse_location
 from ..system.arguments import option
 from ..system.input_formats import Format
 from .console import say, say_once

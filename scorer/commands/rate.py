@@ -41,7 +41,7 @@ def sample_command(
     nor the system, which could influence people.
     """
     from ..evaluation.sampling import draw_rows, read_labels, write_items
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
     from ..storage.user_files import write_user_file
 
     if file.is_file() and not force:
@@ -77,7 +77,7 @@ def rate_command(
     with 95% intervals, often as narrow as those of many more random labels without the metric.
     """
     from ..evaluation.rates import rate
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
 
     with local_outputs(out) as folders:
         name = " ".join(map(str, out))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..run.summary import Outcome
     from ..scoring.settings import Settings
     from ..scoring.summary import ReusedOutput, RunSummary
-    from ..storage.counts import FactCounts
+    from ..storage.receipts import FactCounts
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 

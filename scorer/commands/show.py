@@ -53,7 +53,7 @@ def show_command(
     """
     from ..evaluation.listing import list_rows
     from ..scoring.outputs import Output
-    from ..storage.local_copy import local_outputs
+    from ..storage.finished_output import local_outputs
 
     if as_csv and as_jsonl:
         raise UsageError("--csv and --jsonl are both given; use one of them")
@@ -152,7 +152,7 @@ def status_command(
 
 def print_status(console: Console, status: RunStatus) -> None:
     """Print the shards, the rate, the devices, and who holds the output."""
-    from ..storage.parts import in_words
+    from ..storage.location import named
 
     state = "finished" if status.finished else "not finished"
     console.print(
@@ -171,7 +171,7 @@ def print_status(console: Console, status: RunStatus) -> None:
     if status.missing_parts:
         console.print(f"parts that were not given: {', '.join(map(str, status.missing_parts))}")
     if status.stale:
-        console.print(f"outputs without an input: {in_words(status.stale)}; --stale lists their files")
+        console.print(f"outputs without an input: {named(status.stale)}; --stale lists their files")
     for holder in status.holders:
         console.print(f"held by {holder}")
     if not status.holders:

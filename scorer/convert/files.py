@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
-from ..storage.local_paths import is_hidden, local_path
+from ..storage.location import is_hidden, local_path
 
 UNREADABLE = "\ufffd"
 """Replaces the bytes of a line that cannot be read; fields that contain it, or NUL, become null."""

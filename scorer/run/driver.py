@@ -6,6 +6,7 @@ receipts. Nobody else writes receipts, so that only what this process saw comple
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
@@ -18,10 +19,11 @@ from msgspec.structs import replace
 
 from ..errors import InputError
 from ..storage.inputs import check_apart, find_files
-from ..storage.output_folder import LockedOutput, OutputFolder
-from ..storage.parts import in_words
+from ..storage.location import named
+from ..storage.locked_output import LockedOutput, lock_output
+from ..storage.output_folder import OutputFolder
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
-from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, json_round_trip
+from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, canonical
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.signals import check_signals, signals_raise
 from ..system.waiting import any_of, in_thread
@@ -50,7 +52,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             from .earlier import check_earlier
 
             check_earlier(options.reuse, options.out)
-        with OutputFolder.lock(options.out, say=reporter.say) as output, executor:
+        with lock_output(options.out, reporter.say) as output, executor:
             stored = output.read_plan(reporter.say)
             found = executor.inspect(files)
             refuse_unusable(found, reporter)
@@ -146,7 +148,7 @@ def make_plan(
         provider=info.provider,
         runtime=info.origin.runtime,
         versions=dict(info.versions),
-        settings=json_round_trip(dict(settings)),  # so that it can be compared with one that was read
+        settings=json.loads(canonical(dict(settings))),  # so that it can be compared with one that was read
         limit=options.limit,
         part=part,
         reuse=info.reuse.planned if info.reuse is not None else (),
@@ -159,7 +161,7 @@ def make_plan(
 def notes_of(todo: Mapping[Shard, str]) -> list[str]:
     """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
     lines = [
-        f"scored again ({len(paths):,} shard{'' if len(paths) == 1 else 's'}): {reason}: {in_words(paths)}"
+        f"scored again ({len(paths):,} shard{'' if len(paths) == 1 else 's'}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
     ]
     return [*lines, *large_shards_note(todo)]

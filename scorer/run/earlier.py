@@ -22,14 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DamagedFileError, OutputError, SchemaError, UsageError
-from ..scoring.signature import Signature
 from ..scoring.summary import Origin
-from ..storage.local_paths import local_path
-from ..storage.location import Location, parse_location
+from ..storage.location import Location, local_path, parse_location
 from ..storage.output_folder import OutputFolder
-from ..storage.parts import check_parts, find_outputs
-from ..storage.plan import RUN, Plan
-from ..storage.receipts import Receipt, canonical
+from ..storage.plan import RUN, Plan, check_parts, find_outputs
+from ..storage.receipts import Receipt, Signature, canonical
 from ..storage.store import Store
 from ..system.closing import Closing
 from ..system.codec import OpenRecord, decode
@@ -138,7 +135,7 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
     folder = OutputFolder(out)
     plan = folder.read_plan()
     try:
-        origins = decode(folder.read(RUN) or b"", _Origins, RUN).origins
+        origins = decode(folder.store.read(RUN) or b"", _Origins, RUN).origins
     except (DamagedFileError, SchemaError):
         origins = ()
     found = EarlierOutput(str(out), Signature.of(plan) if plan is not None else Signature(""), origins)

@@ -20,7 +20,7 @@ from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import RunSummary, allowed_difference, is_within
-from ..storage.parts import in_words
+from ..storage.location import named
 from ..storage.plan import Budgets, Plan
 
 STORED = (
@@ -95,7 +95,7 @@ def _find_place(output: Output, given: str) -> int:
         raise InputError(f"{name} in {output.name} has {rows:,} rows, counted from 0; there is no row {number}")
     if similar := _similar(name, files):
         raise InputError(f"{output.name} has no file {name}; did you mean {similar}:{number}?")
-    raise InputError(f"{output.name} has no file {name}; it has {in_words(files)}")
+    raise InputError(f"{output.name} has no file {name}; it has {named(files)}")
 
 
 def _similar(name: str, files: list[str]) -> str | None:

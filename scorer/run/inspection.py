@@ -15,7 +15,7 @@ from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
 from ..scoring.summary import total
 from ..stats.percentages import percent
-from ..storage.counts import Counts
+from ..storage.receipts import Counts
 from ..storage.shards import (
     FIRST_ROWS,
     WINDOW_BYTES,

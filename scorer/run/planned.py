@@ -16,10 +16,9 @@ from ..metric.checks import build_checks
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
-from ..storage.counts import FactCounts
 from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder
-from ..storage.receipts import NO_RECEIPT
+from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, large_shards_note, make_plan, notes_of
 from .executors import Inspected, Job, Reporter, RunOptions

@@ -26,7 +26,8 @@ from .. import __version__
 from ..errors import DeviceError, ScorerError
 from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
-from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
+from ..storage.shards import CHANGED, InputFile, Shard, is_seen
+from ..storage.source import UNOPENED
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode
 from ..system.worker_process import WorkerHandle, become_worker

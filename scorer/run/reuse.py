@@ -19,9 +19,9 @@ from ..metric.row_key import row_keys
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.pipeline import ReuseMatch
-from ..scoring.signature import Signature, differences
 from ..scoring.summary import ReusedOutput
 from ..storage.plan import PlannedReuse
+from ..storage.receipts import Signature
 from .earlier import KEY, EarlierOutput, EarlierRows, KeyIndex, key_words, one_chunk, open_all
 from .messages import ReuseInfo
 
@@ -81,7 +81,7 @@ class Reuse:
             ReusedOutput(
                 out=one.name,
                 signature_equal=one.signature == self._signature,
-                differs=tuple(differences(one.signature, self._signature)),
+                differs=tuple(one.signature.changes_to(self._signature)),
                 keys=None if self._index is None else self._index.count_between(first, end),
                 shards_used=len(one.shards),
                 shards_refused=one.refused,
@@ -95,7 +95,7 @@ class Reuse:
         for one in self._outputs:
             rows = sum(shard.rows for shard in one.shards)
             line = f"--reuse {one.name}: {len(one.shards)} shards with {rows:,} rows"
-            if differs := differences(one.signature, self._signature):
+            if differs := one.signature.changes_to(self._signature):
                 line += f"; its signature differs ({', '.join(differs)})"
             if one.refused:
                 reasons = ", ".join(f"{reason} {count:,}" for reason, count in one.refused.items())

@@ -22,8 +22,7 @@ from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import total
-from ..storage.counts import Counts
-from ..storage.receipts import InputRecord, Provenance, Receipt, content_sha256
+from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
 from ..storage.writer import ShardWriter

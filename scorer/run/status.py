@@ -10,10 +10,9 @@ from datetime import datetime
 
 from ..errors import OutputError
 from ..storage.location import Location
-from ..storage.lock import LockRecord
+from ..storage.lock import LockRecord, lock_holder
 from ..storage.output_folder import OutputFolder
-from ..storage.parts import check_parts, find_outputs
-from ..storage.plan import PLAN, Plan
+from ..storage.plan import PLAN, Plan, check_parts, find_outputs
 from ..storage.receipts import FailedShard, Receipt, failed_name, receipt_name
 from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
@@ -82,7 +81,7 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
         missing_parts=list(missing),
         stale=[name for one in folders for name in _stale(*one)],
-        holders=[holder for output, _, _ in folders if (holder := output.lock_holder()) is not None],
+        holders=[holder for output, _, _ in folders if (holder := lock_holder(output.store)) is not None],
     )
 
 

@@ -12,8 +12,8 @@ import msgspec
 from .. import __version__
 from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..stats.percentages import percent
-from ..storage.output_folder import Totals
-from ..storage.parts import in_words
+from ..storage.location import named
+from ..storage.locked_output import Totals
 from ..storage.plan import Plan
 from ..storage.receipts import Receipt, canonical
 from .executors import RunOptions
@@ -88,7 +88,7 @@ def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunO
     if totals.missing:
         reasons.append(
             f"Outputs or receipts of {len(totals.missing)} shards disappeared during the run "
-            f"({in_words(totals.missing)}). Another program may be writing to {options.out}; run again to rescore them"
+            f"({named(totals.missing)}). Another program may be writing to {options.out}; run again to rescore them"
         )
     if failed := len(work.failures if totals.missing else totals.failed):
         reasons.append(f"{failed} shards failed, see {options.out}/_failed/")

@@ -17,9 +17,10 @@ from ..metric.options import Options
 from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..storage.plan import Budgets, ExactBudget
+from ..storage.receipts import Signature
 from .pipeline import Pipeline
 from .settings import Settings
-from .signature import Signature, signature
+from .signature import signature
 
 Log = Callable[[str], None]
 

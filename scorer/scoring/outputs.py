@@ -14,12 +14,11 @@ from ..errors import InputError, OutputError, TemplateError
 from ..metric.columns import OUTPUT
 from ..metric.options import ColumnNames
 from ..metric.templates import Templates
-from ..storage.counts import Counts
 from ..storage.finished_output import FinishedOutput
 from ..storage.plan import PLAN, RUN
+from ..storage.receipts import Counts
 from ..system.codec import decode
 from .settings import Settings, recorded_columns
-from .signature import Signature
 from .summary import RunSummary
 
 LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
@@ -32,12 +31,7 @@ class Output(FinishedOutput):
     @property
     def signature(self) -> str:
         """The line of the signature of all files; empty where they have none."""
-        return self.signature_line
-
-    @property
-    def full_signature(self) -> Signature:
-        """The signature of all files."""
-        return Signature(self.signature_line, self.signature_whole)
+        return self.full_signature.line
 
     @cached_property
     def columns(self) -> ColumnNames:
@@ -121,10 +115,10 @@ def open_labels(*outs: Path, allow_partial: bool = False) -> Output:
 
 def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
     """Refuse a file whose labels are missing, or not of the types that a run writes."""
-    for file, schema in zip(output.files, output.schemas, strict=True):
-        if name not in schema.names:
+    for file in output.files:
+        if name not in file.schema.names:
             raise InputError(f"{file.path} has no column {name!r}: some of its labels are missing")
-        found = schema.field(name).type
+        found = file.schema.field(name).type
         if _plain(found) != _plain(expected):
             raise InputError(f"{file.path}: column {name!r} is {found}, and a run writes {expected}")
 

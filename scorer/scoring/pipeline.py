@@ -27,7 +27,7 @@ from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, Verdicts, decide
-from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
+from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from .prefetch import prefetch
 from .summary import most_frequent
 

@@ -10,20 +10,15 @@ signature holds all parts with whole digests, as canonical JSON, and comparisons
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import msgspec
 
 from ..metric import REVISION
 from ..metric.options import Options
-from ..storage.parts import signature_of_footer
-from ..storage.receipts import canonical, line_parts
-from ..system.formats import SIGNATURE_KEY as FOOTER_KEY
-from ..system.formats import SIGNATURE_PARTS_KEY as WHOLE_KEY
+from ..storage.receipts import Signature, canonical, line_parts
 
 if TYPE_CHECKING:
     from ..inference.engine import Engine
@@ -32,53 +27,6 @@ if TYPE_CHECKING:
 _SHOWN_DIGITS = 12
 _SEPARATORS = "%|,="
 _NONE = "none"
-
-
-class SignedRecord(Protocol):
-    """A stored record of what was scored: line and parts of its signature."""
-
-    @property
-    def signature(self) -> str: ...
-
-    @property
-    def signature_parts(self) -> Mapping[str, Any]: ...
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A signature.
-
-    ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``: all parts as
-    canonical JSON, with whole digests; by default those of the line, which is then all that there is.
-
-    Two signatures are equal when both forms are.
-    """
-
-    line: str
-    whole: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "whole", self.whole or canonical(parse(self.line)))
-
-    @property
-    def parts(self) -> dict[str, Any]:
-        """The parts with whole digests."""
-        return dict(json.loads(self.whole))
-
-    @property
-    def footer(self) -> dict[str, str]:
-        """What a Parquet footer says of it."""
-        return {FOOTER_KEY: self.line, WHOLE_KEY: self.whole}
-
-    @classmethod
-    def of(cls, record: SignedRecord) -> Signature:
-        """The signature in a plan, or in the fingerprint of a receipt."""
-        return cls(record.signature, canonical(record.signature_parts))
-
-    @classmethod
-    def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Signature:
-        """The signature in a Parquet footer; its line is empty when there is none."""
-        return cls(*signature_of_footer(metadata))
 
 
 class Signed(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,16 +98,3 @@ def encode(value: str) -> str:
 
 def _decode(value: str) -> str:
     return unquote(value, errors="surrogatepass")
-
-
-def differences(one: Signature, other: Signature) -> list[str]:
-    """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same.
-
-    Digests are shown with twelve digits, and with all of them where those agree.
-    """
-    a, b = parse(one.line), parse(other.line)
-    found = [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
-    if found:
-        return found
-    a, b = one.parts, other.parts
-    return [f"{key}: {a.get(key)} → {b.get(key)}" for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]

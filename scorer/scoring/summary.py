@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from ..metric.options import FINE
-from ..storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..storage.plan import ExactBudget
+from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.codec import Count, Magnitude, OpenRecord, encode
 from ..system.formats import RUN_SCHEMA
 from .signature import Signed

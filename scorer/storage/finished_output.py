@@ -1,20 +1,24 @@
 """Finished outputs, opened for reading: the output of a run, the parts of one, or scored files, read as one.
 
 Of a run's output, the files are those that the plan names and a receipt describes, in the order of their paths,
-whichever part they are in: rows have the same order, and so the same numbers, as in the output of an undivided run.
+whichever part they are in: rows have the same order, and so the same numbers, as in the output of an undivided run. An
+output in an object store is copied to a local folder first.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,26 +27,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..system.waiting import outcome
+from ..system.waiting import outcome, several
+from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
-from .parts import (
-    Coverage,
-    check_parts,
-    find_outputs,
-    in_words,
-    signature_changes,
-    signature_of_footer,
-    signature_of_plan,
-)
-from .plan import PLAN, RUN, SUCCESS, Plan
-from .receipts import RECEIPTS, is_output
-from .store import LocalStore
+from .plan import PLAN, RUN, SUCCESS, Coverage, Plan, check_parts, find_outputs
+from .receipts import FAILED, RECEIPTS, Receipt, Signature, failed_name, is_output, receipt_name, relatives_of
+from .store import FileInfo, LocalStore, file_sha256, output_errors, require_space
 
 WINDOW_ROWS = 1 << 16
+_COPIES, _COPY_BYTES = 8, 32 << 20
 _RUN_AGAIN = "; run `scorer run` again to replace it"
 _ROW_RANGE = re.compile(r"(?<=\.parquet)/part-[0-9]{5,}\.parquet$")
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,29 @@ class OutputFile:
     out: Path
     relative: str
     rows: int
+    schema: pa.Schema
 
     @property
     def path(self) -> Path:
         """Where it is."""
         return self.out / self.relative if self.relative else self.out
+
+    @classmethod
+    def open(cls, out: Path, relative: str, size: int | None = None) -> Self:
+        """Read the footer of a file.
+
+        Args:
+            size: in bytes, which its receipt says.
+        """
+        path, advice = out / relative if relative else out, "" if size is None else _RUN_AGAIN
+        try:
+            found = path.stat().st_size
+        except OSError as e:
+            raise OutputError(f"{path} cannot be read: {e}{advice}") from e
+        if size is not None and found != size:
+            raise OutputError(f"{path} has another size than its receipt says{advice}")
+        with open_parquet(path, advice) as file:
+            return cls(out, relative, file.metadata.num_rows, file.schema_arrow)
 
 
 @dataclass(frozen=True)
@@ -73,21 +87,18 @@ class FinishedOutput:
     """A finished output, read as one.
 
     ``name``: the paths as they were given, in words. ``outs``: the folders or files that it is made of. ``files``: its
-    files; ``schemas``: of each. ``signature_line``, ``signature_whole``: of all files; see :func:`signature_of_footer`.
-    ``plans``, ``runs``: of each folder of a run, and the content of its ``_run.json``. ``versions``: of the files that
-    count, by output, before anything was read.
+    files. ``full_signature``: of all files. ``plans``, ``runs``: of each folder of a run, and the content of its
+    ``_run.json``. ``versions``: of the files that count, by output, before anything was read.
     """
 
     name: str
     outs: tuple[Path, ...]
     files: tuple[OutputFile, ...]
-    schemas: tuple[pa.Schema, ...]
-    signature_line: str
-    signature_whole: str
-    plans: tuple[Plan, ...]
-    runs: tuple[bytes, ...]
-    coverage: Coverage
-    versions: Mapping[Path, Mapping[str, str]]
+    full_signature: Signature
+    plans: tuple[Plan, ...] = ()
+    runs: tuple[bytes, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    versions: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, *outs: Path, allow_partial: bool = False) -> Self:
@@ -101,58 +112,35 @@ class FinishedOutput:
             InputError: nothing there, or a file cannot be read. OutputError: not finished, not what its receipts say,
             changed meanwhile, or not parts of one run. UsageError: scored files of different signatures.
         """
-        places = [place for place in find_outputs(outs) if isinstance(place, Path)]
+        places = list(dict.fromkeys(place for place in find_outputs(outs) if isinstance(place, Path)))
         if not any((place / PLAN).exists() for place in places):
-            if len(places) > 1:
-                check_parts({str(place): None for place in places})
+            check_parts({str(place): None for place in places})
             return cls._open_files(places[0])
-        name = in_words(outs)
-        folders = [_RunFolder(place, allow_partial) for place in dict.fromkeys(places)]
+        folders = [_RunFolder(place, allow_partial) for place in places]
         missing_parts = check_parts({str(folder.path): folder.plan for folder in folders}, allow_partial)
-        found = sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative)
-        if twice := [one.relative for one, other in pairwise(found) if one.relative == other.relative]:
-            raise OutputError(f"{twice[0]} is in two of the outputs {in_words(places)}; name the parts of one run")
-        schemas = {file.path: schema for folder in folders for file, schema in folder.files.items()}
-        signatures = [(str(folder.path / PLAN), signature_of_plan(folder.plan)) for folder in folders]
-        signatures += [(str(path), signature_of_footer(schema.metadata)) for path, schema in schemas.items()]
-        line, whole = _one_signature(signatures, "run `scorer run` again", OutputError)
+        files = sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative)
+        if twice := [one.relative for one, other in pairwise(files) if one.relative == other.relative]:
+            raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
+        signatures = [(str(folder.path / PLAN), Signature.of(folder.plan)) for folder in folders]
+        signatures += [(str(file.path), Signature.of_footer(file.schema.metadata)) for file in files]
         return cls(
-            name=name,
-            outs=tuple(folder.path for folder in folders),
-            files=tuple(found),
-            schemas=tuple(schemas[file.path] for file in found),
-            signature_line=line,
-            signature_whole=whole,
+            name=named(outs),
+            outs=tuple(places),
+            files=tuple(files),
+            full_signature=_one_signature(signatures, "run `scorer run` again", OutputError),
             plans=tuple(folder.plan for folder in folders),
             runs=tuple(folder.run for folder in folders if folder.run is not None),
-            coverage=_coverage(folders, missing_parts),
+            coverage=_coverage(folders, files, missing_parts),
             versions={folder.path: folder.versions for folder in folders},
         )
 
     @classmethod
     def _open_files(cls, place: Path) -> Self:
-        opened = [(path, *_footer(path)) for path in data_files(place)]
-        files = [
-            OutputFile(place, path.relative_to(place).as_posix() if path != place else "", rows)
-            for path, _, rows in opened
-        ]
-        line, whole = _one_signature(
-            [(path.name, signature_of_footer(schema.metadata)) for path, schema, _ in opened],
-            "figures compare only under equal signatures: evaluate them apart",
-            UsageError,
-        )
-        return cls(
-            name=str(place),
-            outs=(place,),
-            files=tuple(files),
-            schemas=tuple(schema for _, schema, _ in opened),
-            signature_line=line,
-            signature_whole=whole,
-            plans=(),
-            runs=(),
-            coverage=Coverage(),
-            versions={},
-        )
+        paths = data_files(place)
+        files = [OutputFile.open(place, path.relative_to(place).as_posix() if path != place else "") for path in paths]
+        signatures = [(file.path.name, Signature.of_footer(file.schema.metadata)) for file in files]
+        advice = "figures compare only under equal signatures: evaluate them apart"
+        return cls(str(place), (place,), tuple(files), _one_signature(signatures, advice, UsageError))
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -166,8 +154,8 @@ class FinishedOutput:
     def schema(self) -> pa.Schema:
         """The columns that any file has; of a name in several, with the first one's type."""
         fields: dict[str, pa.Field] = {}
-        for schema in self.schemas:
-            fields |= {field.name: field for field in schema if field.name not in fields}
+        for file in self.files:
+            fields |= {one.name: one for one in file.schema if one.name not in fields}
         return pa.schema(list(fields.values()))
 
     @property
@@ -178,24 +166,28 @@ class FinishedOutput:
     @property
     def names(self) -> list[str]:
         """The names of all columns, and of the partition keys of the paths."""
-        keys = (key for file in self.files for key in partition_keys(file.relative))
-        return list(dict.fromkeys([*self.schema.names, *keys]))
+        return list(dict.fromkeys([*self.schema.names, *self._path_keys]))
 
     @property
     def hidden_keys(self) -> list[str]:
         """The partition keys of the paths that are columns of the files too, whose values are those of the files."""
-        keys = dict.fromkeys(key for file in self.files for key in partition_keys(file.relative))
-        return [key for key in keys if key in self.schema.names]
+        return [key for key in self._path_keys if key in self.schema.names]
+
+    @cached_property
+    def _path_keys(self) -> dict[str, None]:
+        return dict.fromkeys(key for file in self.files for key in partition_keys(file.relative))
 
     def locate(self, row: int) -> tuple[str, int]:
         """Relative path of a file and the number in it, of a row of the whole."""
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        number = self._file_of(row)
         return self.files[number].relative, row - int(self.starts[number])
 
     def plan_of(self, row: int) -> Plan:
         """The plan that a row of the whole was scored under."""
-        number = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return self.plans[self.outs.index(self.files[number].out)]
+        return self.plans[self.outs.index(self.files[self._file_of(row)].out)]
+
+    def _file_of(self, row: int) -> int:
+        return int(np.searchsorted(self.starts, row, side="right")) - 1
 
     def find(self, name: str, row: int) -> int | None:
         """Number in the whole, of a row of a file, or of the folder of an input that was scored in row ranges; ``None``
@@ -223,6 +215,13 @@ class FinishedOutput:
                 waiting = reader.submit(next, source, None)
                 yield window
 
+    def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
+        for file, first in zip(self.files, self.starts.tolist(), strict=False):
+            with self._open(file) as parquet:
+                for batch in parquet.iter_batches(batch_size=WINDOW_ROWS, columns=_chosen(parquet, columns)):
+                    yield OutputWindow(first, self._with_keys(pa.Table.from_batches([batch]), file, columns))
+                    first += len(batch)
+
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows, of all columns by default; those that no file has are left out.
 
@@ -245,21 +244,17 @@ class FinishedOutput:
         """
         found: dict[int, pa.Table] = {}
         wanted = np.unique(np.asarray(numbers, np.int64))
-        owners = np.searchsorted(self.starts, wanted, side="right") - 1
-        for number in np.unique(owners).tolist():
-            first, inside = int(self.starts[number]), wanted[owners == number] - self.starts[number]
-            file = self.files[number]
-            with open_parquet(file.path, self._advice) as parquet:
-                start = 0
+        for number in np.unique(np.searchsorted(self.starts, wanted, side="right") - 1).tolist():
+            file, first = self.files[number], int(self.starts[number])
+            with self._open(file) as parquet:
                 for group in range(parquet.num_row_groups):
-                    count = parquet.metadata.row_group(group).num_rows
-                    here = inside[(inside >= start) & (inside < start + count)]
+                    end = first + parquet.metadata.row_group(group).num_rows
+                    here = wanted[(wanted >= first) & (wanted < end)]
                     if len(here):
-                        chosen = _chosen(parquet, columns)
-                        table = guarded(file.path, parquet.read_row_group, group, columns=chosen, advice=self._advice)
-                        few = _few(with_partition_keys(table, file.relative, self._keys(columns)), here - start)
-                        found |= {first + int(row): few.slice(i, 1) for i, row in enumerate(here)}
-                    start += count
+                        table = parquet.read_row_group(group, columns=_chosen(parquet, columns))
+                        few = _few(self._with_keys(table, file, columns), here - first)
+                        found |= {int(row): few.slice(i, 1) for i, row in enumerate(here)}
+                    first = end
         return found
 
     @contextmanager
@@ -274,62 +269,52 @@ class FinishedOutput:
                 stack.enter_context(_unchanged(path, versions))
             yield
 
-    @property
-    def _advice(self) -> str:
-        return _RUN_AGAIN if self.plans else ""
+    def _open(self, file: OutputFile) -> AbstractContextManager[pq.ParquetFile]:
+        return open_parquet(file.path, _RUN_AGAIN if self.plans else "")
 
-    def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
-        for file, start in zip(self.files, self.starts.tolist(), strict=False):
-            with open_parquet(file.path, self._advice) as parquet:
-                first, chosen = start, _chosen(parquet, columns)
-                batches = parquet.iter_batches(batch_size=WINDOW_ROWS, columns=chosen)
-                while (batch := guarded(file.path, next, batches, None, advice=self._advice)) is not None:
-                    table = pa.Table.from_batches([batch])
-                    yield OutputWindow(first, with_partition_keys(table, file.relative, self._keys(columns)))
-                    first += len(batch)
-
-    def _keys(self, wanted: Sequence[str]) -> list[str]:
-        """The names among ``wanted`` that no file has as a column."""
-        return [name for name in wanted if name not in self.schema.names]
+    def _with_keys(self, table: pa.Table, file: OutputFile, wanted: Iterable[str]) -> pa.Table:
+        """A table of a file's rows with those keys of its path that are wanted, and that no file has as a column, as
+        columns of strings."""
+        keys = partition_keys(file.relative)
+        for name in dict.fromkeys(wanted):
+            if name in keys and name not in self.schema.names:
+                table = table.append_column(name, pa.repeat(pa.scalar(keys[name], pa.string()), len(table)))
+        return table
 
 
 class _RunFolder:
-    """The folder of a run. ``files``: with their schemas. ``versions``: of the files that count, before any of them was
-    read."""
+    """The folder of a run. ``versions``: of the files that count, before any of them was read."""
 
     def __init__(self, path: Path, allow_partial: bool) -> None:
         self.path, self.versions = path, _versions(path)
         with _unchanged(path, self.versions):
             folder = OutputFolder(path)
-            plan, self.run, self.why_unfinished = folder.read_plan(), folder.read(RUN), folder.why_unfinished()
+            plan, self.run, self.why_unfinished = folder.read_plan(), folder.store.read(RUN), folder.why_unfinished()
             if plan is None:
                 raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
-            self.plan = plan
+            self.plan, self.files = plan, list[OutputFile]()
             if self.why_unfinished is not None and not allow_partial:
                 raise OutputError(
                     f"{path} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
                     "--allow-partial to read what there is"
                 )
-            self.files: dict[OutputFile, pa.Schema] = {}
             for relative, receipt in folder.receipts().items():
                 if isinstance(receipt, str):
                     raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:
-                    file = OutputFile(path, relative, receipt.output.rows)
-                    self.files[file] = _footer(file.path, receipt.output.bytes)[0]
+                    self.files.append(OutputFile.open(path, relative, receipt.output.bytes))
 
 
-def _coverage(folders: Sequence[_RunFolder], missing_parts: tuple[int, ...]) -> Coverage:
-    plans = [folder.plan for folder in folders]
-    done = {file.relative for folder in folders for file in folder.files}
-    planned = sorted(name for plan in plans for name in plan.inputs)
-    limit, rows = plans[0].limit, sum(file.rows for folder in folders for file in folder.files)
+def _coverage(folders: Sequence[_RunFolder], files: Sequence[OutputFile], missing_parts: tuple[int, ...]) -> Coverage:
+    plan, done = folders[0].plan, {file.relative for file in files}
+    planned = sorted(name for folder in folders for name in folder.plan.inputs)
+    is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all that there are
     return Coverage(
-        limit=limit if limit is not None and rows >= limit else None,  # fewer rows are all that there are
+        limit=plan.limit if is_cut else None,
         missing=tuple(name for name in planned if name not in done),
         planned=len(planned),
         missing_parts=missing_parts,
-        parts=plans[0].part.count if plans[0].part is not None else 1,
+        parts=plan.part.count if plan.part is not None else 1,
         finished=all(folder.why_unfinished is None for folder in folders),
     )
 
@@ -337,9 +322,15 @@ def _coverage(folders: Sequence[_RunFolder], missing_parts: tuple[int, ...]) -> 
 def _versions(path: Path) -> dict[str, str]:
     """Versions of an output's own files and of those that have a receipt, by name."""
     files = LocalStore(path).list()
-    named = [name for name in files if name in (PLAN, RUN, SUCCESS) or name.startswith(f"{RECEIPTS}/")]
-    named += [name for name in files if f"{RECEIPTS}/{name}.json" in files]
-    return {name: files[name].version for name in named}
+    return {name: info.version for name, info in _that_count(files, lambda relative: True).items()}
+
+
+def _that_count(files: Mapping[str, FileInfo], only: Callable[[str], bool]) -> dict[str, FileInfo]:
+    """The own files of an output, and the outputs and receipts of the shards that are needed."""
+    names = {PLAN, RUN, SUCCESS, *map(failed_name, filter(only, relatives_of(files, FAILED)))}
+    for relative in filter(only, relatives_of(files, RECEIPTS)):
+        names |= {receipt_name(relative), relative}
+    return {name: info for name, info in files.items() if name in names}
 
 
 @contextmanager
@@ -349,23 +340,21 @@ def _unchanged(path: Path, before: Mapping[str, str]) -> Iterator[None]:
     No lock is held: a reader never blocks a run. A run removes a receipt before it replaces the output, and writes new
     totals at the end.
     """
-
-    def refuse(cause: Exception | None) -> None:
-        now = _versions(path)
-        names = {name for name in {*before, *now} if before.get(name) != now.get(name)}
-        if names:
-            shown = in_words(sorted(names, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
-            raise OutputError(
-                f"{path} changed while it was read ({shown}): rows of two runs must not mix; wait until the run that "
-                "writes there has ended, then run this again"
-            ) from cause
-
+    cause: Exception | None = None
     try:
         yield
     except Exception as error:  # a file that changed can be damaged in any way
-        refuse(error)
-        raise
-    refuse(None)
+        cause = error
+    now = _versions(path)
+    changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    if changed:
+        shown = named(sorted(changed, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
+        raise OutputError(
+            f"{path} changed while it was read ({shown}): rows of two runs must not mix; wait until the run that "
+            "writes there has ended, then run this again"
+        ) from cause
+    if cause is not None:
+        raise cause
 
 
 def paths_of(given: Path | Sequence[Path]) -> tuple[Path, ...]:
@@ -399,54 +388,22 @@ def open_parquet(path: Path, advice: str = "") -> Iterator[pq.ParquetFile]:
         advice: ends the message of an error.
 
     Raises:
-        InputError: it cannot be opened, is not Parquet, or cannot be read while it is open.
-    """
-    with ExitStack() as stack:
-        try:
-            # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
-            try:
-                handle = pa.OSFile(str(path))
-            except UnicodeError:
-                handle = path.open("rb")
-            file = stack.enter_context(pq.ParquetFile(stack.enter_context(handle)))
-        except (OSError, pa.ArrowException) as e:
-            raise InputError(f"{path} cannot be read as Parquet: {e}{advice}") from e
-        yield file
-
-
-def guarded(path: Path, read: Callable[..., T], *arguments: Any, advice: str = "", **more: Any) -> T:
-    """Call a function that reads from an open file.
-
-    Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be opened, is not Parquet, or cannot be read inside.
     """
     try:
-        return read(*arguments, **more)
+        # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
+        with pa.OSFile(os.fsencode(path)) as handle, pq.ParquetFile(handle) as file:
+            yield file
     except (OSError, pa.ArrowException) as e:
         raise InputError(f"{path} cannot be read as Parquet: {e}{advice}") from e
 
 
-def _footer(path: Path, size: int | None = None) -> tuple[pa.Schema, int]:
-    """Schema and rows of a file, whose size a receipt may say."""
-    advice = "" if size is None else _RUN_AGAIN
-    try:
-        found = path.stat().st_size
-    except OSError as e:
-        raise OutputError(f"{path} cannot be read: {e}{advice}") from e
-    if size is not None and found != size:
-        raise OutputError(f"{path} has another size than its receipt says{advice}")
-    with open_parquet(path, advice) as file:
-        return file.schema_arrow, file.metadata.num_rows
-
-
-def _one_signature(
-    found: Sequence[tuple[str, tuple[str, str]]], advice: str, error: type[ScorerError]
-) -> tuple[str, str]:
+def _one_signature(found: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
     """The signature that all have in common, by name."""
     first, signature = found[0]
     for name, other in found[1:]:
-        if differs := signature_changes(signature, other):
-            raise error(f"{first} and {name} were scored differently ({differs}); {advice}")
+        if differs := signature.changes_to(other):
+            raise error(f"{first} and {name} were scored differently ({', '.join(differs)}); {advice}")
     return signature
 
 
@@ -477,14 +434,53 @@ def partition_keys(relative: str) -> dict[str, str | None]:
     return {unquote(key): None if value == _NULL_KEY else unquote(value) for key, sep, value in pairs if key and sep}
 
 
-def with_partition_keys(table: pa.Table, relative: str, wanted: Iterable[str]) -> pa.Table:
-    """A table of a file's rows with the keys of its path as columns of strings.
+@contextmanager
+def local_outputs(
+    outs: Sequence[Location], only: Callable[[str], bool] = lambda relative: True
+) -> Iterator[tuple[Path, ...]]:
+    """Local folders with what is at some places: the outputs themselves, or temporary copies of those in a store.
+
+    A copy is that of one moment: each object is copied in the version that one listing showed, a second listing is
+    equal, and the outputs have the SHA-256 that their receipts name.
 
     Args:
-        wanted: names to add, where they are keys; a column of the file is never replaced.
+        outs: outputs, or folders of the parts of one.
+        only: which shards are needed, by their relative paths.
+
+    Raises:
+        OutputError: there is no output, it changed meanwhile, or it differs from its receipts.
+        MissingDependencyError: ``obstore`` is not installed.
     """
-    keys = partition_keys(relative)
-    for name in dict.fromkeys(wanted):
-        if name in keys and name not in table.schema.names:
-            table = table.append_column(name, pa.repeat(pa.scalar(keys[name], pa.string()), len(table)))
-    return table
+    with TemporaryDirectory(prefix="d2t-") as top:
+        places = [one for out in outs for one in ([out] if isinstance(out, Path) else find_outputs([out]))]
+        yield tuple(
+            one if isinstance(one, Path) else _copied(one, Path(top, str(number), one.path or one.bucket), only)
+            for number, one in enumerate(places)
+        )
+
+
+def _copied(out: StoreUri, folder: Path, only: Callable[[str], bool]) -> Path:
+    """Copy an output to a new local folder."""
+    store = OutputFolder(out, patient=False).store
+    with output_errors("create", folder):
+        folder.mkdir(parents=True)
+    files = _that_count(store.list(), only)
+    if PLAN not in files:
+        raise OutputError(f"{out} is not an output of `scorer run`: it has no {PLAN}")
+    require_space(folder, sum(info.size for info in files.values()), f"a copy of {out}")
+
+    def copy(name: str) -> None:
+        with output_errors("copy to", folder / name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with store.open(name, files[name].version) as source, (folder / name).open("xb") as file:
+                shutil.copyfileobj(source, file, _COPY_BYTES)
+
+    several(copy, files, _COPIES)
+    for relative, receipt in OutputFolder(folder).receipts().items():
+        if not isinstance(receipt, Receipt):
+            continue  # the reader of the copy says so
+        if relative not in files or file_sha256(folder / relative) != receipt.output.sha256:
+            raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")
+    if _that_count(store.list(), only) != files:
+        raise OutputError(f"{out} changed while it was copied; wait until the run that writes there has ended")
+    return folder

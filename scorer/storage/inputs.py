@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.input_formats import Format, format_of, output_name, suffixes_of
-from .local_paths import expand_home, is_hidden, path_of_uri
-from .location import SCHEMES, Location, StoreUri, check_stores_apart
+from .location import SCHEMES, Location, StoreUri, check_stores_apart, is_hidden, local_path
 from .shards import InputFile
 from .store import open_store
 
@@ -156,8 +155,7 @@ def _parse(given: str) -> _Input:
         return _Input(given, StoreUri(store.scheme, store.bucket, fixed), pattern)
     if scheme is None and (not given or "\0" in given):
         raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
-    path = path_of_uri(given, "the input") if scheme is not None else given
-    place = expand_home(Path(path), "the input").absolute()
+    place = local_path(given, "the input").absolute()
     if scheme is None and os.path.lexists(place):
         return _Input(given, place)  # the name of an existing file may contain brackets
     fixed, pattern = _split_pattern(str(place), "*[" if scheme is not None else "*?[")

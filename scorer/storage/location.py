@@ -1,18 +1,27 @@
-"""URIs of object stores: ``s3://bucket/path``; ``gs://`` and ``abfs://`` are opened in the same way."""
+"""Where files are: paths of this machine, plain or ``file://``, and URIs of object stores (``s3://bucket/path``)."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from ..errors import OutputError, UsageError
-from .local_paths import local_path
+from ..system.files import user_path
 
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<bucket>[^/]*)(?P<path>/.*)?", re.DOTALL)
+_FILE = re.compile(r"file:(?://(?P<host>[^/]*)(?=/)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
+# A `Path` made from a URI has only one slash left, so a scheme looks like a folder name. These are the schemes of
+# object stores, Hadoop and the web.
+_COLLAPSED = re.compile(
+    r"(file|s3[an]?|gs|gcs|r2|az|azure|abfss?|adl|wasbs?|hdfs|viewfs|webhdfs|https?|ftp|sftp|ssh|hf|oss|cos|dbfs|memory):/",
+    re.IGNORECASE,
+)
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,52 @@ def parse_location(given: str) -> Location:
     return StoreUri.parse(given) or local_path(given)
 
 
+def local_path(given: str | Path, what: str = "") -> Path:
+    """The local path for a plain path or a ``file://`` URI. A leading ``~`` is the home folder.
+
+    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here.
+
+    Args:
+        given: as the user wrote it. A ``Path`` made from a URI has lost a slash and cannot be read as a URI any more;
+            it is refused if its scheme is known.
+        what: the option or argument that named it, for the message; empty if the caller adds that itself.
+
+    Raises:
+        UsageError: a URI of another scheme, a ``file://`` URI of another machine, an unknown user, or not a path.
+    """
+    text, before = str(given), f"{what}: " if what else ""
+    if not text or "\0" in text:
+        raise UsageError(f"{before}{text!r} is not a path; name a file or folder of this machine")
+    if isinstance(given, str) and text[:6].lower() == "file:/":
+        return Path(_path_of_uri(text, before))
+    scheme = _URI.match(text) or (_COLLAPSED.match(text) if isinstance(given, Path) else None)
+    if scheme is not None:
+        raise UsageError(
+            f"{before}{text} is a URI ({scheme[1]}://), which is not supported here; write a path of this machine, "
+            "plain or as file:///path"
+        )
+    try:
+        return user_path(given)
+    except UsageError as error:
+        raise UsageError(f"{before}{error}") from error
+
+
+def _path_of_uri(uri: str, before: str) -> str:
+    found = _FILE.fullmatch(uri)
+    if found is None or (found["host"] or "").lower() not in ("", "localhost"):
+        raise UsageError(f"{before}{uri}: a file:// URI is a path of this machine; write three slashes: file:///path")
+    # Names may not be UTF-8; Python represents such bytes as surrogates.
+    path = os.fsdecode(unquote_to_bytes(os.fsencode(found["path"])))
+    if "\0" in path:
+        raise UsageError(f"{before}{uri} contains a null character, which no path can have; remove it")
+    return path
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is skipped."""
+    return name.startswith(("_", "."))
+
+
 def check_stores_apart(inputs: Sequence[str], out: StoreUri) -> None:
     """Refuse an output among the inputs: the next run would take its outputs for inputs.
 
@@ -110,3 +165,9 @@ def check_stores_apart(inputs: Sequence[str], out: StoreUri) -> None:
                 f"the output {out} and the input {given} contain one another, so that the next run would score its own "
                 "outputs; choose an --out outside of the input"
             )
+
+
+def named(values: Sequence[object]) -> str:
+    """The first few of some paths or other values, and how many more there are."""
+    shown = ", ".join(str(value).encode("utf-8", "replace").decode() for value in values[:_MOST_NAMED])
+    return f"{shown} and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else shown

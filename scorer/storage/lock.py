@@ -44,7 +44,8 @@ _NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class LockRecord(OpenRecord, frozen=True):
-    """Content of ``_lock``. ``started``: of the run, UTC, ISO 8601. ``nonce``: another one in each renewal."""
+    """Content of ``_lock``. ``started``: of the run, UTC, ISO 8601. ``nonce``: another one in each renewal, so that no
+    two writes have the same content."""
 
     pid: int = field(default_factory=os.getpid)
     host: str = field(default_factory=socket.gethostname)
@@ -64,25 +65,26 @@ class FileLock(Closing):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._is_open = path, True
-        while True:
+        self._path, self._is_open, is_locked = path, True, False
+        while not is_locked:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._is_there():  # otherwise its holder removed the file before it released the lock
-                    break
-            except BaseException:
-                os.close(self._file)
-                raise
-            os.close(self._file)
+                is_locked = self.may_publish  # otherwise its holder removed the file before it released the lock
+            finally:
+                if not is_locked:
+                    os.close(self._file)
         with suppress(OSError):  # a full disk: the record only tells others who holds the lock
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, encode(LockRecord()), 0)
 
     @property
     def may_publish(self) -> bool:
-        """Whether outputs and receipts may be written now; costs no request."""
-        return self._is_open and self._is_there()
+        """Whether outputs and receipts may be written now: the path still leads to the file that is locked."""
+        try:
+            return self._is_open and os.path.samestat(self._path.lstat(), os.fstat(self._file))
+        except OSError:
+            return False
 
     def check(self) -> None:
         """Check before a write that the lock is still held.
@@ -109,41 +111,31 @@ class FileLock(Closing):
                 os.ftruncate(self._file, 0)
             os.close(self._file)
 
-    def _is_there(self) -> bool:
-        """Whether the path still leads to the file that is locked."""
-        try:
-            return os.path.samestat(self._path.lstat(), os.fstat(self._file))
-        except OSError:
-            return False
-
 
 class RecordLock(Closing):
     """A record that a thread renews; see the module. Waits for the record of a holder that gives no sign of life."""
 
     def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
-        self._store, self._record = store, LockRecord()
+        self._store, self._record, self._renewed = store, LockRecord(), 0.0
         self._guard, self._ended, self._is_lost = threading.Lock(), threading.Event(), False
-        self._renewed = _now()
-        self._version = _await_expiry(store, on_wait)
-        was_taken_over = self._version != ABSENT
+        replaced = self._version = _await_expiry(store, on_wait)
         if not self._renew():
             raise _held(store)
         try:
-            if was_taken_over and not store.is_remote:
+            if store.is_remote:
+                self._require_conditions()
+            elif replaced != ABSENT:
                 time.sleep(_SETTLE_S)
                 if not self._is_mine():
                     raise _held(store)
-            if store.is_remote:
-                self._require_conditions()
         except BaseException:
             self.close()
             raise
-        self._thread = threading.Thread(target=self._keep_renewing, name="lock", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._keep_renewing, name="lock", daemon=True).start()
 
     @property
     def may_publish(self) -> bool:
-        """See :attr:`FileLock.may_publish`."""
+        """Whether outputs and receipts may be written now; costs no request."""
         return not self._is_lost and not self._ended.is_set() and _now() - self._renewed < STALE_S
 
     def check(self) -> None:
@@ -165,9 +157,9 @@ class RecordLock(Closing):
         if not self._ended.is_set():
             self._ended.set()
             with suppress(TimeoutError, OutputError):
-                interruptible(self._give_back, lambda: None, limit_s=_RELEASE_S)
+                interruptible(self._delete, lambda: None, limit_s=_RELEASE_S)
 
-    def _give_back(self) -> None:
+    def _delete(self) -> None:
         with self._guard:  # a renewal under way would write the record again
             if not self._is_lost and self._is_mine():
                 self._store.delete([LOCK])
@@ -181,19 +173,16 @@ class RecordLock(Closing):
     def _renew(self) -> bool:
         """Write the record over the version that this holder wrote last; ``False`` if another one is there."""
         with self._guard:
-            if self._is_lost:
-                return False
-            began = _now()
-            version = self._store.write(LOCK, self._next(), expect=self._version)
-            if version is None:
-                self._is_lost = True
-            else:
-                self._version, self._renewed = version, began
+            if not self._is_lost:
+                began, version = _now(), self._write(self._version)
+                self._is_lost = version is None
+                if version is not None:
+                    self._version, self._renewed = version, began
             return not self._is_lost
 
-    def _next(self) -> bytes:
-        """The record with another nonce: no two writes have the same content."""
-        return encode(replace(self._record, nonce=secrets.token_hex(8)))
+    def _write(self, expect: str) -> str | None:
+        record = replace(self._record, nonce=secrets.token_hex(8))
+        return self._store.write(LOCK, encode(record), expect=expect)
 
     def _is_mine(self) -> bool:
         info = self._store.list(LOCK).get(LOCK)
@@ -208,7 +197,7 @@ class RecordLock(Closing):
         first = self._version
         self._renew()
         for expect in (ABSENT, first):
-            if self._store.write(LOCK, self._next(), expect=expect) is not None:
+            if self._write(expect) is not None:
                 self._store.delete([LOCK])
                 raise OutputError(
                     f"{self._store.uri(LOCK)}: the store does not support conditional writes (If-None-Match and "
@@ -243,12 +232,19 @@ def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: Non
 
 def lock_holder(store: Store) -> LockRecord | None:
     """The run that holds an output now, as far as one look tells."""
-    info = store.list(LOCK).get(LOCK)
-    record = _read(store)
+    info, record = store.list(LOCK).get(LOCK), _read(store)
     if info is None or record is None:
         return None
-    if isinstance(store, LocalStore) and (is_locked := _is_flocked(store.location / LOCK)) is not None:
-        return record if is_locked else None
+    if isinstance(store, LocalStore):
+        try:
+            with (store.location / LOCK).open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+        except BlockingIOError:
+            return record
+        except OSError as error:
+            if error.errno not in _NO_FLOCK:
+                return None
     return record if time.time() - info.modified < EXPIRY_S else None
 
 
@@ -259,14 +255,16 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
         OutputError: the holder renews it.
     """
     first = store.list(LOCK).get(LOCK)
-    if first is None or first.size == 0:  # empty: left by a run with flock, from a machine that has it
-        return ABSENT if first is None else first.version
+    if first is None:
+        return ABSENT
+    if first.size == 0:  # left by a run with flock, from a machine that has it
+        return first.version
     left = EXPIRY_S - _age(store, first)
     deadline = time.monotonic() + left
     if left > 0:
         on_wait(
             f"{store.location} is held by {_holder(store)}; waiting at most {left:.0f} s for the other run to end or "
-            "to renew its lock"
+            "to renew its lock: if it was killed, its lock is taken over five minutes after the last renewal"
         )
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 10))
@@ -283,32 +281,14 @@ def _age(store: Store, info: FileInfo) -> float:
     probe = temporary_name()
     try:
         store.write(probe, b"?")
-        now = store.list(probe).get(probe)
-        return now.modified - info.modified if now is not None else 0.0
+        return store.list(probe).get(probe, info).modified - info.modified
     finally:
         store.delete([probe])
 
 
-def _is_flocked(path: Path) -> bool | None:
-    """Whether a process has locked a file; ``None`` on a file system without flock."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return None
-    finally:
-        os.close(file)
-    return False
-
-
 def _read(store: Store) -> LockRecord | None:
     try:
-        return decode(store.read(LOCK) or b"", LockRecord, store.uri(LOCK))
+        return decode(store.read(LOCK) or b"", LockRecord, LOCK)
     except (DamagedFileError, SchemaError):
         return None
 

@@ -15,16 +15,17 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MissingDependencyError, OutputError, without_user_info
 from ..system.progress import limited
 from ..system.waiting import interruptible
 from .location import StoreUri
-from .store import ABSENT, FileInfo, crash_point, discard, label_of, output_errors
+from .store import ABSENT, FileInfo, crash_point, discard, output_errors
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -71,17 +72,14 @@ class ObjectStore:
         return str(self.location.below(name))
 
     def list(self, prefix: str = "") -> dict[str, FileInfo]:
-        skip, key, found = len(self._key("x")) - 1, self._key(prefix), {}
-        try:
-            pages = iter(self._obstore.list(self._small, prefix=key or None, chunk_size=1000))
-            while (page := self._await(lambda: next(pages, None))) is not None:
+        skip, key, found = len(self.location.key("x")) - 1, self._key(prefix), {}
+        pages = iter(self._obstore.list(self._small, prefix=key or None, chunk_size=1000))
+        with suppress(FileNotFoundError):
+            while (page := self._request("list", key, lambda: next(pages, None))) is not None:
                 found.update({str(one["path"])[skip:]: _info(one) for one in page})
-        except FileNotFoundError:
-            pass
-        except Exception as error:
-            raise self._error("list", key, error) from error
-        if not found and prefix and (info := self._stat(key)) is not None:
-            return {prefix: info}
+        if not found and prefix:
+            with suppress(FileNotFoundError):
+                found[prefix] = self._stat(key)
         return dict(sorted(found.items()))
 
     def read(self, name: str) -> bytes | None:
@@ -89,51 +87,39 @@ class ObjectStore:
         return None if found is None else found[0]
 
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
-        key, label = self._key(name), label_of(name)
-        crash_point(f"{label}.synced")
-        version: str | None
-        if expect is None:
-            version = self._put(self._small, key, content)
-        else:
-            version = self._write_if(key, content, expect)
+        crash_point(name, "synced")
+        version = self._put(self._small, self._key(name), content, expect)
         if version is not None:
-            crash_point(f"{label}.renamed")
-            crash_point(f"{label}.published")
+            crash_point(name, "renamed")
+            crash_point(name, "published")
         return version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
-        key = self._key(name)
         with output_errors("read", temporary):
             size = temporary.stat().st_size
-        crash_point("output.synced")
+        crash_point("output", "synced")
+        parts = {"use_multipart": size > LARGEST_PUT, "chunk_size": _PART_BYTES, "max_concurrency": _PARTS_AT_ONCE}
         with limited():
-            version = self._put(
-                self._bulk,
-                key,
-                temporary,
-                use_multipart=size > LARGEST_PUT,
-                chunk_size=_PART_BYTES,
-                max_concurrency=_PARTS_AT_ONCE,
-            )
+            version = self._put(self._bulk, self._key(name), temporary, None, **parts)
         discard(temporary)
-        crash_point("output.renamed")
-        crash_point("output.published")
-        return FileInfo(size, version, time.time())
+        crash_point("output", "renamed")
+        crash_point("output", "published")
+        return FileInfo(size, version or "", time.time())
 
     def delete(self, names: Iterable[str]) -> None:
         keys = [self._key(name) for name in names]
         for start in range(0, len(keys), 1000):
             some = keys[start : start + 1000]
-            self._ask("delete", some[0], partial(self._obstore.delete, self._small, some if len(some) > 1 else some[0]))
-            crash_point("removed")
+            delete = partial(self._obstore.delete, self._small, some if len(some) > 1 else some[0])
+            with suppress(FileNotFoundError):
+                self._request("delete", some[0], delete)
 
-    def open(self, name: str, version: str | None = None) -> BinaryIO:
-        found = self._stat(self._key(name))
-        if found is None:
-            raise FileNotFoundError(f"{self.uri(name)} does not exist")
+    def open(self, name: str, version: str | None = None) -> VersionedFile:
+        key = self._key(name)
+        found = self._stat(key)
         if version is not None and found.version != version:
             raise StoreError(f"{self.uri(name)} was replaced while it was read; run again when it is complete")
-        return cast("BinaryIO", VersionedFile(partial(self._read_range, self._key(name), found.version), found.size))
+        return VersionedFile(partial(self._read_range, key, found.version), found)
 
     def _read_range(self, key: str, version: str, start: int, end: int) -> bytes:
         """The bytes from ``start`` to before ``end`` of one version of an object.
@@ -143,53 +129,47 @@ class ObjectStore:
         """
         get = partial(self._obstore.get, self._bulk, key, options={"range": (start, end), "if_match": version})
         try:
-            found = self._ask("read", key, lambda: bytes(get().bytes()))
+            found: bytes = self._request("read", key, lambda: bytes(get().bytes()))
         except StoreError as error:
             raise OSError(str(error)) from error
-        if found is None:
-            raise FileNotFoundError(f"{self._uri_of(key)} was removed while it was read")
         if len(found) != end - start:
-            raise OSError(f"{self._uri_of(key)}: the store sent {len(found)} bytes of {end - start}")
-        return bytes(found)
+            raise OSError(f"{self.location.root}/{key}: the store sent {len(found)} bytes of {end - start}")
+        return found
 
-    def _put(self, bucket: Any, key: str, content: bytes | Path, **options: Any) -> str:
-        """Write an object over any version; returns the new one."""
-        put = partial(self._obstore.put, bucket, key, content, **{"use_multipart": False, **options})
-        for attempt in range(_ATTEMPTS):
-            try:
-                return _version(self._await(put))
-            except self._obstore.exceptions.AlreadyExistsError as error:  # 409: another write is under way
-                last: BaseException = error
-                time.sleep(0.05 * 2**attempt)
-            except Exception as error:
-                raise self._error("write", key, error) from error
-        raise self._error("write", key, last) from last
+    def _put(self, bucket: Any, key: str, content: bytes | Path, expect: str | None, **options: Any) -> str | None:
+        """Write an object, over any version or over the expected one.
 
-    def _write_if(self, key: str, content: bytes, expect: str) -> str | None:
-        """Write an object over an expected version; the new version, or ``None`` if another one is there."""
+        Returns:
+            The new version; ``None`` if another version than the expected one is there.
+        """
         errors = self._obstore.exceptions
-        last: BaseException = StoreError("no attempt was made")
+        refusals: tuple[type[Exception], ...] = (errors.AlreadyExistsError,)  # 409: another write is under way
+        if expect is not None:  # after the last two the request may have arrived nevertheless
+            refusals += (errors.PreconditionError, FileNotFoundError, errors.GenericError, TimeoutError)
+
+        def put() -> str:
+            mode = "overwrite" if expect is None else self._condition(key, expect)
+            return _version(self._obstore.put(bucket, key, content, mode=mode, **{"use_multipart": False, **options}))
+
+        last: Exception | None = None
         for attempt in range(_ATTEMPTS):
             try:
-                mode = "create" if expect == ABSENT else self._condition(key, expect)
-                put = partial(self._obstore.put, self._small, key, content, mode=mode, use_multipart=False)
-                return _version(self._await(put))
-            except (errors.AlreadyExistsError, errors.PreconditionError, FileNotFoundError) as refused:
+                return str(self._request("write", key, put, refusals))
+            except refusals as refused:
                 last = refused
-            except (errors.GenericError, TimeoutError) as failed:  # the request may have arrived nevertheless
-                last = failed
-            except Exception as error:
-                raise self._error("write", key, error) from error
-            there, version = self._get(key) or (None, ABSENT)
-            if there == content:
-                return version
-            if version != expect:
-                return None
+            if expect is not None:
+                there, version = self._get(key) or (None, ABSENT)
+                if there == content:
+                    return version
+                if version != expect:
+                    return None
             time.sleep(0.05 * 2**attempt)
         raise self._error("write", key, last) from last
 
-    def _condition(self, key: str, expect: str) -> dict[str, str]:
+    def _condition(self, key: str, expect: str) -> str | dict[str, str]:
         """The condition of a write as ``obstore`` takes it."""
+        if expect == ABSENT:
+            return "create"
         if self.location.scheme != "gs":
             return {"e_tag": expect}
         meta = self._obstore.head(self._small, key)  # Google's condition is the generation, which listings lack
@@ -197,9 +177,9 @@ class ObjectStore:
             raise FileNotFoundError
         return {"e_tag": expect, "version": str(meta["version"])}
 
-    def _stat(self, key: str) -> FileInfo | None:
-        meta = self._ask("look up", key, lambda: self._obstore.head(self._small, key))
-        return None if meta is None else _info(meta)
+    def _stat(self, key: str) -> FileInfo:
+        """Raises ``FileNotFoundError`` if the object does not exist."""
+        return _info(self._request("look up", key, lambda: self._obstore.head(self._small, key)))
 
     def _get(self, key: str) -> tuple[bytes, str] | None:
         """Content and version of an object; ``None`` if there is none."""
@@ -208,53 +188,62 @@ class ObjectStore:
             found = self._obstore.get(self._small, key)
             return bytes(found.bytes()), _version(found.meta)
 
-        found: tuple[bytes, str] | None = self._ask("read", key, get)
-        return found
+        with suppress(FileNotFoundError):
+            found: tuple[bytes, str] = self._request("read", key, get)
+            return found
+        return None
 
-    def _ask(self, action: str, key: str, question: Callable[[], Any]) -> Any:
-        """Make a request; ``None`` if the object does not exist."""
+    def _request(
+        self,
+        action: str,
+        key: str,
+        request: Callable[[], Any],
+        passed: tuple[type[Exception], ...] = (FileNotFoundError,),
+    ) -> Any:
+        """Make a request in a thread, because the client looks for no signals; a signal ends the wait.
+
+        Args:
+            passed: errors that the caller handles; ``FileNotFoundError`` is that there is no such object.
+
+        Raises:
+            StoreError: any other error.
+        """
+        late = partial(_LOG.warning, "%s does not answer; waiting", without_user_info(self.location.root))
         try:
-            return self._await(question)
-        except FileNotFoundError:
-            return None
-        except self._obstore.exceptions.PreconditionError as error:
-            raise StoreError(f"{self._uri_of(key)} was replaced while it was read; run again") from error
+            return interruptible(request, late)
+        except passed:
+            raise
         except Exception as error:
             raise self._error(action, key, error) from error
-
-    def _await(self, call: Callable[[], Any]) -> Any:
-        """Make a call of the client, which looks for no signals, in a thread; a signal ends the wait."""
-        return interruptible(
-            call, lambda: _LOG.warning("%s does not answer; waiting", without_user_info(self.location.root))
-        )
 
     def _key(self, name: str) -> str:
         return self.location.key(name) if name else self.location.path
 
-    def _uri_of(self, key: str) -> str:
-        return f"{self.location.root}/{key}"
-
-    def _error(self, action: str, key: str, error: BaseException) -> StoreError:
-        refused = (self._obstore.exceptions.PermissionDeniedError, self._obstore.exceptions.UnauthenticatedError)
+    def _error(self, action: str, key: str, error: BaseException | None) -> StoreError:
+        errors, uri = self._obstore.exceptions, f"{self.location.root}/{key}"
+        if isinstance(error, errors.PreconditionError):
+            return StoreError(f"{uri} was replaced while it was read; run again")
         hint = ""
-        if isinstance(error, refused) or _DENIED.search(str(error)):
+        if isinstance(error, errors.PermissionDeniedError | errors.UnauthenticatedError) or _DENIED.search(str(error)):
             hint = "; check the credentials and the policy of the bucket (docs/stores.md)"
-        return StoreError(f"cannot {action} {self._uri_of(key)}: {error_text(error)}{hint}")
+        return StoreError(f"cannot {action} {uri}: {error_text(error)}{hint}")
 
 
-class VersionedFile(io.RawIOBase):
-    """One version of an object as a file, which is read in large ranges.
+class VersionedFile(io.BufferedReader):
+    """One version of an object as a file, which is read in large ranges. ``info``: of the object.
 
     Args:
         read_range: returns the bytes from a start to before an end, or raises an ``OSError``.
-        size: of the object in bytes.
     """
 
+    def __init__(self, read_range: Callable[[int, int], bytes], info: FileInfo) -> None:
+        super().__init__(_Ranges(read_range, info.size), _READ_AHEAD)
+        self.info = info
+
+
+class _Ranges(io.RawIOBase):
     def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
-        super().__init__()
-        self._read_range, self._size = read_range, size
-        self._at = self._start = 0
-        self._ahead = b""
+        self._read_range, self._size, self._at = read_range, size, 0
 
     def readable(self) -> bool:
         return True
@@ -262,31 +251,26 @@ class VersionedFile(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def tell(self) -> int:
-        return self._at
-
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
-    def read(self, size: int | None = -1) -> bytes:
-        """Bytes from the current position on.
-
-        Raises:
-            OSError: the store refuses, or the object was replaced.
-        """
-        left = max(0, self._size - self._at)
-        end = self._at + (left if size is None or size < 0 else min(size, left))
-        if end > self._at and not (self._start <= self._at and end <= self._start + len(self._ahead)):
-            self._ahead = self._read_range(self._at, min(self._size, max(end, self._at + _READ_AHEAD)))
-            self._start = self._at
-        offset = self._at - self._start
-        self._at, length = end, end - self._at
-        return self._ahead[offset : offset + length]
+    def readinto(self, buffer: Any) -> int:
+        content = self._next(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
 
     def readall(self) -> bytes:
-        return self.read(-1)
+        return self._next(self._size)
+
+    def _next(self, length: int) -> bytes:
+        start, end = self._at, min(self._at + length, self._size)
+        if start >= end:
+            return b""
+        content = self._read_range(start, end)
+        self._at = end
+        return content
 
 
 def client() -> ModuleType:
@@ -320,11 +304,7 @@ def connect(location: StoreUri, *, patient: bool = True, limit_s: int = SMALL_S)
     retries = {
         "max_retries": 10_000 if patient else 4,  # the time decides: pauses are random, and many are short
         "retry_timeout": timedelta(seconds=240 if patient else 10),
-        "backoff": {
-            "init_backoff": timedelta(milliseconds=100),
-            "max_backoff": timedelta(seconds=5),
-            "base": 2,
-        },
+        "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=5), "base": 2},
     }
     options: dict[str, Any] = {"timeout": f"{limit_s}s", "connect_timeout": "10s"}
     if any(os.environ.get(name, "").lower().startswith("http://") for name in _ENDPOINTS):
@@ -337,7 +317,7 @@ def connect(location: StoreUri, *, patient: bool = True, limit_s: int = SMALL_S)
         ) from error
 
 
-def error_text(error: BaseException) -> str:
+def error_text(error: BaseException | None) -> str:
     """An error of the client on one line of bounded length, without any credential of the environment."""
     text = str(error).split("\n\nDebug source")[0]
     for name, value in os.environ.items():

@@ -1,15 +1,21 @@
-"""The plan of a run, ``_plan.json``: everything that the bytes of an output depend on."""
+"""The plan of a run, ``_plan.json``: everything that the bytes of an output depend on; which parts
+there are of a run, and how much of a run its outputs hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..system.codec import Count, Magnitude, Record, decode, encode
+from ..errors import OutputError, UsageError
+from ..system.codec import Count, Magnitude, Record, encode
 from ..system.formats import PLAN_SCHEMA
-from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, digest
+from .location import Location, named
+from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, digest
+from .store import open_store
 
 if TYPE_CHECKING:
     from .shards import Shard
@@ -88,18 +94,6 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     reuse_digest: str = ""
     split_rows: Count | None = None
 
-    @classmethod
-    def decode(cls, content: bytes, where: str) -> Self:
-        """The plan in the bytes of a file.
-
-        Args:
-            where: the file, for messages.
-
-        Raises:
-            SchemaError: another version of this program wrote it. DamagedFileError: names the field.
-        """
-        return decode(content, cls, where)
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of its content, as hex; every receipt names it."""
@@ -124,14 +118,10 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     def hardware_changes(self, other: Plan) -> str:
         """Differences in device and versions that numbers depend on besides the signature, as ``device: a → b``; empty
         if there are none."""
-        found = [
-            f"{name}: {getattr(self, name)} → {getattr(other, name)}"
-            for name in ("device", "provider", "runtime")
-            if getattr(self, name) != getattr(other, name)
-        ]
-        names = sorted({*self.versions, *other.versions} - {"pyarrow"})  # which writes files, not labels
-        pairs = {name: (self.versions.get(name), other.versions.get(name)) for name in names}
-        return "; ".join(found + [f"{name}: {one} → {two}" for name, (one, two) in pairs.items() if one != two])
+        names = ("device", "provider", "runtime")
+        one, two = (dict(plan.versions) | {name: getattr(plan, name) for name in names} for plan in (self, other))
+        keys = [*names, *sorted({*self.versions, *other.versions} - {"pyarrow"})]  # which writes files, not labels
+        return "; ".join(f"{key}: {one.get(key)} → {two.get(key)}" for key in keys if one.get(key) != two.get(key))
 
 
 def belongs_to_part(relative: str, number: int, count: int) -> bool:
@@ -149,3 +139,126 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
         return [record.groups, *((identity.size, identity.footer_sha256) if identity is not None else ())]
 
     return digest({relative: content(record) for relative, record in inputs.items()})
+
+
+def find_outputs(given: Iterable[Location]) -> list[Location]:
+    """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it, such as the
+    parts of a run.
+
+    Raises:
+        StoreError: a store cannot be read.
+    """
+    found: list[Location] = []
+    for place in given:
+        below: list[Location] = []
+        if not isinstance(place, Path):
+            store = open_store(place, patient=False)
+            names = [] if PLAN in store.list(PLAN) else store.list()
+            below = [place.below(name.split("/")[0]) for name in names if name.partition("/")[2] == PLAN]
+        elif place.is_dir() and not (place / PLAN).exists():
+            below = [child for child in sorted(place.iterdir()) if (child / PLAN).is_file()]
+        found += below or [place]
+    return found
+
+
+def check_parts(
+    plans: Mapping[str, Plan | None],
+    allow_partial: bool = False,
+    advice: str = "name all of them, or the folder above them, or pass --allow-partial",
+) -> tuple[int, ...]:
+    """Refuse outputs that are not the parts of one run, each there once.
+
+    Args:
+        plans: by the name of the output. allow_partial: parts may be missing, and planned over other inputs.
+        advice: what to do about a missing part, for the message.
+
+    Returns:
+        Numbers of the missing parts.
+
+    Raises:
+        OutputError: names two outputs that do not belong together, or the missing parts.
+    """
+    (first, plan), *others = plans.items()
+    if plan is None or plan.part is None:
+        if others:
+            raise OutputError(
+                f"{first} and {others[0][0]} are not parts of one run (--part): name one output, or all parts of one"
+            )
+        return ()
+    numbers = {plan.part.number: first}
+    for name, other in others:
+        if other is None or other.part is None:
+            differs = "the second was scored without --part"
+        elif other.part.count != plan.part.count:
+            differs = f"one is of {plan.part.count:,} parts and the other of {other.part.count:,}"
+        elif changed := Signature.of(plan).changes_to(Signature.of(other)):
+            differs = f"they were scored differently ({', '.join(changed)}); score one of them again"
+        elif other.part.shards != plan.part.shards and not allow_partial:
+            differs = "they were run over different inputs; run all parts over the same inputs, or pass --allow-partial"
+        elif (earlier := numbers.setdefault(other.part.number, name)) != name:
+            raise OutputError(f"part {other.part.number} of {plan.part.count} is there twice: {earlier} and {name}")
+        else:
+            continue
+        raise OutputError(f"{first} and {name} are not parts of one run: {differs}")
+    missing = tuple(number for number in range(1, plan.part.count + 1) if number not in numbers)
+    if missing and not allow_partial:
+        raise OutputError(
+            f"{named([*plans])}: {len(missing):,} of {plan.part.count:,} parts are missing (part {named(missing)}); "
+            f"{advice}"
+        )
+    return missing
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
+    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
+    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
+
+    limit: int | None = None
+    missing: tuple[str, ...] = ()
+    planned: int = 0
+    missing_parts: tuple[int, ...] = ()
+    parts: int = 1
+    finished: bool = True
+
+    @property
+    def reason(self) -> str | None:
+        """What is missing, as a phrase; ``None`` when nothing is."""
+        found = []
+        if self.limit is not None:
+            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
+        if self.missing_parts:
+            found.append(
+                f"{len(self.missing_parts):,} of {self.parts:,} parts are missing: {named(self.missing_parts)}"
+            )
+        if self.missing:
+            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
+        elif not self.finished:
+            found.append("the run did not finish")
+        return "; ".join(found) or None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no shard is missing; the rows may be limited."""
+        return self.finished and not self.missing and not self.missing_parts
+
+
+def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
+    """Refuse to compare outputs when one lacks rows that the other has.
+
+    Two runs with the same limit compare: both hold the first rows.
+
+    Raises:
+        UsageError: says which of them is partial, and why.
+    """
+    if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
+        return
+    raise UsageError(
+        f"the output is {_extent(out)}, and the baseline is {_extent(baseline)}: rows that were not scored would count "
+        "as removed or added; score all, or pass --allow-partial to compare them anyway"
+    )
+
+
+def _extent(coverage: Coverage) -> str:
+    return "complete" if coverage.reason is None else f"partial ({coverage.reason})"

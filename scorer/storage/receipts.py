@@ -1,4 +1,4 @@
-"""Receipts of shards: their content, and why a shard is not done.
+"""Receipts of shards: their content, counts and signature, and why a shard is not done.
 
 ``_receipts/<relative>.json`` is written after a shard's output has its name; it makes the shard done. A receipt carries
 a digest of its own content and names the SHA-256 and the size of the output. ``_failed/<relative>.json`` says why a
@@ -10,18 +10,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol, Self
 
 from msgspec import field
 
 from ..errors import OutputError
-from ..system.codec import Count, Magnitude, Record
-from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA
+from ..system.codec import Count, Magnitude, OpenRecord, Record
+from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA, SIGNATURE_KEY, SIGNATURE_PARTS_KEY
 from ..system.progress import sha256_of
-from .counts import Counts
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its output is damaged"
@@ -30,6 +29,152 @@ _SHOWN = 40
 
 Groups = tuple[Count, Count]
 """First row group and end, of an input that ``--split-rows`` divides."""
+
+
+class _Sums(OpenRecord, frozen=True):
+    """Counts: every field is a number, an object of them, counts again, or ``None``. Those of windows add up to those
+    of a shard, and these to those of a run."""
+
+    @classmethod
+    def total(cls, many: Iterable[Self]) -> Self:
+        """Their sum, field by field; of none, all counts are 0. Keys of objects come in the order in which they are
+        first met."""
+        parts = list(many)
+        found: Self = _sum(parts) if parts else cls()
+        return found
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    found = [value for value in values if value is not None]
+    if not found:
+        return None
+    first = found[0]
+    if isinstance(first, int):
+        return sum(found)
+    if isinstance(first, Mapping):
+        keys = dict.fromkeys(key for one in found for key in one)
+        return {key: _sum(one.get(key) for one in found) for key in keys}
+    return type(first)(*(_sum(getattr(one, name) for one in found) for name in first.__struct_fields__))
+
+
+class RowCounts(_Sums, frozen=True):
+    """``all`` (``in`` in JSON) = ``scored`` + ``reused`` + all ``errors``. ``errors``, ``notes``: by kind."""
+
+    all: Count = field(name="in", default=0)
+    scored: Count = 0
+    reused: Count = 0
+    errors: Mapping[str, Count] = field(default_factory=dict)
+    notes: Mapping[str, Count] = field(default_factory=dict)
+
+
+class PredicateCounts(_Sums, frozen=True):
+    """Facts of one predicate: with a template, and by backoff."""
+
+    template: Count = 0
+    backoff: Count = 0
+
+    @property
+    def all(self) -> int:
+        """Facts of both kinds."""
+        return self.template + self.backoff
+
+
+class FactCounts(PredicateCounts, frozen=True):
+    """Facts with a template, and by backoff; ``by_predicate``: the same of each predicate. ``skipped``: attributes that
+    are null, and no facts."""
+
+    by_predicate: Mapping[str, PredicateCounts] = field(default_factory=dict)
+    skipped: Count = 0
+
+
+class CheckCounts(_Sums, frozen=True):
+    """Checks that were asked (``all``), distinct pairs among them (``unique``), pairs that the model computed, and
+    those that it computed again in fp32 (``recomputed``)."""
+
+    all: Count = 0
+    unique: Count = 0
+    computed: Count = 0
+    recomputed: Count = 0
+
+
+class TokenCounts(_Sums, frozen=True):
+    """Tokens of the pairs (``real``), with padding (``padded``), and the sum of the squares of their lengths."""
+
+    real: Count = 0
+    padded: Count = 0
+    squared: Count = 0
+
+
+class Counts(_Sums, frozen=True):
+    """Counts of rows. ``labels``: rows by label."""
+
+    rows: RowCounts = field(default_factory=RowCounts)
+    labels: Mapping[str, Count] = field(default_factory=dict)
+    facts: FactCounts = field(default_factory=FactCounts)
+    checks: CheckCounts = field(default_factory=CheckCounts)
+    tokens: TokenCounts = field(default_factory=TokenCounts)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of rows that have an error instead of a label."""
+        return sum(self.rows.errors.values()) / self.rows.all if self.rows.all else 0.0
+
+
+class SignedRecord(Protocol):
+    """A stored record of what was scored: line and parts of its signature."""
+
+    @property
+    def signature(self) -> str: ...
+
+    @property
+    def signature_parts(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature. Two are equal when both forms are.
+
+    ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``: all parts as
+    canonical JSON, with whole digests; by default those of the line, which is then all that there is.
+    """
+
+    line: str
+    whole: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "whole", self.whole or canonical(line_parts(self.line)))
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """The parts with whole digests."""
+        return dict(json.loads(self.whole))
+
+    @property
+    def footer(self) -> dict[str, str]:
+        """What a Parquet footer says of it."""
+        return {SIGNATURE_KEY: self.line, SIGNATURE_PARTS_KEY: self.whole}
+
+    @classmethod
+    def of(cls, record: SignedRecord) -> Self:
+        """The signature in a plan, or in the fingerprint of a receipt."""
+        return cls(record.signature, canonical(record.signature_parts))
+
+    @classmethod
+    def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Self:
+        """The signature in a Parquet footer; its line is empty when there is none."""
+        found = metadata or {}
+        line, whole = (found.get(key.encode(), b"").decode(errors="replace") for key in cls("").footer)
+        try:
+            parts = json.loads(whole)
+        except (ValueError, RecursionError):
+            parts = None
+        return cls(line, canonical(parts) if isinstance(parts, dict) else "")
+
+    def changes_to(self, other: Signature) -> list[str]:
+        """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same."""
+        if self != other and not (self.line and other.line):
+            return ["one of them carries no signature"]
+        return changes(line_parts(self.line), line_parts(other.line)) or changes(self.parts, other.parts)
 
 
 class Identity(Record, frozen=True, omit_defaults=True):
@@ -91,23 +236,16 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
     reuse: str = ""
     groups: Groups | None = None
 
-    def has_signature_of(self, other: Fingerprint) -> bool:
-        """Whether labels under both compare."""
-        return (self.signature, self.signature_parts) == (other.signature, other.signature_parts)
-
     def differences(self, wanted: Fingerprint) -> list[str]:
-        """The parts in which another one differs, as ``signature differs: prec int8 → fp32``."""
+        """The parts in which another one differs, as ``signature differs: prec: int8 → fp32``."""
         found = []
-        if self.signature != wanted.signature:
-            found.append(f"signature differs: {_changes(line_parts(self.signature), line_parts(wanted.signature))}")
-        elif self.signature_parts != wanted.signature_parts:
-            found.append(f"signature differs: {_changes(self.signature_parts, wanted.signature_parts)}")
+        if changed := Signature.of(self).changes_to(Signature.of(wanted)):
+            found.append(f"signature differs: {', '.join(changed)}")
         for name in ("columns", "reuse", "rows"):
             one, other = getattr(self, name), getattr(wanted, name)
             if one != other:
-                if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-                    one, other = {name: one}, {name: other}
-                found.append(f"{name} differs: {_changes(one, other)}")
+                changed = changes({name: one}, {name: other})
+                found.append(f"{name} differs: {', '.join(changed)}" if isinstance(one, Mapping) else changed[0])
         if self.groups != wanted.groups:  # other numbers for each shard, and one reason covers all
             found.append("it has other rows of its input (--split-rows)")
         return found
@@ -140,7 +278,7 @@ class FailedShard(Record, frozen=True, kw_only=True):
     kind: str = ""
     message: str = ""
     identity: Identity | None = None
-    created: str = field(default_factory=lambda: utc_now())
+    created: str = ""
 
 
 def why_outdated(receipt: Receipt, identity: Identity | None, wanted: Fingerprint, uri: str = "") -> str | None:
@@ -190,9 +328,10 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
     return digest if times == {(identity.size, identity.mtime_ns)} else None
 
 
-def digest_of(receipts: Iterable[Receipt]) -> str:
+def digest_of(receipts: Iterable[Receipt]) -> bytes:
     """SHA-256 over the outputs of receipts, as hex: the content of ``_SUCCESS``."""
-    return digest(sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts))
+    content = sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts)
+    return digest(content).encode("ascii")
 
 
 def is_output(relative: str) -> bool:
@@ -201,29 +340,23 @@ def is_output(relative: str) -> bool:
     return "\0" not in relative and all(part and part[0] not in "_." for part in parts)
 
 
-def check_relative(relative: str) -> None:
-    """Refuse a path that would not lie below the output folder, or that is the name of one of its own files.
+def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
+    """Name of a shard's receipt.
 
     Raises:
-        OutputError: see :func:`is_output`.
+        OutputError: no output has this path; see :func:`is_output`.
     """
     if not is_output(relative):
         raise OutputError(
             f"{relative!r} is not a valid output path: it must be inside the output folder, and no part of it may "
             "begin with '_' or '.'"
         )
-
-
-def receipt_name(relative: str) -> str:
-    """Name of a shard's receipt; raises :class:`OutputError` for a path that no output has."""
-    check_relative(relative)
-    return f"{RECEIPTS}/{relative}{_SUFFIX}"
+    return f"{folder}/{relative}{_SUFFIX}"
 
 
 def failed_name(relative: str) -> str:
     """Name of the record that a shard was quarantined; see :func:`receipt_name`."""
-    check_relative(relative)
-    return f"{FAILED}/{relative}{_SUFFIX}"
+    return receipt_name(relative, FAILED)
 
 
 def relatives_of(names: Iterable[str], folder: str) -> list[str]:
@@ -231,11 +364,6 @@ def relatives_of(names: Iterable[str], folder: str) -> list[str]:
     skip = len(folder) + 1
     found = [one[skip : -len(_SUFFIX)] for one in names if one.startswith(f"{folder}/") and one.endswith(_SUFFIX)]
     return sorted(filter(is_output, found))
-
-
-def utc_now() -> str:
-    """The present time, UTC, ISO 8601, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def canonical(content: Any) -> str:
@@ -252,45 +380,40 @@ def digest(content: Any) -> str:
     return sha256(canonical(content).encode("ascii")).hexdigest()
 
 
-def json_round_trip(content: Any) -> Any:
-    """Content as it would be read back from JSON, for comparison with content that was read."""
-    return json.loads(canonical(content))
-
-
 def line_parts(line: str) -> dict[str, str]:
     """The parts of a signature line (``key:value|key:value``) by key."""
     return dict(part.partition(":")[::2] for part in line.split("|"))
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The keys in which two objects differ, sorted, as ``key value → value``; long values and digests are shortened.
-
-    A nested object is compared key by key. If the shortened values are equal, only the key is named.
-    """
+    """The keys in which two objects differ, in order, as ``key: value → value``; long values and digests are shortened
+    where they differ then too. A nested object is compared key by key."""
     found = []
-    for key in sorted({*before, *after}):
+    for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
         if one == other:
             continue
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             found += changes(one, other)
             continue
-        shown = _shown(one), _shown(other)
-        found.append(f"{key} {shown[0]} → {shown[1]}" if shown[0] != shown[1] else key)
+        shown = [_shortened(one), _shortened(other)]
+        if shown[0] == shown[1]:
+            shown = [_text(one), _text(other)]
+        found.append(f"{key}: {' → '.join(shown)}")
     return found
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    return ", ".join(changes(before, after))
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else canonical(value)
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     """A value on one line of bounded length; digests in a list are shortened to twelve digits."""
     if value is None:
         return "none"
     if isinstance(value, list):
-        return f"[{', '.join(map(_shown, value[:4]))}{', ...' if len(value) > 4 else ''}]"
-    text = value if isinstance(value, str) else canonical(value)
+        return f"[{', '.join(map(_shortened, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+    text = _text(value)
     if len(text) == 64 and all(c in "0123456789abcdef" for c in text):
         return text[:12]
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -45,6 +45,7 @@ _HINTS = {
     errno.EISDIR: "a folder stands where a file is needed; remove it or choose another folder",
     errno.ELOOP: "a symbolic link stands there; remove it",
 }
+_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -142,7 +143,7 @@ class LocalStore:
                 with suppress(FileNotFoundError, NotADirectoryError):
                     return {prefix: _info(os.lstat(top))}
                 return {}
-            for folder, _, names in os.walk(top, onerror=_raise_unless_missing):
+            for folder, _, names in os.walk(top, onerror=_raise):
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118
                     with suppress(FileNotFoundError):
@@ -169,7 +170,7 @@ class LocalStore:
             there = self.list(name).get(name)
             if there is None or there.version != expect:
                 return None
-        written = atomic_write(self.location / name, content, label=label_of(name), replace=expect != ABSENT)
+        written = atomic_write(self.location / name, content, label=name, replace=expect != ABSENT)
         return None if written is None else written.version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
@@ -178,12 +179,7 @@ class LocalStore:
         try:
             refuse_links(self.location, path)
             with output_errors("write", path):
-                crash_point("output.synced")
-                temporary.replace(path)
-                crash_point("output.renamed")
-                sync_folder(path.parent)
-                crash_point("output.published")
-                return _info(path.lstat())
+                return _rename(temporary, path, "output")
         finally:
             discard(temporary)
 
@@ -197,11 +193,10 @@ class LocalStore:
                     path.unlink()
                 except (FileNotFoundError, NotADirectoryError):
                     continue
-                crash_point("removed")
                 sync_folder(path.parent)
-            for folder in path.parents:
-                if folder == self.location or not _removed(folder):
-                    break
+            with suppress(OSError):  # it is not empty
+                for folder in path.relative_to(self.location).parents[:-1]:
+                    (self.location / folder).rmdir()
 
     def open(self, name: str, version: str | None = None) -> BinaryIO:
         file = (self.location / name).open("rb")
@@ -221,21 +216,12 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name.rpartition("/")[2]) is not None
 
 
-def open_temporary(path: Path) -> tuple[Path, BinaryIO]:
-    """Create an empty file with a temporary name in the folder of ``path``, and the missing folders above it.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    temporary = path.with_name(temporary_name())
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    make_folders(path.parent)
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except FileNotFoundError:  # another thread removed the folder because it was empty
+def create_file(path: Path) -> BinaryIO:
+    """Create a file, and missing folders above it; raises ``OSError`` if it exists or cannot be created."""
+    while True:
         make_folders(path.parent)
-        descriptor = os.open(temporary, flags, 0o666)
-    return temporary, os.fdopen(descriptor, "wb")
+        with suppress(FileNotFoundError):  # another thread removed the folder because it was empty
+            return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o666), "wb")
 
 
 def atomic_write(
@@ -245,7 +231,7 @@ def atomic_write(
 
     Args:
         mode: permissions of the file; those of a new file by default.
-        label: of the crash points.
+        label: name of the file for crash points.
         replace: replace an existing file. Otherwise of two writers on any machines one succeeds.
 
     Returns:
@@ -255,7 +241,8 @@ def atomic_write(
         OutputError: it cannot be written; an earlier file is unchanged, and no temporary file is left.
     """
     with output_errors("write", path):
-        temporary, file = open_temporary(path)
+        temporary = path.with_name(temporary_name())
+        file = create_file(temporary)
         try:
             with file:
                 if mode is not None:
@@ -263,18 +250,23 @@ def atomic_write(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-                written = _info(os.fstat(file.fileno()))
-            crash_point(f"{label}.synced")
-            if replace or not _link(temporary, path):
-                temporary.replace(path)
+            return _rename(temporary, path, label, replace=replace)
         except FileExistsError:
             return None
         finally:
             discard(temporary)
-        crash_point(f"{label}.renamed")
-        sync_folder(path.parent)
-        crash_point(f"{label}.published")
-        return written
+
+
+def _rename(temporary: Path, path: Path, label: str, *, replace: bool = True) -> FileInfo:
+    """Give a synced file its final name, durably."""
+    info = _info(temporary.lstat())
+    crash_point(label, "synced")
+    if replace or not _link(temporary, path):
+        temporary.replace(path)
+    crash_point(label, "renamed")
+    sync_folder(path.parent)
+    crash_point(label, "published")
+    return info
 
 
 def refuse_links(root: Path, path: Path) -> None:
@@ -359,27 +351,27 @@ def require_space(folder: Path, needed: int, what: str) -> None:
         free = shutil.disk_usage(folder).free
     if free < needed:
         raise OutputError(
-            f"{folder} has {_size(free)} free, and {what} needs at least {_size(needed)}; free some space and run "
-            "again: it resumes"
+            f"{folder} has {free >> 10:,} KiB free, and {what} needs at least {needed >> 10:,} KiB; free some space "
+            "and run again: it resumes"
         )
 
 
-def crash_point(name: str) -> None:
-    """End the process here, as kill -9 would, if the environment names this point; for tests of the protocol."""
-    if os.environ.get(CRASH_VARIABLE) == name:
-        os._exit(97)
+def crash_point(name: str, moment: str) -> None:
+    """End the process here, as kill -9 would, if the environment names this point; for tests of the protocol.
 
-
-def label_of(name: str) -> str:
-    """Label of a file's crash points: ``plan`` of ``_plan.json``, ``receipt`` of ``_receipts/a.parquet.json``."""
-    return name.partition("/")[0].strip("_").removesuffix(".json").removesuffix("s").lower()
+    The point ``plan.synced`` is that of ``_plan.json``, ``receipt.synced`` of ``_receipts/a.parquet.json``.
+    """
+    if wanted := os.environ.get(CRASH_VARIABLE):
+        label = name.partition("/")[0].strip("_").removesuffix(".json").removesuffix("s").lower()
+        if wanted == f"{label}.{moment}":
+            os._exit(97)
 
 
 def _info(found: os.stat_result) -> FileInfo:
     return FileInfo(found.st_size, f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}", found.st_mtime)
 
 
-def _raise_unless_missing(error: OSError) -> None:
+def _raise(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise error
 
@@ -393,20 +385,3 @@ def _link(path: Path, other: Path) -> bool:
             return False
         raise
     return True
-
-
-def _removed(folder: Path) -> bool:
-    """Remove a folder if it is empty."""
-    try:
-        folder.rmdir()
-    except OSError:
-        return False
-    return True
-
-
-def _size(count: int) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}"
-        count //= 1024
-    return f"{count:,.0f} GiB"

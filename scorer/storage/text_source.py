@@ -20,7 +20,7 @@ import pyarrow as pa
 from ..system.closing import Closing
 from ..system.progress import advance
 from .receipts import Identity
-from .shards import OpenedFile, RefusedError
+from .source import OpenedFile, RefusedError
 from .text_files import BrokenTextError, Record, read_records, schema_of, to_batch
 
 BATCH_ROWS = 4096

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from ..errors import OutputError, UsageError
 from ..system.input_formats import Format, suffixes_of
-from .local_paths import is_hidden, local_path
+from .location import is_hidden, local_path
 from .output_folder import OutputFolder
 from .plan import OWN_NAMES, PLAN
 from .receipts import RECEIPTS

@@ -38,23 +38,21 @@ def cut(
     max_rows: int,
     max_bytes: int,
     first_rows: Sequence[int] = (),
-    begin: int = 0,
 ) -> Iterator[pa.Table]:
     """Cut a stream of batches into windows.
 
     Args:
         first_rows: rows of the first windows of the shard, where they are to be smaller (:func:`most_rows`).
-        begin: number of the first of these rows in the shard.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
-    rows = size = 0
+    begin = rows = size = 0
     largest = most_rows(begin, max_rows, first_rows)
     for batch in batches:
         count, start = batch.num_rows, 0
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(batch_bytes(batch))])
+        ends = _ends(sum(map(row_bytes, batch.columns), np.zeros(count, np.int64)))
         while start < count:
             fits = int(np.searchsorted(ends, ends[start] + max_bytes - size, side="right")) - 1 - start
             take = min(fits, largest - rows, count - start)
@@ -114,32 +112,32 @@ def row_bytes(array: pa.Array) -> Sizes:
         TypeError: a type that is never read from Parquet, such as a union.
     """
     kind = array.type
-    if types.is_string(kind) or types.is_binary(kind):
-        return np.diff(_offsets(array, 4)) + 4
     if isinstance(array, pa.ExtensionArray):
         return row_bytes(array.storage)
     if types.is_null(kind):
         return np.zeros(len(array), np.int64)
     if types.is_boolean(kind):
         return np.ones(len(array), np.int64)
-    if types.is_dictionary(kind):
-        return _dictionary(array)
-    if types.is_struct(kind):
-        return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(len(array), np.int64))
-    if types.is_map(kind):
-        return _slices(_offsets(array, 4), row_bytes(array.keys) + row_bytes(array.items)) + 4
-    if types.is_list(kind) or types.is_large_list(kind):
-        width = 8 if types.is_large_list(kind) else 4
-        return _slices(_offsets(array, width), row_bytes(array.values)) + width
+    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
+        offsets, width = _offsets(array)
+        return np.diff(offsets) + width
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        offsets, width = _offsets(array)
+        values = row_bytes(array.keys) + row_bytes(array.items) if types.is_map(kind) else row_bytes(array.values)
+        return np.diff(_ends(values)[offsets]) + width
     if types.is_fixed_size_list(kind):
         bounds = (np.arange(len(array) + 1, dtype=np.int64) + array.offset) * kind.list_size
-        return _slices(bounds, row_bytes(array.values))
+        return np.diff(_ends(row_bytes(array.values))[bounds])
+    if types.is_struct(kind):
+        return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(len(array), np.int64))
+    if types.is_dictionary(kind):
+        return _dictionary(array)
     if types.is_list_view(kind) or types.is_large_list_view(kind):
         return _list_view(array)
     if types.is_string_view(kind) or types.is_binary_view(kind):
-        return _view_lengths(array) + 16
-    if types.is_large_string(kind) or types.is_large_binary(kind):
-        return np.diff(_offsets(array, 8)) + 8
+        # The first four of a view's 16 bytes are the length of its value.
+        lengths = np.frombuffer(array.buffers()[1], np.int32, len(array) * 4, array.offset * 16)[::4]
+        return np.where(_is_valid(array), lengths, 0).astype(np.int64) + 16
     try:
         width = kind.bit_width // 8
     except ValueError as error:
@@ -147,9 +145,41 @@ def row_bytes(array: pa.Array) -> Sizes:
     return np.full(len(array), width, np.int64)
 
 
-def batch_bytes(batch: pa.RecordBatch) -> Sizes:
-    """Bytes of each row of a batch: int64, *Shape:* (rows,)."""
-    return sum((row_bytes(column) for column in batch.columns), np.zeros(batch.num_rows, np.int64))
+def _offsets(array: pa.Array) -> tuple[Sizes, int]:
+    """Offsets of a text, binary, list or map array, int64, *Shape:* (rows + 1,); and the bytes of one of them."""
+    kind = array.type
+    is_large = types.is_large_string(kind) or types.is_large_binary(kind) or types.is_large_list(kind)
+    offset, width = (np.int64, 8) if is_large else (np.int32, 4)
+    if len(array) == 0:
+        return np.zeros(1, np.int64), width
+    return np.frombuffer(array.buffers()[1], offset, len(array) + 1, array.offset * width).astype(np.int64), width
+
+
+def _ends(values: Sizes) -> Sizes:
+    """Sums of the first 0, 1, 2, … values."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+
+
+def _is_valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    return array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _list_view(array: pa.Array) -> Sizes:
+    width, kind = (8, np.int64) if types.is_large_list_view(array.type) else (4, np.int32)
+    starts, lengths = (
+        np.where(_is_valid(array), np.frombuffer(array.buffers()[i], kind, len(array), array.offset * width), 0)
+        for i in (1, 2)
+    )
+    ends = _ends(row_bytes(array.values))
+    return ends[starts.astype(np.int64) + lengths] - ends[starts] + 2 * width
+
+
+def _dictionary(array: pa.Array) -> Sizes:
+    values, width = row_bytes(array.dictionary), array.type.index_type.bit_width // 8
+    if not len(values):
+        return np.full(len(array), width, np.int64)
+    indices = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.where(_is_valid(array.indices), values[indices], 0) + width
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
@@ -161,94 +191,36 @@ def check_batch(batch: pa.RecordBatch) -> None:
         pyarrow.ArrowInvalid: something is out of bounds.
     """
     batch.validate()
-    for column in batch.columns:
-        _check(column)
+    for column, field in zip(batch.columns, batch.schema, strict=True):
+        column.view(_as_binary(field).type).validate(full=True)
 
 
-def _check(array: pa.Array) -> None:
-    kind = array.type
+def _as_binary(field: pa.Field) -> pa.Field:
+    """A field with binary in place of text, whose layout is the same."""
+    kind = field.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _as_binary(field.with_type(kind.storage_type))
     if types.is_string(kind):
-        array.view(pa.binary()).validate(full=True)
+        kind = pa.binary()
     elif types.is_large_string(kind):
-        array.view(pa.large_binary()).validate(full=True)
+        kind = pa.large_binary()
     elif types.is_string_view(kind):
-        array.view(pa.binary_view()).validate(full=True)
-    elif isinstance(array, pa.ExtensionArray):
-        _check(array.storage)
+        kind = pa.binary_view()
     elif types.is_dictionary(kind):
-        _check(array.dictionary)
-        array.indices.validate(full=True)
-        used = array.indices.drop_null().to_numpy()
-        if len(used) and (used.min() < 0 or used.max() >= len(array.dictionary)):
-            raise pa.ArrowInvalid(f"a dictionary of {len(array.dictionary)} values has indices outside of it")
+        values = _as_binary(pa.field("values", kind.value_type))
+        kind = pa.dictionary(kind.index_type, values.type, kind.ordered)
     elif types.is_struct(kind):
-        array.validate()
-        for i in range(kind.num_fields):
-            _check(array.field(i))
+        kind = pa.struct([_as_binary(kind.field(i)) for i in range(kind.num_fields)])
     elif types.is_map(kind):
-        _check_lists(array, pa.list_(pa.null()), 2, len(array.keys))
-        _check(array.keys)
-        _check(array.items)
-    elif types.is_list(kind) or types.is_large_list(kind):
-        plain = pa.list_(pa.null()) if types.is_list(kind) else pa.large_list(pa.null())
-        _check_lists(array, plain, 2, len(array.values))
-        _check(array.values)
+        kind = pa.map_(_as_binary(kind.key_field), _as_binary(kind.item_field))
     elif types.is_fixed_size_list(kind):
-        _check_lists(array, pa.list_(pa.null(), kind.list_size), 1, len(array.values))
-        _check(array.values)
-    elif types.is_list_view(kind) or types.is_large_list_view(kind):
-        plain = pa.list_view(pa.null()) if types.is_list_view(kind) else pa.large_list_view(pa.null())
-        _check_lists(array, plain, 3, len(array.values))
-        _check(array.values)
-    else:
-        array.validate(full=True)
-
-
-def _check_lists(array: pa.Array, kind: pa.DataType, buffers: int, values: int) -> None:
-    """Check the buffers of a list itself, with the same number of nulls in place of its values."""
-    own = array.buffers()[:buffers]
-    plain = pa.Array.from_buffers(kind, len(array), own, offset=array.offset, children=[pa.nulls(values)])
-    plain.validate(full=True)
-
-
-def _offsets(array: pa.Array, width: int) -> Sizes:
-    """Offsets of a text, binary, list or map array: int64, *Shape:* (rows + 1,)."""
-    if len(array) == 0:
-        return np.zeros(1, np.int64)
-    kind = np.int32 if width == 4 else np.int64
-    found = np.frombuffer(array.buffers()[1], kind, len(array) + 1, array.offset * width)
-    return found.astype(np.int64)
-
-
-def _slices(bounds: Sizes, values: Sizes) -> Sizes:
-    """Sum of ``values`` between consecutive bounds."""
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-    return np.diff(sums[bounds])
-
-
-def _list_view(array: pa.Array) -> Sizes:
-    large = types.is_large_list_view(array.type)
-    width, kind = (8, np.int64) if large else (4, np.int32)
-    starts, lengths = (
-        np.frombuffer(array.buffers()[i], kind, len(array), array.offset * width).astype(np.int64) for i in (1, 2)
-    )
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_bytes(array.values))])
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    starts, lengths = np.where(valid, starts, 0), np.where(valid, lengths, 0)
-    return sums[starts + lengths] - sums[starts] + 2 * width
-
-
-def _view_lengths(array: pa.Array) -> Sizes:
-    """The first four of a view's 16 bytes are the length of its value."""
-    views = np.frombuffer(array.buffers()[1], np.int32, len(array) * 4, array.offset * 16)[::4]
-    return np.where(array.is_valid().to_numpy(zero_copy_only=False), views, 0).astype(np.int64)
-
-
-def _dictionary(array: pa.Array) -> Sizes:
-    values = row_bytes(array.dictionary)
-    width = array.type.index_type.bit_width // 8
-    valid = array.indices.is_valid().to_numpy(zero_copy_only=False)
-    if not len(values):
-        return np.full(len(array), width, np.int64)
-    indices = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.where(valid, values[indices], 0) + width
+        kind = pa.list_(_as_binary(kind.value_field), kind.list_size)
+    elif types.is_list(kind):
+        kind = pa.list_(_as_binary(kind.value_field))
+    elif types.is_large_list(kind):
+        kind = pa.large_list(_as_binary(kind.value_field))
+    elif types.is_list_view(kind):
+        kind = pa.list_view(_as_binary(kind.value_field))
+    elif types.is_large_list_view(kind):
+        kind = pa.large_list_view(_as_binary(kind.value_field))
+    return field.with_type(kind)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError
 from .receipts import WrittenFile
-from .store import crash_point, discard, file_sha256, make_folders, output_errors, sync_folder, temporary_name
+from .store import crash_point, create_file, discard, file_sha256, output_errors, sync_folder, temporary_name
 
 COMPRESSION_LEVEL = 1
 
@@ -41,8 +41,7 @@ class ShardWriter:
         self._file: BinaryIO | None = None
         self._parquet: pq.ParquetWriter | None = None
         with output_errors("write", self._path):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._file = os.fdopen(os.open(temporary, flags, 0o666), "wb")
+            self._file = create_file(temporary)
         with self._or_abandoned():
             self._parquet = pq.ParquetWriter(
                 self._file,
@@ -56,8 +55,6 @@ class ShardWriter:
     @classmethod
     def replacing(cls, path: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None) -> Self:
         """Writer of a file that appears at ``path`` only by :meth:`commit`; missing folders above it are created."""
-        with output_errors("write", path):
-            make_folders(path.parent)
         return cls(path.with_name(temporary_name()), schema, metadata=metadata, path=path)
 
     def write(self, table: pa.Table) -> None:
@@ -101,7 +98,7 @@ class ShardWriter:
         if self._parquet is None or self._file is None:
             raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be finished")
         with self._or_abandoned():
-            crash_point("output.written")
+            crash_point("output", "written")
             self._parquet.close()
             self._file.flush()
             os.fsync(self._file.fileno())

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.scan import scan_output
-from scorer.errors import InputError, OutputError
+from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt, digest_of
 from scorer.system.codec import seal
@@ -108,8 +108,8 @@ def test_receipts_of_more_or_fewer_rows_than_the_file(tmp_path: Path) -> None:
         assert isinstance(receipt, Receipt)
         changed = replace(receipt, output=replace(receipt.output, rows=count))
         (out / "_receipts" / "part-0.parquet.json").write_bytes(seal(changed))
-        (out / "_SUCCESS").write_text(digest_of([changed]))
+        (out / "_SUCCESS").write_bytes(digest_of([changed]))
         summary = json.loads((out / "_run.json").read_text())
         (out / "_run.json").write_text(json.dumps({**summary, "rows": {**summary["rows"], "in": count}}))
-        with pytest.raises(InputError, match="rows"):
+        with pytest.raises(OutputError, match="its files have 12 rows"):
             audit(out)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from scorer.metric.columns import SENTENCES
 from scorer.metric.verdict import FINE
-from scorer.scoring.signature import FOOTER_KEY
+from scorer.system.formats import SIGNATURE_KEY
 
 SIGNATURE = "model:hand@0|prec:fp32|optional:none|metric:1"
 
@@ -41,7 +41,7 @@ def scored_texts(texts: dict[str, tuple[str, list[tuple[int, int, float | None]]
 
 def save(table: pa.Table, path: Path, signature: str | None = SIGNATURE) -> Path:
     """Write a table as a run would, its signature in the footer."""
-    metadata = {FOOTER_KEY: signature} if signature else None
+    metadata = {SIGNATURE_KEY: signature} if signature else None
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table.replace_schema_metadata(metadata), path)
     return path

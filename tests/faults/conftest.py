@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scorer.storage.local_copy import local_copy
+from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
 from scorer.storage.store import open_store
 from tests.bundles import make_bundle
@@ -37,7 +37,7 @@ class StoreTrial(harness.Trial):
 
     def check(self) -> None:
         """The oracle, on a copy whose outputs have the digests that their receipts name."""
-        with local_copy(self.out) as folder:
+        with local_outputs([self.out]) as (folder,):
             harness.assert_same(folder, self.whole)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from scorer.run.inline import Inline
 from tests.bundles import make_bundle
 from tests.faults import harness
-from tests.faults.harness import Trial, assert_nothing_half, bytes_of, run, summary
+from tests.faults.harness import Trial, assert_nothing_half, bytes_of, summary
 from tests.storage.backends import files
 
 
@@ -92,47 +91,6 @@ def test_options_changed_before_a_resume(trial: Trial, other_bundle: Path, chang
     assert signatures == {summary(out)["signature"].encode()}
 
 
-def test_a_template_file_that_is_edited_in_place(trial: Trial) -> None:
-    templates = trial.base / "t.json"
-    templates.write_text('{"eatType": "<subject> is a <object>."}')
-    trial.crash("receipt.published", "--templates", templates)
-    assert 0 < len(trial.receipts) < 8  # others may be published at the same time
-    templates.write_text('{"eatType": "<subject> was a <object>."}')
-    trial.undisturbed("--templates", templates)
-    trial.resume("--templates", templates, "--rescore")
-
-
-def damage(path: Path, rng: random.Random) -> None:
-    content = bytearray(path.read_bytes())
-    way = rng.choice(["flip", "cut", "empty", "delete", "grow"])
-    if way == "flip":
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    elif way == "cut":
-        del content[rng.randrange(len(content)) :]
-    elif way == "empty":
-        content.clear()
-    elif way == "grow":
-        content += b"\0"
-    path.unlink()
-    if way != "delete":
-        path.write_bytes(content)
-
-
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
-def test_outputs_and_receipts_damaged_after_commit(trial: Trial, seed: int) -> None:
-    rng, out = random.Random(seed), trial.finished()
-    names = sorted(bytes_of(out))
-    hit = set(rng.sample(names, 4))
-    for name in hit:
-        damage(rng.choice([out / name, out / "_receipts" / f"{name}.json"]), rng)
-    swapped = sorted(set(names) - hit)[:2]
-    one, other = ((out / name).read_bytes() for name in swapped)
-    (out / swapped[0]).write_bytes(other)
-    (out / swapped[1]).write_bytes(one)
-    trial.resume()
-    assert trial.skipped in range(len(names) - 6, len(names) - 1)
-
-
 @pytest.mark.parametrize("content", [b"", b'{"schema": 2}', b"[" * 100_000])
 def test_a_damaged_plan_is_written_again(trial: Trial, content: bytes) -> None:
     (trial.finished() / "_plan.json").write_bytes(content)
@@ -157,36 +115,6 @@ def test_broken_files_among_good_ones(bad_data: Path, trial: Trial, step: int) -
     shutil.rmtree(data / "bad")
     trial.resume()
     assert not (out / "_failed").exists()
-
-
-@pytest.mark.slow
-def test_cut_and_flipped_files(tmp_path: Path, bundle: Path) -> None:
-    """Good file and damaged ones together: every row of what is readable is there, everything else is quarantined."""
-    rng = random.Random(9)
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    path = data / "good.parquet"
-    pq.write_table(harness.rows(40), path, write_page_checksum=True, compression="none")
-    content = path.read_bytes()
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    for i in range(100):
-        position = rng.randrange(len(content))
-        bad = bytearray(content)
-        bad[position] ^= 1 << rng.randrange(8)
-        (data / f"{'body' if position < footer else 'tail'}{i:04d}.parquet").write_bytes(bad)
-    for length in range(0, len(content), 43):
-        (data / f"cut{length:06d}.parquet").write_bytes(content[:length])
-    run(data, out, bundle, code=3)
-    assert_nothing_half(out)
-    harness.assert_equation(out)
-    done, failed = set(bytes_of(out)), {p.name.removesuffix(".json") for p in (out / "_failed").iterdir()}
-    assert done | failed == {path.name for path in data.iterdir()} and not done & failed
-    good = pq.read_table(out / "good.parquet")
-    for name in done:
-        found = pq.read_table(out / name)
-        assert not name.startswith("cut")
-        if name.startswith("body"):  # page headers have no checksum, what they hold has
-            assert found.equals(good), name
 
 
 @pytest.mark.parametrize("link", ["01.parquet", "deep", "_receipts", "_receipts/deep", "_plan.json"])

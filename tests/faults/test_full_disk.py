@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import subprocess
@@ -11,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from scorer.errors import OutputError
-from scorer.storage.store import LocalStore
 from tests.faults import harness
 from tests.faults.harness import LIMIT_S, Trial, assert_nothing_half, finish
 
@@ -59,14 +56,6 @@ def test_a_disk_that_fills_up(trial: Trial, share: float) -> None:
     assert fill(trial, int(used(trial.whole) * share) // 4 * 4) == 2
 
 
-@pytest.mark.slow
-def test_a_disk_that_fills_up_at_every_fourth_page(trial: Trial) -> None:
-    needs_namespace()
-    full = used(trial.whole)
-    codes = [fill(trial, size) for size in range(full // 4 // 4 * 4, full + 64, 16)]
-    assert codes[0] == 2 and codes[-1] == 0
-
-
 def test_too_little_space_is_said_before_anything_is_scored(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     real = shutil.disk_usage
     monkeypatch.setattr(shutil, "disk_usage", lambda path: real(path)._replace(free=20_000))
@@ -100,21 +89,6 @@ def needs_strace() -> None:
         pytest.skip("there is no strace to inject faults with")
     if subprocess.run([*STRACE, "-o", "/dev/null", "-e", "trace=fsync", "true"], capture_output=True).returncode:
         pytest.skip("strace cannot attach here")
-
-
-def test_eio_from_fsync_by_the_kernel(trial: Trial) -> None:
-    """The seventh fsync fails, in the kernel's own words."""
-    needs_strace()
-    log = trial.base / "trace"
-    inject = ["-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=7", "-o", str(log)]
-    for _ in range(3):
-        found = subprocess.run([*STRACE, *inject, *trial.command()], capture_output=True, text=True, timeout=LIMIT_S)
-        if "(INJECTED)" in log.read_text():
-            break
-        shutil.rmtree(trial.out)
-    else:
-        pytest.skip("strace attached, but did not inject")
-    assert_failed_cleanly(trial, found.returncode, found.stderr)
 
 
 def assert_failed_cleanly(trial: Trial, code: int, said: str) -> None:
@@ -177,21 +151,3 @@ def test_kill_at_the_kth_call(trial: Trial, call: str, whens: Iterable[int]) -> 
         trial.resume()
         if code == 0:
             break
-
-
-def test_the_totals_that_cannot_be_written_leave_no_marker(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = trial.out
-    real = LocalStore.write
-
-    def full(self: LocalStore, name: str, content: bytes, *, expect: str | None = None) -> str | None:
-        if name == "_run.json":
-            raise OutputError("cannot write _run.json: No space left on device; free some space and run again")
-        return real(self, name, content, expect=expect)
-
-    monkeypatch.setattr(LocalStore, "write", full)
-    trial.run(code=2)
-    assert not trial.succeeded and not (out / "_run.json").exists()
-    monkeypatch.undo()
-    trial.resume()
-    assert trial.skipped == 8
-    assert json.loads((out / "_plan.json").read_text())["inputs"].keys() == harness.outputs(out).keys()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -45,34 +43,8 @@ def test_an_input_that_cannot_be_read(trial: Trial, when: str) -> None:
     trial.resume()
 
 
-def test_an_output_that_cannot_be_read_back(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, trial.data = trial.data / SHARD, trial.base / "in"
-    trial.data.mkdir()
-    shutil.copy(one, trial.data)
-    # Temporary names are random; here they are known, because the kernel is told which file fails.
-    (trial.base / "sitecustomize.py").write_text("import secrets\nsecrets.token_hex = lambda n: '0' * 2 * n\n")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(trial.base), os.environ.get("PYTHONPATH", "")]))
-    failing(trial, trial.out / f".d2t-{'0' * 16}-{'0' * 16}.tmp", "2", 2)
-    assert_nothing_half(trial.out)
-    assert not (trial.out / SHARD).exists() and not list(trial.out.rglob(".*"))
-    trial.run()
-    assert bytes_of(trial.out) == {SHARD: bytes_of(trial.whole)[SHARD]}
-
-
 def test_a_finished_output_that_cannot_be_read(trial: Trial) -> None:
     """What cannot be read is not believed: it is scored again."""
     failing(trial, trial.finished() / SHARD, "4", 0)
     trial.check()
     assert trial.skipped == 7
-
-
-def test_a_receipt_that_cannot_be_read(trial: Trial) -> None:
-    failing(trial, trial.finished() / "_receipts" / f"{SHARD}.json", "1+", 2)
-    assert bytes_of(trial.out) == bytes_of(trial.whole)
-    trial.resume()
-
-
-def test_a_bundle_that_cannot_be_read(trial: Trial) -> None:
-    said = failing(trial, trial.bundle / "model.fp32.onnx", "1", 2)
-    assert "model.fp32.onnx cannot be read: Input/output error" in said
-    assert not harness.outputs(trial.out)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.locked_output import LockedOutput
+from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import LOCK
 from tests.run.calls import bytes_of, run
 from tests.run.calls import scorer as command

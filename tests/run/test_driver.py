@@ -17,7 +17,7 @@ from scorer.run.status import status_of
 from scorer.scoring.scorer import Scorer
 from scorer.scoring.summary import Device, Origin
 from scorer.storage.location import Location
-from scorer.storage.output_folder import OutputFolder
+from scorer.storage.locked_output import lock_output
 from scorer.storage.plan import belongs_to_part
 from scorer.storage.store import open_store
 from tests.run.runs import Told, receipts, score, table_of, texts
@@ -108,12 +108,12 @@ def test_a_resume_does_what_is_left_and_another_signature_everything(
     assert open_store(target).list("a.parquet") == info
     whole = files(target)
     assert whole["deep/b.parquet"] == before["deep/b.parquet"]
-    with pytest.raises(OutputError, match=r"optional none → food=f1.*--rescore"):
+    with pytest.raises(OutputError, match=r"optional: none → food=f1.*--rescore"):
         score(data, target, bundle, optional=("food=f1",))
     assert files(target) == whole
     told = Told()
     assert score(data, target, bundle, optional=("food=f1",), told=told, rescore=True).summary.shards.skipped == 0
-    assert any("signature differs: optional none → food=f1" in message for message in told.messages)
+    assert any("signature differs: optional: none → food=f1" in message for message in told.messages)
     for name in data_files(target):
         put(target, name, b"damaged")  # so that it has no labels to lose
     assert score(data, target, bundle).exit_code == 0
@@ -178,7 +178,7 @@ def test_a_touched_input_is_not_scored_again_and_one_of_other_content_is(
 
 def test_a_run_is_refused_while_another_holds_the_output(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
-    with OutputFolder.lock(out), pytest.raises(OutputError, match=rf"pid {os.getpid()} "):
+    with lock_output(out), pytest.raises(OutputError, match=rf"pid {os.getpid()} "):
         score(data, out, bundle)
     assert score(data, out, bundle).exit_code == 0
 

@@ -70,7 +70,9 @@ def test_plan_says_what_a_run_would_score_again_and_refuse(data: Path, out: Path
     (data / "c.parquet").unlink()
     pq.write_table(rows(3), data / "b.parquet")
     told = scorer("plan", data, "--out", out, "--bundle", bundle, "--protocol", "nlgi_eval")
-    assert "scored again (2 shards): signature differs: protocol paper → nlgi_eval: a.parquet, b.parquet" in told.stdout
+    assert (
+        "scored again (2 shards): signature differs: protocol: paper → nlgi_eval: a.parquet, b.parquet" in told.stdout
+    )
     found = json.loads(scorer("plan", data, "--out", out, "--bundle", bundle, "--json").stdout)
     assert (found["shards"], found["done"], found["rows_to_score"]) == (2, 1, 3)
     assert found["again"] == {"its input changed: footer_sha256, mtime_ns, size": ["b.parquet"]}
@@ -80,9 +82,9 @@ def test_plan_says_what_a_run_would_score_again_and_refuse(data: Path, out: Path
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (["--precision", "int8", "--rescore"], "signature differs: prec fp32 → int8"),
-        (["--keep", "weight"], "columns differs: keep [text, weight, triples] → [weight]"),
-        (["--details"], "columns differs: details false → true"),
+        (["--precision", "int8", "--rescore"], "signature differs: prec: fp32 → int8"),
+        (["--keep", "weight"], "columns differs: keep: [text, weight, triples] → [weight]"),
+        (["--details"], "columns differs: details: false → true"),
     ],
 )
 def test_a_run_says_why_shards_are_scored_again(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scorer.metric.verdict import FINE
 from scorer.scoring.summary import MOST_PREDICATES, OTHER_PREDICATES, total
-from scorer.storage.counts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts
+from scorer.storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts
 
 KINDS = st.dictionaries(st.sampled_from(["null_text", "too_long", "no_triples"]), st.integers(0, 9), max_size=3)
 

@@ -14,7 +14,7 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
 from scorer.scoring.summary import total
-from scorer.storage.counts import Counts, FactCounts, PredicateCounts, RowCounts
+from scorer.storage.receipts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
 
 Watch = Callable[[Callable[[EncodedPairs, threading.Event | None], object]], Pipeline]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from scorer import Scorer, Triple
 from scorer.errors import UsageError
-from scorer.scoring.signature import differences, parse
+from scorer.scoring.signature import parse
 from tests.bundles import make_bundle
 
 TEMPLATES = {"eatType": "<subject> is a <object>."}
@@ -83,9 +83,9 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     }
     assert list((parse(base) | {"model": "", "templates": ""}).items()) == list(expected.items())
     for options, key in (({"precision": "fp32"}, "prec"), ({"templates": {}}, "templates")):
-        (difference,) = differences(signed, Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
+        (difference,) = signed.changes_to(Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
         assert difference.startswith(f"{key}:")
-    assert differences(signed, Scorer(bundle, device="cpu").full_signature) == []
+    assert signed.changes_to(Scorer(bundle, device="cpu").full_signature) == []
 
 
 @pytest.mark.parametrize(("part", "text"), [("pub", "a \ud83e pub"), ("a \udcff", "A pub."), ("\ud83e", "\ud83e")])

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
-from scorer.scoring.signature import Signature, differences, of_parts, optional_of, parse
+from scorer.scoring.signature import of_parts, optional_of, parse
+from scorer.storage.receipts import Signature
 from scorer.system.codec import encode
 from tests.storage.records import make_plan, make_shard
 
@@ -43,7 +44,7 @@ def test_distinct_settings_have_distinct_signatures(
     one, two = of_parts(parts(name, pairs, sentences)), of_parts(parts(other, others, another))
     same = (name, pairs, sentences) == (other, others, another)
     assert (one.line == two.line) == (one.whole == two.whole) == (one == two) == same
-    assert (differences(one, two) == []) == same
+    assert (one.changes_to(two) == []) == same
     assert one.line.isprintable() and parse(one.line).keys() == one.parts.keys()
     assert sorted(map(list, optional_of(one.line))) == pairs
 
@@ -53,7 +54,7 @@ def test_digests_are_compared_whole() -> None:
     one, two = (of_parts({**BASE, "templates": "c" * 12 + last * 52}) for last in "01")
     assert one.line == two.line
     assert one != two
-    assert differences(one, two) == [f"templates: {'c' * 12}{'0' * 52} → {'c' * 12}{'1' * 52}"]
+    assert one.changes_to(two) == [f"templates: {'c' * 12}{'0' * 52} → {'c' * 12}{'1' * 52}"]
 
 
 def test_a_footer_gives_both_forms_back() -> None:

@@ -9,13 +9,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scorer.storage.counts import Counts, RowCounts
 from scorer.storage.location import Location
-from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.locked_output import LockedOutput, lock_output
 from scorer.storage.plan import Budgets, Plan
-from scorer.storage.receipts import Identity, InputRecord, Provenance, Receipt, WrittenFile, line_parts
+from scorer.storage.receipts import (
+    Counts,
+    Identity,
+    InputRecord,
+    Provenance,
+    Receipt,
+    RowCounts,
+    WrittenFile,
+    line_parts,
+)
 from scorer.storage.shards import InputFile, Shard
-from scorer.storage.store import open_store
 
 SIGNATURE = "model:x|prec:int8"
 IDENTITY = Identity(10, 1_784_000_000_123_456_789, "ab")
@@ -92,7 +99,7 @@ def run(
         bad: shards that are quarantined.
     """
     plan = plan or make_plan(shards)
-    with OutputFolder.lock(location) as output:
+    with lock_output(location) as output:
         stored = output.read_plan(lambda message: None)
         todo = output.unfinished(shards, plan, rescore=rescore)
         output.refuse_replacement(stored, plan, shards, todo, rescore=rescore, allow_stale=allow_stale)
@@ -104,10 +111,3 @@ def run(
                 score(output, shard, plan)
         output.finish(plan, b"{}", output.totals(plan, shards))
     return {shard.relative: reason for shard, reason in todo.items()}
-
-
-def files(location: Location) -> dict[str, bytes]:
-    """All files of an output but its lock."""
-    store = open_store(location)
-    found = {name: store.read(name) for name in store.list() if name != "_lock"}
-    return {name: content for name, content in found.items() if content is not None}

@@ -12,11 +12,9 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
-from scorer.storage.finished_output import FinishedOutput, data_files, partition_keys
-from scorer.storage.local_copy import local_outputs
+from scorer.storage.finished_output import FinishedOutput, data_files, local_outputs, partition_keys
 from scorer.storage.location import StoreUri
-from scorer.storage.parts import Coverage, find_outputs, refuse_unequal
-from scorer.storage.plan import Part, belongs_to_part
+from scorer.storage.plan import Coverage, Part, belongs_to_part, find_outputs, refuse_unequal
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
 from tests.evaluation.scored import SIGNATURE, save, scored
@@ -149,19 +147,6 @@ def test_rows_by_number_are_those_of_the_windows(whole: Path) -> None:
     assert [found.find(*place) for place in wrong] == [None] * 4
 
 
-def test_an_input_in_row_ranges_has_the_rows_of_all_of_them(tmp_path: Path) -> None:
-    names = [f"x.parquet/part-{i:05d}.parquet" for i in range(3)]
-    found = FinishedOutput.open(finish(tmp_path / "out", {name: shard("x", 2) for name in names}))
-    assert [found.find("x.parquet", row) for row in range(7)] == [0, 1, 2, 3, 4, 5, None]
-    assert found.locate(3) == (names[1], 1)
-
-
-def test_outputs_that_are_not_in_the_plan_are_not_read(whole: Path, tmp_path: Path) -> None:
-    out = Path(shutil.copytree(whole, tmp_path / "out"))
-    shutil.copy(out / "a.parquet", out / "stale.parquet")
-    assert len(FinishedOutput.open(out)) == sum(SHARDS.values())
-
-
 def test_partition_keys_are_in_the_path() -> None:
     assert partition_keys("country=DE/lang=de.parquet/part-00003.parquet") == {"country": "DE"}
     assert partition_keys("a%20b=c%2Fd/x=__HIVE_DEFAULT_PARTITION__/e=/f.parquet") == {"a b": "c/d", "x": None, "e": ""}
@@ -196,19 +181,6 @@ def test_files_must_have_one_signature(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "c.parquet", SIGNATURE.replace("fp32", "int8"))
     with pytest.raises(UsageError, match=r"were scored differently \(prec: fp32 → int8\); .*evaluate them apart"):
         FinishedOutput.open(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("coverage", "reason"),
-    [
-        (Coverage(), None),
-        (Coverage(limit=10, planned=5, finished=False), "only the first 10 rows were scored (--limit); the run did not "
-         "finish"),
-        (Coverage(missing=("b", "c", "d", "e"), planned=5), "4 of 5 shards were not scored: b, c, d and 1 more"),
-    ],
-)  # fmt: skip
-def test_what_is_missing(coverage: Coverage, reason: str | None) -> None:
-    assert coverage.reason == reason
 
 
 def test_a_complete_output_compares_with_a_complete_one_alone() -> None:

@@ -12,8 +12,7 @@ import pytest
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage import inputs
 from scorer.storage.inputs import check_apart, find_files
-from scorer.storage.local_paths import local_path
-from scorer.storage.location import StoreUri
+from scorer.storage.location import StoreUri, local_path
 from tests.storage.backends import put
 
 TREE = (

@@ -117,13 +117,6 @@ def test_a_holder_that_renews_keeps_it(store: Store, clock: Clock) -> None:
     assert json.loads(store.read(LOCK) or b"")["nonce"] == "m"
 
 
-def test_a_holder_that_ends_is_waited_for(store: Store, clock: Clock) -> None:
-    foreign(store)
-    clock.meanwhile = lambda: store.delete([LOCK]) if clock.slept == 30 else None
-    with take_lock(store):
-        assert clock.slept == 30
-
-
 @pytest.mark.parametrize(("old", "waits"), [(0, 300), (200, 100), (300, 0), (86_400, 0)])
 def test_a_record_that_was_not_renewed_for_five_minutes_is_taken_over(
     store: Store, clock: Clock, old: int, waits: int
@@ -168,15 +161,6 @@ def test_it_is_renewed_while_it_is_held(store: Store, monkeypatch: pytest.Monkey
         wait_until(lambda: store.read(LOCK) not in (None, first), "the record is not renewed")
     assert store.list() == {}
     wait_until(lambda: "lock" not in [one.name for one in threading.enumerate()], "its thread has not ended")
-
-
-def test_an_old_renewal_publishes_nothing_until_it_is_renewed(store: Store, clock: Clock) -> None:
-    """As after a suspension of the machine, which the clock counts."""
-    with take_lock(store) as held:
-        age(clock, STALE_S)
-        assert not held.may_publish
-        held.check()
-        assert held.may_publish
 
 
 def test_who_was_taken_over_writes_no_more(store: Store, clock: Clock) -> None:
@@ -267,23 +251,6 @@ def test_an_flock_on_a_file_that_was_removed_is_lost(tmp_path: Path) -> None:
         with take_lock(store) as other, pytest.raises(OutputError, match="removed or replaced"):
             assert other.may_publish
             held.check()
-
-
-def test_a_lock_file_that_its_holder_removes_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the opening and the flock of a second process."""
-    store, real = open_store(tmp_path), fcntl.flock
-    held = take_lock(store)
-    assert isinstance(held, FileLock)
-
-    def flock(file: int, how: int) -> None:
-        monkeypatch.setattr(fcntl, "flock", real)
-        held.remove()
-        held.close()
-        real(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with take_lock(store) as other:
-        assert other.may_publish
 
 
 def test_a_lock_is_refused_with_the_reason(tmp_path: Path) -> None:

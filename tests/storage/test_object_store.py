@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.storage.local_copy import local_copy
+from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri, check_stores_apart, parse_location
+from scorer.storage.locked_output import lock_output
 from scorer.storage.object_store import ObjectStore, StoreError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
-from tests.storage.backends import put
-from tests.storage.records import files, make_plan, make_shard, run, score
+from tests.storage.backends import files, put
+from tests.storage.records import make_plan, make_shard, run, score
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -109,7 +110,7 @@ def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
         monkeypatch.setattr(obstore, name, counted(name))
     shards = [make_shard(f"{i}.parquet") for i in range(20)]
     plan = make_plan(shards)
-    with OutputFolder.lock(OUT) as output:
+    with lock_output(OUT) as output:
         output.begin(plan, output.unfinished(shards, plan))
         asked.clear()
         for shard in shards:
@@ -119,7 +120,7 @@ def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
         output.finish(plan, b"{}", output.totals(plan, shards))
         assert asked.total() <= 6
     asked.clear()
-    with OutputFolder.lock(OUT) as output:
+    with lock_output(OUT) as output:
         assert output.unfinished(shards, plan) == {}
         assert asked["get"] <= 20 + 6, "a receipt is read once, and no output"
 
@@ -128,17 +129,17 @@ def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:
     shards = [make_shard("a.parquet"), make_shard("deep/b.parquet")]
     run(OUT, shards, bad=["deep/b.parquet"])
     run(OUT, shards)
-    with local_copy(OUT) as folder:
+    with local_outputs([OUT]) as (folder,):
         found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         assert found == files(OUT) and OutputFolder(folder).why_unfinished() is None
-    with local_copy(OUT, lambda name: name == "a.parquet") as folder:
+    with local_outputs([OUT], lambda name: name == "a.parquet") as (folder,):
         assert sorted(path.name for path in folder.rglob("*.parquet*")) == ["a.parquet", "a.parquet.json"]
     put(OUT, "a.parquet", files(OUT)["a.parquet"][::-1])
-    with pytest.raises(OutputError, match=r"a\.parquet is not what its receipt says"), local_copy(OUT):
+    with pytest.raises(OutputError, match=r"a\.parquet is not what its receipt says"), local_outputs([OUT]):
         pass
-    with pytest.raises(OutputError, match=r"has no _plan\.json"), local_copy(StoreUri("s3", "bucket", "nothing")):
+    with pytest.raises(OutputError, match=r"has no _plan\.json"), local_outputs([StoreUri("s3", "bucket", "nothing")]):
         pass
-    with local_copy(tmp_path) as folder:
+    with local_outputs([tmp_path]) as (folder,):
         assert folder == tmp_path
 
 
@@ -214,13 +215,3 @@ def test_a_call_that_is_not_answered_says_so_within_ten_seconds_and_a_signal_end
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert caplog.messages == ["s3://bucket does not answer; waiting"]
-
-
-def test_a_password_in_the_endpoint_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    _environment(monkeypatch, f"http://user:{PASSWORD}@127.0.0.1:{port}")  # where nobody listens any more
-    store = ObjectStore(StoreUri("s3", "bucket", "out"), patient=False)
-    with pytest.raises(StoreError) as caught:
-        store.read("key")
-    assert PASSWORD not in str(caught.value) and "cannot read s3://bucket/out/key" in str(caught.value)

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import ShardError
-from scorer.storage import shards
-from scorer.storage.shards import InputFile, group_ranges, limit_rows, read_shards, read_tables, read_windows
+from scorer.storage.shards import InputFile, group_ranges, limit_rows, read_shards, read_tables
 from tests.storage.tables import TRIPLE, input_of, rows_table, write
 
 
@@ -63,21 +59,6 @@ def test_row_groups_are_put_together_up_to_the_limit(groups: list[int], most: in
     found = group_ranges(groups, most)
     assert [sum(groups[start:end]) for start, end in found] == rows
     assert [start for start, _ in found] == [0, *(end for _, end in found)][:-1] and found[-1][1] == len(groups)
-
-
-def test_the_row_ranges_of_a_file_open_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Mock(wraps=shards.ParquetSource)
-    monkeypatch.setattr(shards, "_new_source", lambda file: opened(file.uri))
-    path, columns = tmp_path / "a.parquet", SimpleNamespace(needed=["x"])
-    for groups, opens in ((50, 2), (51, 4)):  # it was written again
-        pq.write_table(pa.table({"x": range(groups * 4)}), path, row_group_size=4)
-        for shard in read_shards(input_of(str(path)), 4)[1]:
-            ((_, table),) = read_windows(shard, lambda schema: columns, max_rows=9, max_bytes=1 << 20)
-            assert len(table) == 4
-        assert opened.call_count == opens
-    for source in shards._LAST.values():
-        source.close()
-    shards._LAST.clear()
 
 
 def test_a_limit_takes_shards_up_to_its_rows(tmp_path: Path) -> None:

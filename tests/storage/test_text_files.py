@@ -21,7 +21,8 @@ from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
 from scorer.storage import text_source
 from scorer.storage.inputs import find_files
-from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables
+from scorer.storage.shards import read_shards, read_tables
+from scorer.storage.source import OpenedFile, RefusedError
 from scorer.storage.text_files import read_records
 from scorer.storage.text_source import TextLines
 from scorer.system.input_formats import ROW_INFO, Format, format_of

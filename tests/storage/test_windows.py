@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import ShardError
-from scorer.storage.shards import ParquetSource, limit_rows, read_shards, read_tables, read_windows
-from scorer.storage.windows import check_batch, cut, row_bytes
+from scorer.storage.shards import limit_rows, read_shards, read_tables, read_windows
+from scorer.storage.source import ParquetSource
+from scorer.storage.windows import check_batch, row_bytes
 from tests.storage.tables import cut_rows, input_of, rows_table, weight, write, write_shard
 
 
@@ -28,28 +29,6 @@ def read(uri: str, columns: list[str] | None = None, **more: Any) -> list[pa.Tab
 def weights(table: pa.Table) -> list[int]:
     columns = [[weight(v, field.type) for v in table[field.name].to_pylist()] for field in table.schema]
     return [sum(row) for row in zip(*columns, strict=True)]
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    lengths=st.lists(st.integers(0, 300), min_size=1, max_size=60),
-    cuts=st.lists(st.integers(1, 20), min_size=1, max_size=20),
-    max_rows=st.integers(1, 20),
-    max_bytes=st.integers(1, 700),
-)
-def test_bounds_are_those_of_the_definition_however_batches_fall(
-    lengths: list[int], cuts: list[int], max_rows: int, max_bytes: int
-) -> None:
-    table = pa.table({"text": ["x" * n for n in lengths], "n": lengths})
-    batches, at = [], 0
-    while at < len(table):
-        size = cuts[len(batches) % len(cuts)]
-        batches += table.slice(at, size).to_batches()
-        at += size
-    windows = list(cut(batches, table.schema, max_rows=max_rows, max_bytes=max_bytes))
-    assert [len(w) for w in windows] == cut_rows(weights(table), max_rows, max_bytes)
-    assert pa.concat_tables(windows).equals(table)
-    assert all(column.num_chunks == 1 for w in windows for column in w.columns)
 
 
 @pytest.mark.parametrize("first", [0, 300])

@@ -20,9 +20,9 @@ from scorer.run.earlier import (
     check_earlier,
     open_earlier,
 )
-from scorer.scoring.signature import Signature
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part
+from scorer.storage.receipts import Signature
 from scorer.storage.writer import ShardWriter
 from scorer.system.codec import seal
 from tests.scored_outputs import SIGNATURE as OF_RUNS
