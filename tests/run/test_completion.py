@@ -94,8 +94,8 @@ def test_a_run_that_lost_its_lock_publishes_nothing(
     out = tmp_path / "out"
     receipt = out / "_receipts" / "a.parquet.json"
 
-    def taken_over(point: str) -> None:
-        if point == "output.published" and not receipt.exists():
+    def taken_over(*point: str) -> None:
+        if point == ("output", "published") and not receipt.exists():
             (out / LOCK).unlink(missing_ok=True)
 
     monkeypatch.setattr("scorer.storage.store.crash_point", taken_over)
