@@ -11,7 +11,7 @@ import typer
 
 from ..evaluation import EvaluateOptions
 from ..system.terminal import visible
-from .console import INTERVAL, MISSING, WIDTH, interval, number, print_result, say, share, signed, table
+from .console import INTERVAL, WIDTH, interval, number, print_result, say, share, signed, table
 from .options import JsonOption, ScoredArgument, written_parquet
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..evaluation.calibration import CalibrationBlock
     from ..evaluation.correlation import Estimate, Kind
     from ..evaluation.label_figures import Confusion
-    from ..evaluation.ratings import ComparisonLine, CorrelationLine, MetricLine
+    from ..evaluation.ratings import CorrelationLine, MetricLine
     from ..evaluation.report import LabelReport
 
 
@@ -114,9 +114,6 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
     if report["correlations"]:
         show("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
         show(_correlations(report["correlations"], KINDS if full else ("spearman",)))
-    if full and report["comparisons"]:
-        show("\nIs one correlation higher? Percentile bootstrap over inputs (Wilcox 2009); p corrected (Holm)")
-        show(_comparisons(report["comparisons"]))
     if "metrics" in report:
         _print_metrics(console, report["metrics"])
     if "calibration" in report:
@@ -127,7 +124,7 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
     legend = (_LEGEND if report["rough"]["n"] else ()) + (_LEGEND_RATINGS if report["correlations"] else ())
     for name, meaning in legend:
         show(f"{name}: {meaning}")
-    show("--full: confusion matrices, groups, trivial predictions, all correlations and comparisons")
+    show("--full: confusion matrices, groups, trivial predictions, all correlations")
 
 
 def _figures(console: Console, report: Any) -> None:
@@ -196,24 +193,6 @@ def _correlations(lines: list[CorrelationLine], kinds: Sequence[Kind]) -> Table:
     return made
 
 
-def _comparisons(lines: list[ComparisonLine]) -> Table:
-    made = table("first", "second", "level", "", "difference", INTERVAL, "p", "higher", "n", left=4)
-    for line in lines:
-        for kind in KINDS:
-            found = line[kind]
-            if found is None:
-                made.add_row(line["first"], line["second"], line["level"], kind, *[MISSING] * 5)
-                continue
-            higher = line[found["higher"]] if found["higher"] else "neither"
-            made.add_row(line["first"], line["second"], line["level"], kind, signed(found["difference"]),
-                          interval((found["low"], found["high"]), signed),
-                          number(found["p"]), higher, f"{found['n']:,}")  # fmt: skip
-    return made
-
-
-_KNOWN = {True: "yes", False: "no", None: "?"}
-
-
 def _print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
     """Print the metrics for each rating: those that see no references first, the others apart from them."""
     for human in dict.fromkeys(line["human"] for line in lines):
@@ -222,12 +201,11 @@ def _print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
             if not chosen:
                 continue
             console.print(f"\nSpearman with {human}, metrics {title} (95% intervals); n: rows / inputs / systems")
-            made = table("metric", "trained here", "pooled", "with empty", "within inputs", "by system", "n")
+            made = table("metric", "pooled", "with empty", "within inputs", "by system", "n")
             for line in chosen:
                 estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
                 made.add_row(
                     line["metric"],
-                    _KNOWN[line["trained"]],
                     *map(_shown, estimates),
                     " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
                 )

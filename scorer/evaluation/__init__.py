@@ -4,7 +4,7 @@
 ``gold``          a scored output, its gold labels, and which of its rows share an input
 ``label_figures`` confusion counts to accuracy, precision, recall, F1, and intervals over inputs
 ``ratings``       columns of human scores, and metrics compared with them
-``correlation``   Pearson, Spearman, Kendall, by sentence and by system, and the test of two that share a rating
+``correlation``   Pearson, Spearman, Kendall, by sentence, within inputs and by system
 ``calibration``   of the confidence, and how it orders rows
 ``sampling``, ``rates``  rows to label, and true rates from a few labels of people
 ``challenge``     pairs of texts that differ in one thing; ``listing``: rows of an output, filtered
@@ -31,13 +31,10 @@ class EvaluateOptions:
     )
     metrics: tuple[str, ...] = option(
         "Column to correlate with ratings: NAME, min:NAME or mean:NAME of lists, neg:NAME of an error rate. "
-        "Repeatable; the first is tested against the others. all: all known metrics. Default: confidence.",
+        "Repeatable. all: all known metrics, next to one another. Default: confidence.",
         "NAME",
         (),
         name="--metric",
-    )
-    trained: tuple[str, ...] = option(
-        "Metric to mark as trained on this domain in --metric all. Repeatable.", "NAME", ()
     )
     by: tuple[str, ...] = option("Further column to group by. Repeatable.", "NAME", ())
     system: str = option("Column that names the system.", "NAME", "system", name="--system-column")

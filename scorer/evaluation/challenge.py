@@ -14,13 +14,12 @@ edited texts that have the label OK.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,6 +28,7 @@ from ..scoring.output_columns import fine_codes, numbers
 from ..scoring.scorer import Scorer
 from ..stats.intervals import Pairs, Rate, combined, rate
 from ..stats.multiple import holm, p_of_interval
+from .label_figures import Codes, Floats, Indices, Mask
 
 _EMBEDDED = Path(__file__).resolve().parents[1] / "embedded"
 CHALLENGE, TEMPLATES = _EMBEDDED / "challenge.parquet", _EMBEDDED / "challenge.json"
@@ -36,8 +36,6 @@ ROUNDING = 1e-3
 """A probability that rises by less than this has not risen: batches may differ by as much."""
 _WINDOW = 512
 _HALLUCINATION = FINE.index("hallucination")
-Bools = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,9 @@ class Answers:
     """What a metric says of the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact
     that a row's change is about; ``text``: P(facts → text); float64, NaN where not known. *Shape:* (rows,) each."""
 
-    fine: npt.NDArray[np.int8]
-    fact: npt.NDArray[np.float64]
-    text: npt.NDArray[np.float64]
+    fine: Codes
+    fact: Floats
+    text: Floats
 
 
 @dataclass(frozen=True)
@@ -119,19 +117,17 @@ def judge(
     Args:
         progress: called with the rows that are judged, and all rows.
     """
-    facts = [tuple(tuple(fact.values()) for fact in row) for row in table["triples"].to_pylist()]
-    distinct: dict[tuple[object, str], int] = {}
-    at = np.array(
-        [distinct.setdefault(row, len(distinct)) for row in zip(facts, table["text"].to_pylist(), strict=True)]
-    )
-    rows = table.take(np.unique(at, return_index=True)[1]).select(["triples", "text"])
+    distinct: dict[tuple[str, str], int] = {}
+    rows = zip(map(str, table["triples"].to_pylist()), table["text"].to_pylist(), strict=True)
+    at = np.array([distinct.setdefault(row, len(distinct)) for row in rows])
+    asked = table.take(np.unique(at, return_index=True)[1]).select(["triples", "text"])
     scored: list[pa.Table] = []
-    for part in scorer.score_batches(rows.slice(start, _WINDOW) for start in range(0, len(rows), _WINDOW)):
+    for part in scorer.score_batches(asked.slice(start, _WINDOW) for start in range(0, len(asked), _WINDOW)):
         scored.append(part)
-        progress(sum(map(len, scored)), len(rows))
+        progress(sum(map(len, scored)), len(asked))
     whole = pa.concat_tables(scored, promote_options="permissive").combine_chunks().take(at)
     columns = {name: whole[name].combine_chunks() for name in ("fine", "fact_entailment", "text_entailment")}
-    return answers_of(columns, table), len(rows)
+    return answers_of(columns, table), len(asked)
 
 
 def answers_of(columns: Mapping[str, pa.Array], table: pa.Table) -> Answers:
@@ -150,53 +146,58 @@ def measure(table: pa.Table, found: Answers, *, metric: str, signature: str, row
     Args:
         rows: the number of distinct rows.
     """
-    columns = {name: np.array(table[name].to_pylist()) for name in ("pair", "variant", "kind", "gold_fine")}
+    columns = {name: np.array(table[name].to_pylist()) for name in ("pair", "variant", "kind", "gold_fine", "change")}
     variants = {name: np.flatnonzero(columns["variant"] == name) for name in np.unique(columns["variant"])}
-    base, edited = (variants[name] for name in ("base", "edited"))
-    names = dict.fromkeys(columns["kind"][base].tolist())
-    changes = dict(zip(table["kind"].to_pylist(), table["change"].to_pylist(), strict=True))
+    base, edited = variants["base"], variants["edited"]
     gold = np.array([FINE.index(label) for label in columns["gold_fine"][edited]])
-    fine = found.fine
     kinds = []
-    for name in names:
+    for name in dict.fromkeys(columns["kind"][base].tolist()):
         mine = columns["kind"][base] == name
-        kinds.append(_kind(name, changes[name], int(gold[mine][0]), fine[base[mine]], fine[edited[mine]]))
+        about = str(columns["change"][base[mine]][0])
+        kinds.append(_kind(name, about, int(gold[mine][0]), found.fine[base[mine]], found.fine[edited[mine]]))
     kinds = [replace(one, p=p) for one, p in zip(kinds, holm([one.p for one in kinds]), strict=True)]
     rates = [one for kind in kinds for one in (kind.right, kind.base)]
     score = float(np.mean([one.value or 0.0 for one in rates]))
     # Wilson's interval of each share, as if the two of a kind were of other pairs.
     low, high = combined(score, [(1 / len(rates), one) for one in rates])
-    wrong, right = fine[edited[gold != 0]], fine[np.concatenate([base, edited[gold == 0]])]
     return ChallengeResult(
         metric=metric,
         signature=signature,
         revision=int(table.schema.metadata[b"revision"]),
         pairs=len(base),
         rows=rows,
-        errors=int((fine < 0).sum()),
+        errors=int((found.fine < 0).sum()),
         score=score,
         low=low,
         high=high,
-        sensitivity=rate(int((wrong != 0).sum()), len(wrong)),
-        specificity=rate(int((right == 0).sum()), len(right)),
+        sensitivity=_share(found.fine[edited[gold != 0]] != 0),
+        specificity=_share(found.fine[np.concatenate([base, edited[gold == 0]])] == 0),
         kinds=tuple(kinds),
         checks=tuple(_checks(columns, variants, found)),
     )
 
 
-def _kind(name: str, about: str, gold: int, base: npt.NDArray[np.int8], edited: npt.NDArray[np.int8]) -> KindResult:
+def _share(hits: Mask) -> Rate:
+    return rate(int(hits.sum()), len(hits))
+
+
+def _kind(name: str, about: str, gold: int, base: Codes, edited: Codes) -> KindResult:
     """``gold``: FINE code of the edited texts. ``base``, ``edited``: FINE codes, *Shape:* (pairs,) each."""
-    passed, flagged = base == 0, edited != 0
-    right = ~flagged if gold == 0 else flagged if FINE[gold] == FINE[-1] else (edited > 0) & (edited & gold > 0)
-    said, unchanged, both, any_error = (
-        rate(int(one.sum()), len(base)) for one in (right, passed, right & passed, flagged)
+    passed, flagged, either = base == 0, edited != 0, FINE[gold] == FINE[-1]
+    right = ~flagged if gold == 0 else flagged if either else (edited > 0) & (edited & gold > 0)
+    return KindResult(
+        kind=name,
+        about=about,
+        expected="not_OK" if either else FINE[gold],
+        right=_share(right),
+        base=_share(passed),
+        pairs=_share(right & passed),
+        flagged=_share(flagged),
+        p=_no_difference(right, passed == (gold == 0)),
     )
-    p = _no_difference(right, passed == (gold == 0))
-    expected = "not_OK" if FINE[gold] == FINE[-1] else FINE[gold]
-    return KindResult(name, about, expected, said, unchanged, both, any_error, p)
 
 
-def _no_difference(edited: Bools, base: Bools) -> float:
+def _no_difference(edited: Mask, base: Mask) -> float:
     """The p-value of equal shares in the two texts of the pairs (Newcombe's interval). *Shape:* (pairs,) each."""
     counts = (edited & base, edited & ~base, ~edited & base, ~edited & ~base)
     pairs = Pairs(*(int(one.sum()) for one in counts))
@@ -204,48 +205,35 @@ def _no_difference(edited: Bools, base: Bools) -> float:
     return p_of_interval(difference, *combined(difference, (), pairs), 0.0)
 
 
-def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Rows], found: Answers) -> list[Check]:
-    base, edited = variants["base"], variants["edited"]
-    kind, pair = columns["kind"], columns["pair"]
+def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], found: Answers) -> Iterator[Check]:
+    base, edited, kind, pair = variants["base"], variants["edited"], columns["kind"], columns["pair"]
+    for name, of, about, values in (
+        ("a removed fact is not entailed more", "omission",
+         "P(text → fact) with the fact in the text, and without it", found.fact),
+        ("an added fact is not entailed more", "extra fact",
+         "P(facts → text) of the text, and with a fact added to it", found.text),
+    ):  # fmt: skip
+        of_kind = kind[base] == of
+        rises = values[edited[of_kind]] - values[base[of_kind]]
+        rises = rises[~np.isnan(rises)]
+        if len(rises):
+            yield Check(name, about, _share(rises > ROUNDING), max(0.0, float(rises.max())))
     row_of = {name: dict(zip(pair[rows].tolist(), rows.tolist(), strict=True)) for name, rows in variants.items()}
-    removed, added = kind[base] == "omission", kind[base] == "extra fact"
-    reordered = [(row_of["base"][pair[row]], row) for row in variants.get("reordered", ())]
-    extended = [
-        (row_of["edited" if kind[row] == "extra fact" else "base"][pair[row]], row)
-        for row in variants.get("extended", ())
-    ]
     unsupported = np.where(found.fine < 0, -1, found.fine & _HALLUCINATION)
-    checks = [
-        _rising("a removed fact is not entailed more", "P(text → fact) with the fact in the text, and without it",
-                found.fact[base[removed]], found.fact[edited[removed]]),
-        _rising("an added fact is not entailed more", "P(facts → text) of the text, and with a fact added to it",
-                found.text[base[added]], found.text[edited[added]]),
-        _invariant("the order of the facts does not matter",
-                   "the label of a text whose facts are given in another order; largest change of P(facts → text)",
-                   reordered, found.fine, found.text),
-        _invariant("irrelevant facts do not matter",
-                   "whether a text is a hallucination, with three facts about something else appended to its facts; "
-                   "largest change of P(facts → text)", extended, unsupported, found.text),
-    ]  # fmt: skip
-    return [check for check in checks if check is not None]
-
-
-def _rising(name: str, about: str, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> Check | None:
-    rises = after - before
-    rises = rises[~np.isnan(rises)]
-    if not len(rises):
-        return None
-    return Check(name, about, rate(int((rises > ROUNDING).sum()), len(rises)), max(0.0, float(rises.max())))
-
-
-def _invariant(
-    name: str, about: str, pairs: Sequence[tuple[int, int]], said: np.ndarray, text: npt.NDArray[np.float64]
-) -> Check | None:
-    """``pairs``: of rows whose values in ``said`` must be equal."""
-    if not pairs:
-        return None
-    one, two = np.array(pairs, np.int64).T
-    moved = np.abs(text[one] - text[two])
-    moved = moved[~np.isnan(moved)]
-    flips = int((said[one] != said[two]).sum())
-    return Check(name, about, rate(flips, len(pairs)), float(moved.max()) if len(moved) else None)
+    for name, variant, about, labels in (
+        ("the order of the facts does not matter", "reordered",
+         "the label of a text whose facts are given in another order; largest change of P(facts → text)", found.fine),
+        ("irrelevant facts do not matter", "extended",
+         "whether a text is a hallucination, with three facts about something else appended to its facts; "
+         "largest change of P(facts → text)", unsupported),
+    ):  # fmt: skip
+        after = variants.get(variant, np.zeros(0, np.int64))
+        if not len(after):
+            continue
+        extended_error = (kind[after] == "extra fact") & (variant == "extended")
+        before = [
+            row_of["edited" if wrong else "base"][pair[row]] for row, wrong in zip(after, extended_error, strict=True)
+        ]
+        moved = np.abs(found.text[before] - found.text[after])
+        moved = moved[~np.isnan(moved)]
+        yield Check(name, about, _share(labels[before] != labels[after]), float(moved.max()) if len(moved) else None)

@@ -14,7 +14,6 @@ from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
-from ..stats.multiple import holm
 from .label_figures import SEED, Ends, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
 
 Statistic = Callable[[Floats, Floats], float]
@@ -24,14 +23,6 @@ KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
 # Above this number of rows, a thousand resampled coefficients take minutes, and the interval is None.
 _INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
-_COMPARED_ROWS = 20000
-LEVEL = 0.05
-
-# Wilcox (2009) draws 599 samples; to hold 95 % under heteroscedasticity, the bounds of the difference of Pearson
-# correlations move outwards for small samples: number of inputs below which it holds, and ranks of both bounds, from 1.
-WILCOX_RESAMPLES = 599
-_WILCOX_RANKS = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585))
-_WILCOX_MANY, _WILCOX_OTHERS = (15, 584), (15, 585)
 
 
 class Correlation(TypedDict):
@@ -42,27 +33,6 @@ class Correlation(TypedDict):
     spearman: float | None
     kendall: float | None
     interval: NotRequired[dict[Kind, Ends]]
-
-
-class Difference(TypedDict):
-    """Two correlations with the same rating: first minus second, its 95 % interval and two-sided bootstrap p-value over
-    ``n`` rows. ``p``: corrected for the number of metrics that the first one is compared with (Holm); ``higher``:
-    ``None`` if it is not below .05."""
-
-    difference: float
-    low: float
-    high: float
-    p: float
-    higher: Literal["first", "second"] | None
-    n: int
-
-
-class Differences(TypedDict):
-    """The comparison by each coefficient."""
-
-    pearson: Difference | None
-    spearman: Difference | None
-    kendall: Difference | None
 
 
 class Estimate(TypedDict):
@@ -176,57 +146,6 @@ class Levels:
                 values.append(compute(x[chosen] / total[chosen], y[chosen] / total[chosen]))
         value = compute(*(sums.sum(axis=0) / counts.sum(axis=0) for sums in (xs, ys)))
         return Estimate(n=shape[1], value=_plain(value), interval=percentiles(np.array(values)))
-
-
-def compare(
-    first: Floats, second: Floats, human: Floats, inputs: Indices | None = None, kinds: Sequence[Kind] = KINDS
-) -> Differences:
-    """Test two metrics with each coefficient, over rows that have all three values; ``None`` if undefined.
-
-    *Shape:* (rows,) each, float64, NaN where there is no value. ``inputs``: rows of one input are drawn together.
-    """
-    there = ~(np.isnan(first) | np.isnan(second) | np.isnan(human))
-    result = Differences(pearson=None, spearman=None, kendall=None)
-    if available() and MINIMUM <= int(there.sum()) <= _COMPARED_ROWS:
-        owners = np.arange(len(human)) if inputs is None else inputs
-        for kind in kinds:
-            result[kind] = _difference(kind, first[there], second[there], human[there], owners[there])
-    return result
-
-
-def _difference(kind: Kind, first: Floats, second: Floats, human: Floats, inputs: Indices) -> Difference | None:
-    """Wilcox's percentile bootstrap for two correlations that share the human score (Comparing Pearson correlations:
-    dealing with heteroscedasticity and nonnormality, 2009), over inputs; ``None`` for a constant metric."""
-    compute = statistic(kind)
-    observed = compute(first, human) - compute(second, human)
-    many = len(np.unique(inputs))
-    found = np.array([
-        compute(first[rows], human[rows]) - compute(second[rows], human[rows])
-        for rows in drawn_rows(inputs, WILCOX_RESAMPLES)
-    ])  # fmt: skip
-    # A sample that repeats one row has no correlation. If more than 5 % of the samples are like that, there is no
-    # result.
-    found = np.sort(found[~np.isnan(found)])
-    if np.isnan(observed) or len(found) < 0.95 * WILCOX_RESAMPLES:
-        return None
-    ranks = next((ends for bound, *ends in _WILCOX_RANKS if many < bound), _WILCOX_MANY)
-    low, high = (float(found[min(rank, len(found)) - 1]) for rank in (ranks if kind == "pearson" else _WILCOX_OTHERS))
-    below = float(np.mean(found < 0) + np.mean(found == 0) / 2)
-    p = max(2 * min(below, 1 - below), 2 / (WILCOX_RESAMPLES + 1))  # no smaller one can be told from the samples
-    return Difference(difference=observed, low=low, high=high, p=p, n=len(human),
-                      higher="first" if low > 0 else "second" if high < 0 else None)  # fmt: skip
-
-
-def corrected(found: Sequence[Differences]) -> list[Differences]:
-    """Comparisons of one metric with several, with p-values corrected for their number (Holm), by coefficient."""
-    result = [Differences(pearson=None, spearman=None, kendall=None) for _ in found]
-    for kind in KINDS:
-        adjusted = holm([None if (line := one[kind]) is None else line["p"] for one in found])
-        for made, one, p in zip(result, found, adjusted, strict=True):
-            line = one[kind]
-            if line is not None and p is not None:
-                made[kind] = Difference(**{**line, "p": p, "higher": line["higher"] if p < LEVEL else None})
-    return result
 
 
 def system_means(values: Sequence[Floats], systems: Indices, n_systems: int) -> list[Floats]:

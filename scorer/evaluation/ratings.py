@@ -1,8 +1,8 @@
 """Scores against human ratings: the columns that hold them, correlations by sentence and by system, and all metrics of
 a file next to one another (``--metric all``).
 
-A metric that sees references has an advantage over one that does not, and one that was trained on a domain over one
-that was not; so both are marked. No line says that one metric is better than another.
+A metric that sees references has an advantage over one that does not, so that is marked. No line says that one metric
+is better than another.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from ..errors import ColumnError
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import group_codes, label_codes, list_reduced
 from . import correlation
-from .correlation import Correlation, Differences, Estimate, Levels
+from .correlation import Correlation, Estimate, Levels
 from .gold import Scored, finite, human_ratings
 from .label_figures import Floats, Indices, Mask
 
 Level = Literal["sentence", "system"]
-LEVELS: tuple[Level, ...] = ("sentence", "system")
 RATINGS = (
     "human_semantics",
     "human_correctness",
@@ -57,24 +56,14 @@ class CorrelationLine(Correlation):
     level: Level | None
 
 
-class ComparisonLine(Differences):
-    """Two metrics compared by their correlations with one rating."""
-
-    first: str
-    second: str
-    human: str
-    level: Level
-
-
 class MetricLine(TypedDict):
-    """A metric with a rating. ``references``, ``trained``: whether it sees references, and was trained on this domain;
-    ``None`` where that is not known. ``pooled``: over rows with a text; ``pooled_with_empty``: over all,
-    without an interval. ``within``: mean over inputs, of rows with a text. ``system``: of the means of all rows."""
+    """A metric with a rating. ``references``: whether it sees references, ``None`` where that is not known. ``pooled``:
+    over rows with a text; ``pooled_with_empty``: over all, without an interval. ``within``: mean over inputs, of rows
+    with a text. ``system``: of the means of all rows."""
 
     metric: str
     human: str
     references: bool | None
-    trained: bool | None
     pooled: Estimate
     pooled_with_empty: Estimate
     within: Estimate
@@ -143,17 +132,16 @@ class Ratings:
             raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
         return finite(pa.array(list_reduced(array, name.partition(":")[0])), found)
 
-    def correlations(self, metrics: Sequence[str]) -> tuple[list[CorrelationLine], list[ComparisonLine]]:
-        """Every metric with every rating; and the first metric compared with the others, by the first rating."""
-        found = {name: self.metric(name, required=bool(self.columns)) for name in metrics}
-        values = {name: value for name, value in found.items() if value is not None}
-        lines = [
+    def correlations(self, metrics: Sequence[str]) -> list[CorrelationLine]:
+        """Every metric with every rating, by sentence and by system."""
+        values = {name: self.metric(name, required=bool(self.columns)) for name in metrics}
+        return [
             line
             for name, value in values.items()
             for column in self.columns
+            if value is not None
             for line in self._lines(name, value, column)
         ]
-        return lines, self._comparisons(values)
 
     def _lines(self, name: str, value: Floats, column: str) -> list[CorrelationLine]:
         """One metric with one rating, by sentence and by system."""
@@ -169,33 +157,8 @@ class Ratings:
             lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
         return lines
 
-    def _comparisons(self, values: dict[str, Floats]) -> list[ComparisonLine]:
-        names, systems = list(values), self.levels.systems
-        if not self.columns or len(names) < 2:
-            return []
-        column = self.columns[0]
-        rating = human_ratings(self.scored, column)
-        lines = []
-        for level in LEVELS if systems is not None else LEVELS[:1]:
-            found = [self._compared(values[names[0]], values[other], rating, level) for other in names[1:]]
-            for other, one in zip(names[1:], correlation.corrected(found), strict=True):
-                lines.append(ComparisonLine(first=names[0], second=other, human=column, level=level, **one))
-        return lines
-
-    def _compared(self, first: Floats, second: Floats, rating: Floats, level: Level) -> Differences:
-        inputs, systems = self.levels.inputs, self.levels.systems
-        if level == "sentence" or systems is None:
-            return correlation.compare(first, second, rating, inputs)
-        one, other, human = correlation.system_means([first, second, rating], systems, self.n_systems)
-        return correlation.compare(one, other, human)
-
-    def table(self, metrics: Sequence[str], trained: Sequence[str], has_text: Mask) -> list[MetricLine]:
-        """A line for each metric and column of ratings.
-
-        Args:
-            trained: metrics that were trained on this domain, as the user says.
-            has_text: bool, *Shape:* (rows,).
-        """
+    def table(self, metrics: Sequence[str], has_text: Mask) -> list[MetricLine]:
+        """A line for each metric and column of ratings. ``has_text``: bool, *Shape:* (rows,)."""
         lines = []
         for column in self.columns:
             human = human_ratings(self.scored, column)
@@ -210,7 +173,6 @@ class Ratings:
                     metric=name,
                     human=column,
                     references=base in _REFERENCES if known or name in OURS else None,
-                    trained=True if name in trained else False if known else None,
                     pooled=self.levels.pooled(shown, human),
                     pooled_with_empty=self.levels.pooled(value, human, with_interval=False),
                     within=self.levels.within(shown, human),

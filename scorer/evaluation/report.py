@@ -23,7 +23,6 @@ from .gold import Scored, find_gold, find_inputs, load
 from .label_figures import Blocks, Indices, Labels, Mask
 from .ratings import (
     ALL,
-    ComparisonLine,
     CorrelationLine,
     MetricLine,
     Ratings,
@@ -82,7 +81,6 @@ class LabelReport(Blocks):
     ranking: NotRequired[Ranking]
     correlation: CorrelationLine
     correlations: list[CorrelationLine]
-    comparisons: list[ComparisonLine]
     metrics: NotRequired[list[MetricLine]]
     calibration: NotRequired[CalibrationBlock]
 
@@ -188,7 +186,7 @@ class _Evaluation:
         # Without gold the same keys, without a figure.
         nothing = np.full(self.rows, NO_LABEL, np.int8)
         labels = self.labels or Labels(None, nothing, None, nothing, self.inputs.codes)
-        lines, comparisons = self.ratings.correlations(self.metrics)
+        lines = self.ratings.correlations(self.metrics)
         result: LabelReport = {
             "schema": SCHEMA,
             "path": self.path,
@@ -203,12 +201,11 @@ class _Evaluation:
             **labels.figures(resamples=resamples if self.labels else 0),
             "correlation": lines[0] if lines else _NO_CORRELATION,
             "correlations": lines,
-            "comparisons": comparisons,
         }
         if self.labels is not None:
             self._add_extras(result, self.labels)
         if self.table is not None:
-            result["metrics"] = self.ratings.table(self.table, options.trained, ~self._empty())
+            result["metrics"] = self.ratings.table(self.table, ~self._empty())
         if options.calibration:
             result["calibration"] = self._calibration()
         return result

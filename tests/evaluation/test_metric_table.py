@@ -36,17 +36,11 @@ def test_marks_and_levels(tmp_path: Path) -> None:
         "triples": [[f"s{i // 6} | p | o"] for i in range(n)],
     }
     out = save(scored(["OK"] * n, **columns), tmp_path / "out.parquet")
-    report = evaluate(out, EvaluateOptions(metrics=("all", "custom"), trained=("confidence",), resamples=50))
+    report = evaluate(out, EvaluateOptions(metrics=("all", "custom"), resamples=50))
     lines = {line["metric"]: line for line in report["metrics"]}
     assert set(lines) == {"confidence", "neg:sacrebleu_ter", "meteor", "custom", HAS_TEXT}
-    marks = {name: (line["references"], line["trained"]) for name, line in lines.items()}
-    assert marks == {
-        "confidence": (False, True),
-        "neg:sacrebleu_ter": (True, False),
-        "meteor": (True, False),
-        "custom": (None, None),
-        HAS_TEXT: (False, False),
-    }
+    marks = {name: line["references"] for name, line in lines.items()}
+    assert marks == {"confidence": False, "neg:sacrebleu_ter": True, "meteor": True, "custom": None, HAS_TEXT: False}
     ter = lines["neg:sacrebleu_ter"]
     levels = ("pooled", "pooled_with_empty", "within", "system")
     assert [ter[level]["n"] for level in levels] == [54, 60, 10, 6]
