@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -172,9 +173,5 @@ def test_a_verdict_and_a_scorer_are_short_and_safe_in_a_notebook(opened: Scorer)
 def test_the_help_of_a_scorer_has_a_line_for_every_argument() -> None:
     assert Scorer.__doc__ is not None
     lines = [line.strip().partition(":")[0] for line in Scorer.__doc__.splitlines()]
-<<<<<<< HEAD
     settings = {one.name for one in fields(Settings)}
     assert {*lines} >= {*inspect.signature(Scorer).parameters} - {"settings"} | settings
-=======
-    assert {*lines} >= {*(one.name for one in fields(Settings)), "budgets", "log"}
->>>>>>> 40cbc214 (Tests of settings follow the scorer's; pages within their words)
