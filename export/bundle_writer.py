@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import BundleError, UsageError
+from scorer.inference import PRECISIONS
 from scorer.inference.bundle import Bundle, Manifest, Parity, SmallFile, Variant, write_manifest
-from scorer.inference.choices import PRECISIONS
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -39,7 +39,7 @@ def _to_stderr(message: str) -> None:
 
 
 def export_bundle(
-    checkpoint: str,
+    checkpoint: str | Checkpoint,
     out: Path,
     *,
     precisions: Sequence[str] = PRECISIONS,
@@ -53,8 +53,15 @@ def export_bundle(
 ) -> Path:
     """Export a checkpoint as a bundle, and return the bundle's folder.
 
-    ``checkpoint``: a hub id or a local folder. ``answers``: what the checkpoint does not say of its logits. For the
-    others see :func:`write_bundle`.
+    Args:
+        checkpoint: a hub id, a local folder, or an open checkpoint.
+        out: must not exist, or be empty.
+        answers: what the checkpoint does not say of its logits.
+        half_weights: round the weights to half precision and store them once, for all variants
+            (:mod:`export.shared_weights`).
+        templates: a template file to ship.
+        force: include a variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its
+            labels.
 
     Raises:
         UsageError: an option that cannot be honoured.
@@ -64,60 +71,24 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    _check_options(precisions, templates, name, log)
-    check_out(Path(out))
-    toolchain.require()
-    with toolchain.quiet():
-        opened = open_checkpoint(checkpoint, revision, answers, log)
-    return write_bundle(
-        opened,
-        out,
-        precisions=precisions,
-        half_weights=half_weights,
-        templates=templates,
-        name=name,
-        force=force,
-        log=log,
-    )
-
-
-def write_bundle(
-    opened: Checkpoint,
-    out: Path,
-    *,
-    precisions: Sequence[str] = PRECISIONS,
-    half_weights: bool = False,
-    templates: Path | None = None,
-    name: str | None = None,
-    force: bool = False,
-    log: Callable[[str], None] = _to_stderr,
-) -> Path:
-    """Write the bundle of an open checkpoint, and return its folder.
-
-    ``out``: must not exist, or be empty. ``half_weights``: round the weights to half precision and store them once,
-    for all variants (:mod:`export.shared_weights`). ``templates``: a template file to ship. ``force``: include a
-    variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its labels.
-
-    Raises:
-        As :func:`export_bundle`.
-    """
-    wanted = _check_options(precisions, templates, name, log)
-    out = Path(out)
+    out, wanted = Path(out), _check_options(precisions, templates, name, log)
     check_out(out)
     toolchain.require()
     with toolchain.quiet():
+        opened = checkpoint
+        if not isinstance(opened, Checkpoint):
+            opened = open_checkpoint(opened, revision, answers, log)
         log(
             f"{opened.source.checkpoint}: {opened.architecture['layers']} layers, "
             f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
-            f"{', '.join(opened.labels)}, "
-            f"pairs of up to {opened.max_length} tokens"
+            f"{', '.join(opened.labels)}, pairs of up to {opened.max_length} tokens"
         )
-        chosen = built_in_probes(opened.tokenizer, opened.max_length)
+        probes = built_in_probes(opened.tokenizer, opened.max_length)
         if opened.tokenizer.layout.one_text:
-            chosen = merge(chosen, measured(pairs_of("fact"), opened.tokenizer))
-        opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in chosen)
+            probes = merge(probes, measured(pairs_of("fact"), opened.tokenizer))
+        opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
         with staging(out) as folder:
-            _fill(folder, opened, chosen, wanted, half_weights, templates, name, force, log)
+            _fill(folder, opened, probes, wanted, half_weights, templates, name, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
             rename(folder, out)
     log(f"bundle written to {out}")
@@ -135,11 +106,10 @@ def _fill(
     force: bool,
     log: Callable[[str], None],
 ) -> None:
+    """Write the files of a bundle."""
     model = opened.load()
     log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
     expected = checkpoint_logits(model, opened.tokenizer, probes)
-    log("exporting to ONNX and fusing")
-    fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
     forced: list[str] = []
     if not opened.source.random_init:
         plain = pairs_of("fact" if opened.tokenizer.layout.one_text else "plain")
@@ -148,38 +118,15 @@ def _fill(
         forced += _refuse(refusal, force, log)
     if half_weights:
         round_weights(model)
-    export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, fused)
+    log("exporting to ONNX and fusing")
+    export_fused(model, opened.family, opened.architecture, opened.tokenizer.layout.segments, folder / "fused.onnx")
     del model
     gc.collect()
-    forms = packed_forms(opened.family) if "fp16" in precisions else {}
-    paths = {key: folder / f"model.{key}.onnx" for key in [*precisions, *forms]}
-    counts = {}
-    for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
-        log(f"making {precision}")
-        counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=opened.architecture["layers"])
-        gc.collect()
-    for key in forms:
-        log(f"making {key}")
-        counts[key] = export_packed(
-            fused,
-            paths[key],
-            opened.architecture["layers"],
-            first_position=opened.family.first_position(opened.known),
-            segments=opened.tokenizer.layout.segments,
-        )
-        gc.collect()
-    for path in (fused, *([] if "fp32" in precisions else [fp32])):
-        path.unlink(missing_ok=True)
-        data_file(path).unlink(missing_ok=True)
-    if half_weights:
-        log("storing the weights once")
-        share_weights(paths.values(), folder / SHARED)
-    elif forms:
-        share_weights((paths[key] for key in ("fp16", *forms)), folder / FP16_SHARED)
+    counts = _write_graphs(folder, opened, precisions, half_weights, log)
     variants: dict[str, Variant] = {}
-    for key, path in paths.items():
+    for key, found in counts.items():
+        path, packed, precision = folder / f"model.{key}.onnx", key.endswith(".packed"), key.partition(".")[0]
         log(f"verifying {key} against PyTorch")
-        precision, packed = ("fp16" if key in forms else key), key in forms
         try:
             parity = measure_variant(path, precision, opened.tokenizer, probes, expected, opened.scheme, packed=packed)
         except BundleError as e:
@@ -192,11 +139,8 @@ def _fill(
         else:
             log(_say(key, parity))
         forced += _refuse(accept(key, parity), force, log)
-        variants[key] = _variant(path, precision, counts[key], parity, opened, packed)
-    _write_small_files(folder, opened, probes, expected, templates)
-    small: list[SmallFile] = ["tokenizer.json", "probes.parquet"]
-    if templates is not None:
-        small.append("templates.json")
+        variants[key] = _variant(path, precision, found, parity, opened, packed)
+    files = _write_small_files(folder, opened, probes, expected, templates)
     write_manifest(
         folder,
         Manifest(
@@ -207,11 +151,43 @@ def _fill(
             scheme=opened.scheme,
             pair_layout=opened.tokenizer.layout,
             max_length=opened.max_length,
-            files={file: sha256(folder / file) for file in small},
+            files=files,
             variants=variants,
             versions=toolchain.versions(),
         ),
     )
+
+
+def _write_graphs(
+    folder: Path, opened: Checkpoint, precisions: list[str], half_weights: bool, log: Callable[[str], None]
+) -> dict[str, dict[str, int]]:
+    """Write the graphs of all variants and their weights, from ``fused.onnx``, which is removed; operator counts by the
+    variant's name."""
+    fused, fp32 = folder / "fused.onnx", folder / "model.fp32.onnx"
+    layers, segments = opened.architecture["layers"], opened.tokenizer.layout.segments
+    counts = {}
+    for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
+        log(f"making {precision}")
+        counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=layers)
+        gc.collect()
+    forms = packed_forms(opened.family) if "fp16" in precisions else {}
+    for key in forms:
+        log(f"making {key}")
+        first = opened.family.first_position(opened.known)
+        counts[key] = export_packed(
+            fused, folder / f"model.{key}.onnx", layers, first_position=first, segments=segments
+        )
+        gc.collect()
+    for path in (fused, *([] if "fp32" in precisions else [fp32])):
+        path.unlink(missing_ok=True)
+        data_file(path).unlink(missing_ok=True)
+    keys = [*precisions, *forms]
+    if half_weights:
+        log("storing the weights once")
+        share_weights([folder / f"model.{key}.onnx" for key in keys], folder / SHARED)
+    elif forms:
+        share_weights([folder / f"model.{key}.onnx" for key in ("fp16", *forms)], folder / FP16_SHARED)
+    return {key: counts[key] for key in keys}
 
 
 def _refuse(reason: str | None, force: bool, log: Callable[[str], None]) -> list[str]:
@@ -245,7 +221,8 @@ def _variant(
 
 def _write_small_files(
     folder: Path, opened: Checkpoint, probes: list[Probe], expected: Logits, templates: Path | None
-) -> None:
+) -> dict[SmallFile, str]:
+    """Write all but the graphs; the hashes of what was written."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -259,8 +236,11 @@ def _write_small_files(
         }
     )
     pq.write_table(table, folder / "probes.parquet", compression="zstd")
+    small: list[SmallFile] = ["tokenizer.json", "probes.parquet"]
     if templates is not None:
         shutil.copyfile(templates, folder / "templates.json")
+        small.append("templates.json")
+    return {file: sha256(folder / file) for file in small}
 
 
 def _say(precision: str, parity: dict[str, Any] | None) -> str:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scorer.errors import CheckpointError
-from scorer.inference.bundle import CheckpointSource
-from scorer.inference.scheme import Scheme
+from scorer.inference.bundle import CheckpointSource, Scheme
 
 from .families import Family, find_family
 from .labels import Answers, choose_scheme

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from scorer.errors import CheckpointError
-from scorer.inference.session import first_line
+from scorer.errors import CheckpointError, first_line
 
 from .families import ENCODER, Family
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scorer.errors import CheckpointError, UsageError
-from scorer.inference.scheme import BINARY, LABELS, NLI, SCHEMES, SCORE, THRESHOLD, Scheme
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, THRESHOLD, WIDTHS, Scheme
 
 _WORDS = ", ".join(LABELS)
 _SUPPORTED = ("entailment", "entailed", "supported", "consistent")
@@ -55,8 +55,8 @@ def choose_scheme(
     own = _names(config.get("id2label"))
     columns = len(own) if own is not None else config.get("num_labels", logits or 2)
     kind = answers.scheme
-    if kind is not None and kind not in SCHEMES:
-        raise UsageError(f"--scheme is {kind!r}; choose from {', '.join(SCHEMES)}")
+    if kind is not None and kind not in WIDTHS:
+        raise UsageError(f"--scheme is {kind!r}; choose from {', '.join(WIDTHS)}")
     if kind is None:
         kind = {1: SCORE, 2: BINARY}.get(columns, NLI)
         if kind == SCORE:
@@ -64,7 +64,7 @@ def choose_scheme(
                 f"{where}: the model has one logit, a score of anything; if it scores how far the premise supports the "
                 "hypothesis, say so with --scheme score"
             )
-    width = {SCORE: 1, BINARY: 2, NLI: 3}[kind]
+    width = WIDTHS[kind]
     if columns != width:
         raise UsageError(f"--scheme {kind} needs {width} logits, and {where} has {columns}; remove it or change it")
     if kind == NLI:

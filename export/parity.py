@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scorer.errors import BundleError, CheckpointError
+from scorer.errors import BundleError, CheckpointError, DeviceError, first_line
 from scorer.inference.batching import Batch, places
-from scorer.inference.device import unwanted_fusions
-from scorer.inference.scheme import NLI, Scheme
-from scorer.inference.session import first_line
+from scorer.inference.bundle import NLI, Scheme
+from scorer.inference.device import KINDS, device
+from scorer.inference.scheme import decisions, margins, probabilities
+from scorer.inference.session import available_threads, create_session
 
 from .probes import Probe
 from .tokenization import PairTokenizer
 
 MINIMUM_AGREEMENT = 0.99
-CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _TOKENS = 512
 """Tokens of a batch, padding included."""
 _INFINITY = 1e30
@@ -74,13 +74,13 @@ def measure_variant(
     Raises:
         BundleError, DeviceError: the variant does not load or run.
     """
-    provider = CUDA if precision == "fp16" else CPU
-    session = _session(path, provider)
+    kind = "cuda" if precision == "fp16" else "cpu"
+    session = _session(path, kind)
     if session is None:
         return None
     calls = batches(tokenizer, probes)
     found = _run(session, path, end_to_end(calls) if packed else calls, expected.shape)
-    return {"provider": provider} | compare(expected, found, scheme)
+    return {"provider": KINDS[kind].provider} | compare(expected, found, scheme)
 
 
 def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
@@ -92,11 +92,11 @@ def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
     """
     difference = np.nan_to_num(np.abs(found.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
     present = slice(0, 3) if scheme.kind == NLI else slice(2, 3)
-    probabilities = [scheme.probabilities(logits)[:, present].astype(np.float64) for logits in (found, expected)]
-    moved = np.nan_to_num(np.abs(probabilities[0] - probabilities[1]), nan=1.0)
-    agreement = scheme.decisions(found) == scheme.decisions(expected)
+    found_and_expected = [probabilities(scheme, logits)[:, present].astype(np.float64) for logits in (found, expected)]
+    moved = np.nan_to_num(np.abs(found_and_expected[0] - found_and_expected[1]), nan=1.0)
+    agreement = decisions(scheme, found) == decisions(scheme, expected)
     bound = _up(float(difference.max(initial=0.0)))
-    close = scheme.margins(expected) <= 2 * bound
+    close = margins(scheme, expected) <= 2 * bound
     return {
         "pairs": len(expected),
         # Down, so that 99 % on paper is 99 % in truth.
@@ -169,28 +169,14 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
     return logits
 
 
-def _session(path: Path, provider: str) -> Any:
-    """A session that really runs on ``provider``; ``None`` if that is CUDA and does not start here."""
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.use_deterministic_compute = True
-    if provider == CUDA:
-        if provider not in ort.get_available_providers():
-            return None
-        if hasattr(ort, "preload_dlls"):
-            ort.preload_dlls()
-    providers = [provider] if provider == CPU else [(provider, {"use_tf32": "0"}), CPU]
+def _session(path: Path, kind: str) -> Any:
+    """A session that really runs on a kind of device; ``None`` if that is CUDA and does not start here."""
     try:
-        session = ort.InferenceSession(
-            str(path), options, providers=providers, disabled_optimizers=unwanted_fusions(provider)
-        )
-    except Exception as e:
-        if provider == CUDA:
+        return create_session(path, device(kind), available_threads())
+    except DeviceError as e:
+        if kind == "cuda":
             return None
         raise BundleError(f"{path.name} does not load: {first_line(e)}; export with another --precision") from e
-    return session if session.get_providers()[0] == provider else None
 
 
 def _up(value: float) -> float:

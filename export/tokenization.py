@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scorer.errors import CheckpointError
+from scorer.errors import CheckpointError, first_line
 from scorer.inference.bundle import PairLayout
-from scorer.inference.session import first_line
 
 from .families import BPE, WORDPIECE, Family
 from .source import Source, read_json

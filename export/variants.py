@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.errors import CheckpointError
-from scorer.inference.session import first_line
+from scorer.errors import CheckpointError, first_line
 
 from .families import WHOLE, Family
 from .graph import expect, operator_counts, save

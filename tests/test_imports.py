@@ -47,11 +47,11 @@ def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set
 def test_what_reads_finished_outputs_imports_no_inference(module: str) -> None:
     program = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('scorer.inference')))"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert {*done.stdout.split()} <= {"scorer.inference", "scorer.inference.choices"}  # names of options alone
+    assert {*done.stdout.split()} <= {"scorer.inference"}  # names of options alone
 
 
 def test_the_driver_of_a_run_leaves_arrays_and_tables_to_its_worker() -> None:
-    program = "import scorer.commands.run, scorer.run.driver, scorer.run.processes"
+    program = "import scorer.commands.run, scorer.run.driver, scorer.run.processes, scorer.inference.bundle"
     listing = f"import sys; {program}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stdout.split()
     assert not {"numpy", "pyarrow", "tokenizers", "onnxruntime", "scorer.metric.inputs"} & set(loaded)

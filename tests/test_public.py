@@ -16,7 +16,7 @@ from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation import EvaluateOptions
-from scorer.inference.choices import BUILTIN_BUNDLES, BuiltinBundle
+from scorer.inference import BUILTIN_BUNDLES, BuiltinBundle
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings
 

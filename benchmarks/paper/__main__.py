@@ -18,8 +18,8 @@ from scorer.commands.options import local
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
 from scorer.evaluation.gold import find_inputs, load
+from scorer.inference import BUILTIN_BUNDLES, folder_of
 from scorer.inference.bundle import Bundle
-from scorer.inference.choices import BUILTIN_BUNDLES, folder_of
 from scorer.scoring.outputs import Output
 from scorer.storage.user_files import write_user_file
 

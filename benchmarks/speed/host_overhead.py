@@ -42,7 +42,7 @@ class FreeModel:
 
     def predict(self, work: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
         for batch in work.batches:
-            self._engine.layout.assemble(batch, work)
+            self._engine.session.layout.assemble(batch, work)
         asked = len(work.pairs.inverse)
         certain = np.tile(np.array([0.05, 0.05, 0.9], np.float32), (asked, 1))
         return Predictions(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])

@@ -14,9 +14,8 @@ from unittest import mock
 import numpy as np
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import EncodedPairs, Engine
+from scorer.inference.engine import EncodedPairs, Engine, variants_for
 from scorer.inference.session import resolve_device
-from scorer.inference.variants import VariantChoice
 
 from .peers import Probabilities, Spec, load_pairs, softmax
 
@@ -38,7 +37,7 @@ def open_engine(spec: Spec) -> Engine:
     if not options.pop("unverified", False):
         return Engine.open(bundle, device=device, threads=spec.get("threads"), **options)
     budget = options.pop("token_budget")
-    ((use, *_), *_) = VariantChoice(bundle, **options).variants(resolve_device(device))
+    ((use, *_), *_) = variants_for(resolve_device(device), bundle, threads=1, **options)
     return Engine(use, budget)
 
 

@@ -19,16 +19,15 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from export.bundle_writer import write_bundle
+from export import export_bundle
 from export.checkpoint import Checkpoint, longest_pair
 from export.families import BPE, FAMILIES, UNIGRAM, Family
 from export.probes import pairs_of
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet
 from scorer.errors import UsageError
-from scorer.inference.bundle import CheckpointSource
-from scorer.inference.choices import PRECISIONS
-from scorer.inference.scheme import LABELS, NLI, Scheme
+from scorer.inference import PRECISIONS
+from scorer.inference.bundle import LABELS, NLI, CheckpointSource, Scheme
 
 _ENDINGS = ("", "", "", "s", "ed", "ing", "er", "ly", "'s")
 _AS_ROBERTA = ("<s>", "</s>", "<pad>", "<unk>", "<mask>")
@@ -98,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     with quiet():
         checkpoint = random_checkpoint(asked.preset, asked.seed)
-    write_bundle(
+    export_bundle(
         checkpoint, asked.out, precisions=asked.precision.split(","), half_weights=asked.half_weights, force=True
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from ..inference.choices import Precision
+from ..inference import Precision
 from ..system.arguments import option
 from .console import MISSING, number, print_json, print_result, say, table
 from .options import BUNDLE, JsonOption, ModelOptions, OutputArgument, open_scorer, tell_of_bundle

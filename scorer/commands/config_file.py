@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..inference.choices import BUILTIN_BUNDLES
+from ..inference import BUILTIN_BUNDLES
 from ..system.files import read_small, user_path
 
 NAME = "scorer.toml"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 import typer
 
 from ..errors import ScorerError, UsageError
-from ..inference.choices import BUILTIN_BUNDLES, Overlong, Precision, folder_of
+from ..inference import BUILTIN_BUNDLES, Overlong, Precision, folder_of
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,11 +141,6 @@ class EncodedPairs:
         """Tokens the device computes in the batches of this window, padding included."""
         return sum(batch.tokens for batch in self.batches)
 
-    @property
-    def squared_lengths(self) -> int:
-        """Sum of the squared lengths of the pairs to compute, for the work of attention."""
-        return int((self.lengths[self.status == SCORED] ** 2).sum())
-
 
 def distinct_pairs(
     premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32], first: Tokens, second: Tokens
@@ -168,35 +163,19 @@ def cut_to_fit(pairs: Pairs, room: int, chosen: npt.NDArray[np.bool_]) -> None:
     pairs.second_length[chosen] = np.where(a <= b, room - shorter, shorter)
 
 
-class Layout(Protocol):
-    """How pairs lie in calls.
-
-    ``lengths``: int64, *Shape:* (pairs,), tokens of every pair of a window; ``chosen``: int64, *Shape:* (n,), positions
-    of the pairs to compute, in which one may occur more than once.
-    """
-
-    def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
-        """Batches that cover the chosen pairs, longest first."""
-
-    def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, of the chosen pairs over and over: of the first where a call takes fewer, and of
-        those alone that share calls with the first."""
-
-    def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
-        """The inputs of a batch's call."""
-
-    def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
-        """Batches with fewer tokens for the same pairs; empty where there is no smaller one."""
-
-
 @dataclass(frozen=True)
 class Padded:
-    """Rows of one padded length, the longest first so that memory is sized once."""
+    """Rows of one padded length, the longest first so that memory is sized once.
+
+    In both layouts ``lengths`` is int64, *Shape:* (pairs,), tokens of every pair of a window, and ``chosen`` int64,
+    *Shape:* (n,), positions of the pairs to compute, in which one may occur more than once.
+    """
 
     grid: Grid
     pair: PairLayout
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        """Batches that cover the chosen pairs, longest first."""
         padded = self.grid.padded(lengths[chosen])
         order = np.lexsort((chosen, -padded))
         batches = []
@@ -213,71 +192,29 @@ class Padded:
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        """A batch as full as they get, of the chosen pairs over and over."""
         length = int(self.grid.padded(lengths[chosen]).max())
         return Batch(np.resize(chosen, max(len(chosen), self.grid.token_budget // length)), length)
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
-        return _rows(batch, encoded, self.pair)
+        """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
+        n, length = len(batch.pairs), batch.sequence_length
+        ids = np.full((n, length), self.pair.pad_id, np.int64)
+        starts = np.arange(n) * length
+        seconds = _write(ids.reshape(-1), starts, batch, encoded, self.pair) - starts
+        columns, ends = np.arange(length), encoded.lengths[batch.pairs]
+        real = columns < ends[:, None]
+        feed = {"input_ids": ids, "attention_mask": real.astype(np.int64)}
+        if self.pair.segments:
+            feed["token_type_ids"] = (real & (columns >= seconds[:, None])).astype(np.int64)
+        return feed
 
     def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        """Batches with fewer tokens for the same pairs; empty where there is no smaller one."""
         n = len(batch.pairs)
         if n == 1:
             return []
         return [Batch(half, batch.sequence_length) for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :])]
-
-
-def _rows(batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Feed:
-    """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
-    ids, mask = assemble(batch, encoded.pairs, encoded.first, encoded.second, pair)
-    feed = {"input_ids": ids, "attention_mask": mask}
-    return feed | {"token_type_ids": segment_ids(batch, encoded.pairs, pair)} if pair.segments else feed
-
-
-def assemble(
-    batch: Batch, pairs: Pairs, first: Tokens, second: Tokens, layout: PairLayout
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The model's input: ids and attention mask, int64, *Shape:* (batch, sequence_length), padded on the right."""
-    n = len(batch.pairs)
-    a, b = pairs.first_length[batch.pairs], pairs.second_length[batch.pairs]
-    ids = np.full((n, batch.sequence_length), layout.pad_id, np.int64)
-    rows = np.arange(n)
-    ids[:, : len(layout.prefix)] = layout.prefix
-    _scatter(ids, len(layout.prefix) + np.zeros(n, np.int64), a, first, pairs.first[batch.pairs])
-    after = len(layout.prefix) + a
-    for i, token in enumerate(layout.separator):
-        ids[rows, after + i] = token
-    after = after + len(layout.separator)
-    _scatter(ids, after, b, second, pairs.second[batch.pairs])
-    after = after + b
-    for i, token in enumerate(layout.suffix):
-        ids[rows, after + i] = token
-    total = after + len(layout.suffix)
-    mask = (np.arange(batch.sequence_length) < total[:, None]).astype(np.int64)
-    return ids, mask
-
-
-def segment_ids(batch: Batch, pairs: Pairs, layout: PairLayout) -> npt.NDArray[np.int64]:
-    """Segment ids of a batch: 0 up to the end of the separator, 1 to the end of the pair, 0 for padding.
-
-    int64, *Shape:* (batch, sequence_length).
-    """
-    begin = (len(layout.prefix) + len(layout.separator) + pairs.first_length[batch.pairs])[:, None]
-    end = begin + (pairs.second_length[batch.pairs] + len(layout.suffix))[:, None]
-    columns = np.arange(batch.sequence_length)
-    return ((columns >= begin) & (columns < end)).astype(np.int64)
-
-
-def _scatter(
-    ids: npt.NDArray[np.int64],
-    start: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int64],
-    tokens: Tokens,
-    texts: npt.NDArray[np.int64],
-) -> None:
-    """Write the first ``lengths[i]`` tokens of text ``texts[i]`` into row *i* from column ``start[i]``."""
-    within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    ids[rows, np.repeat(start, lengths) + within] = tokens.ids[np.repeat(tokens.offsets[texts], lengths) + within]
 
 
 @dataclass(frozen=True)
@@ -302,6 +239,7 @@ class Packed:
         return tuple(sorted({max(least, largest // fraction) for fraction in _FRACTIONS}, reverse=True))
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
+        """Batches that cover the chosen pairs, longest first."""
         order = chosen[np.lexsort((chosen, -lengths[chosen]))]
         batches: list[Batch] = []
         for group in np.split(order, np.flatnonzero(np.diff(_classes(lengths[order]))) + 1):
@@ -310,31 +248,32 @@ class Packed:
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
+        """A batch as full as they get, over and over of those chosen pairs that share calls with the first."""
         size = self.sizes[0]
         classes = _classes(lengths[chosen])
         chosen = chosen[classes == classes[0]]
         return self._batch(lengths, np.resize(chosen, max(len(chosen), size // self._shortest(lengths, chosen))), size)
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
-        pairs = encoded.pairs
-        lengths = _with_fillers(encoded.lengths[batch.pairs], batch)
-        first, second = pairs.first_length[batch.pairs], pairs.second_length[batch.pairs]
+        """Pairs end to end: int32, *Shape:* (tokens,), and :func:`places`."""
+        lengths = encoded.lengths[batch.pairs]
+        if fillers := batch.rows - len(batch.pairs):  # they share what is left over
+            each, more = divmod(batch.tokens - int(lengths.sum()), fillers)
+            lengths = np.concatenate([lengths, np.full(more, each + 1), np.full(fillers - more, each)])
         starts = np.zeros(batch.rows + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         ids = np.full(batch.tokens, self.pair.prefix[0], np.int32)
-        at = starts[: len(batch.pairs)].copy()
-        for tokens, texts, used, before in (
-            (encoded.first, pairs.first[batch.pairs], first, self.pair.prefix),
-            (encoded.second, pairs.second[batch.pairs], second, self.pair.separator),
-        ):
-            at = _special(ids, at, before)
-            _copy(ids, at, tokens, texts, used)
-            at = at + used
-        _special(ids, at, self.pair.suffix)
+        seconds = _write(ids, starts[: len(batch.pairs)], batch, encoded, self.pair)
         feed = {"input_ids": ids, **places(lengths, starts, batch)}
-        return feed | {"token_type_ids": _segments(at - second, starts[1:], batch)} if self.pair.segments else feed
+        if self.pair.segments:
+            change = np.zeros(batch.tokens + 1, np.int32)
+            np.add.at(change, seconds, 1)
+            np.add.at(change, starts[1 : len(seconds) + 1], -1)
+            feed["token_type_ids"] = np.cumsum(change[:-1], dtype=np.int32)
+        return feed
 
     def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
+        """Batches with fewer tokens for the same pairs; empty where there is no smaller one."""
         sizes = tuple(size for size in self.sizes if size < batch.tokens)
         return self._cover(lengths, batch.pairs, sizes) if sizes else []
 
@@ -362,6 +301,10 @@ class Packed:
     def _shortest(lengths: Ints, group: Ints) -> int:
         """The power of two that no pair of a group is shorter than."""
         return 1 << (int(lengths[group].min()).bit_length() - 1)
+
+
+Layout = Padded | Packed
+"""How pairs lie in calls."""
 
 
 def _classes(lengths: Ints) -> Ints:
@@ -400,41 +343,32 @@ def offsets(rows: int, longest: int) -> Int32:
     return made
 
 
-def _with_fillers(lengths: Ints, batch: Batch) -> Ints:
-    """The lengths of all pairs of a call: fillers share what is left over. *Shape:* (pairs,) → (rows,)."""
-    fillers = batch.rows - len(batch.pairs)
-    if not fillers:
-        return lengths
-    each, more = divmod(batch.tokens - int(lengths.sum()), fillers)
-    return np.concatenate([lengths, np.full(more, each + 1), np.full(fillers - more, each)])
+def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Ints:
+    """Write each pair of a batch into a flat array from its start; where their second texts begin. *Shape:* (pairs,)
+    → (pairs,)."""
+    pairs, chosen = encoded.pairs, batch.pairs
+    at = _write_special(ids, starts, pair.prefix)
+    at = _write_texts(ids, at, encoded.first, pairs.first[chosen], pairs.first_length[chosen])
+    seconds = _write_special(ids, at, pair.separator)
+    at = _write_texts(ids, seconds, encoded.second, pairs.second[chosen], pairs.second_length[chosen])
+    _write_special(ids, at, pair.suffix)
+    return seconds
 
 
-def _segments(begin: Ints, end: Ints, batch: Batch) -> Int32:
-    """Segment ids: 1 from the second text of each pair to its end, 0 elsewhere. int32, *Shape:* (tokens,).
-
-    Args:
-        begin: int64, *Shape:* (pairs,), where the second text of each pair begins.
-        end: int64, *Shape:* (rows,), where each pair of the call ends.
-    """
-    change = np.zeros(batch.tokens + 1, np.int32)
-    np.add.at(change, begin, 1)
-    np.add.at(change, end[: len(begin)], -1)
-    return np.cumsum(change[:-1], dtype=np.int32)
-
-
-def _special(ids: Int32, at: Ints, tokens: tuple[int, ...]) -> Ints:
+def _write_special(ids: npt.NDArray[Any], at: Ints, tokens: tuple[int, ...]) -> Ints:
     """Write special tokens at each place; where to go on."""
     for i, token in enumerate(tokens):
         ids[at + i] = token
     return at + len(tokens)
 
 
-def _copy(ids: Int32, at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> None:
-    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``."""
+def _write_texts(ids: npt.NDArray[Any], at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:
+    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; where to go on."""
     before = np.cumsum(used) - used
     within = np.arange(int(used.sum()))
     there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))
     ids[there] = tokens.ids[here]
+    return at + used
 
 
 def fixed_shapes(chosen: Ints, padded: Ints, size: int) -> list[Batch]:

@@ -22,16 +22,25 @@ from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from ..system.formats import BUNDLE_SCHEMA
 from ..system.progress import sha256_of
-from .choices import VariantPrecision, folder_of
-from .scheme import Scheme
+from . import VariantPrecision, folder_of
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 MANIFEST = "bundle.json"
+SHORTEST = 32
+"""Tokens of the shortest pair that budgets are tried with."""
+LARGEST = 16 << 20
+"""Bytes of ``bundle.json``; real ones have a few thousand."""
 ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
 """Operators of attention: of padded graphs (whatever they are in the graph), and of packed ones."""
+LABELS = ("contradiction", "neutral", "entailment")
+"""The labels of the scheme ``nli``, in the order of all probabilities of this program."""
+NLI, BINARY, SCORE = "nli", "binary", "score"
+WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
+"""Logits of a pair, by scheme."""
+THRESHOLD = 0.5
 
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 """A sha256."""
@@ -41,9 +50,53 @@ SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
 """The files of a classifier besides graphs and their weights."""
 Layout = Literal["padded", "packed"]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
-LARGEST = 16 << 20
-"""Bytes of ``bundle.json``; real ones have a few thousand."""
-_ADVICE = "copy the whole bundle folder again, or export the checkpoint again"
+
+
+class Scheme(Record, frozen=True):
+    """How the logits of a bundle are read, see :mod:`.scheme`.
+
+    ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
+    premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
+
+    Raises:
+        ValueError: the fields do not go together; says which.
+    """
+
+    kind: str
+    labels: tuple[str, ...]
+    supported: str | None = None
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        if self.kind not in WIDTHS:
+            raise ValueError(f"the scheme is {self.kind!r}, expected one of {', '.join(WIDTHS)}")
+        if self.kind == NLI:
+            if sorted(self.labels) != sorted(LABELS):
+                raise ValueError(f"labels are {list(self.labels)}, expected {list(LABELS)} in some order")
+        elif len(self.labels) != self.width or len(set(self.labels)) != self.width:
+            raise ValueError(f"labels are {list(self.labels)}; the scheme {self.kind} has {self.width}, each once")
+        if (self.kind == BINARY) != (self.supported is not None) or self.supported not in (None, *self.labels):
+            raise ValueError(
+                f"supported is {self.supported!r}, expected "
+                + (f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}")
+            )
+        if not all(label.isprintable() for label in self.labels):
+            raise ValueError(f"labels are {list(self.labels)}, expected printable text")
+        if not 0 < self.threshold < 1:
+            raise ValueError(f"the threshold is {self.threshold!r}, expected a number between 0 and 1")
+
+    @property
+    def width(self) -> int:
+        """Logits of a pair."""
+        return WIDTHS[self.kind]
+
+    @property
+    def summary(self) -> str:
+        """The scheme in words, for people: its name, what is looked at, and what passes."""
+        if self.kind == NLI:
+            return f"{NLI} ({', '.join(self.labels)})"
+        of = f"{self.supported} of {' and '.join(self.labels)}" if self.kind == BINARY else "one logit"
+        return f"{self.kind} ({of}, passes from {self.threshold:g})"
 
 
 class PairLayout(Record, frozen=True):
@@ -118,20 +171,10 @@ class Variant(Record, frozen=True, kw_only=True):
     fused: dict[str, int] = msgspec.field(default_factory=dict)
     parity: Parity | None = None
 
-    @property
-    def key(self) -> str:
-        """The name that a bundle has for it."""
-        return self.precision if self.layout == "padded" else f"{self.precision}.{self.layout}"
-
-    @property
-    def attention(self) -> str:
-        """The operator of its attention."""
-        return ATTENTION if self.layout == "padded" else PACKED_ATTENTION
-
 
 class Manifest(Record, frozen=True, kw_only=True):
-    """``bundle.json``. ``variants``: by :attr:`Variant.key`. ``forced``: why the export was refused before ``--force``
-    overrode that."""
+    """``bundle.json``. ``variants``: by ``<precision>``, or ``<precision>.packed``. ``forced``: why the export was
+    refused before ``--force`` overrode that."""
 
     schema: int = BUNDLE_SCHEMA
     name: str
@@ -152,9 +195,12 @@ class Manifest(Record, frozen=True, kw_only=True):
         for needed in ("tokenizer.json", "probes.parquet"):
             if needed not in self.files:
                 raise ValueError(f"files has no hash for {needed}")
+        if self.pair_layout.overhead + 2 > min(self.max_length, SHORTEST):
+            raise ValueError(f"pair_layout has {self.pair_layout.overhead} tokens, which leave no room for texts")
         for key, variant in self.variants.items():
-            if key != variant.key:
-                raise ValueError(f"variants has {key!r:.80} where {variant.key!r} is expected")
+            expected = variant.precision + ("" if variant.layout == "padded" else f".{variant.layout}")
+            if key != expected:
+                raise ValueError(f"variants has {key!r:.80} where {expected!r} is expected")
 
     @property
     def caveat(self) -> str | None:
@@ -167,52 +213,32 @@ class Manifest(Record, frozen=True, kw_only=True):
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """Decode ``bundle.json``; its content and its sha256.
+    """Decode ``bundle.json``; its content and its sha256. Imports nothing heavy.
 
     Raises:
-        BundleError: it is not there, is damaged, or has another schema.
+        BundleError: it is not there, is damaged, or has another schema; the path is not UTF-8.
     """
     path = folder / MANIFEST
     try:
+        str(folder).encode()
         raw = read_small(path, LARGEST)
+        manifest = decode(
+            raw, Manifest, str(path), advice="copy the whole bundle folder again, or export the checkpoint again"
+        )
+    except UnicodeEncodeError as e:
+        raise BundleError(
+            f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
+        ) from e
     except OSError as e:
         raise BundleError(
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
             "wrote, or the word embedded"
         ) from e
-    return decode_manifest(raw, str(path)), hashlib.sha256(raw).hexdigest()
-
-
-def decode_manifest(raw: bytes, where: str) -> Manifest:
-    """The content of ``bundle.json``.
-
-    Raises:
-        BundleError: it is damaged, or has another schema.
-    """
-    try:
-        return decode(raw, Manifest, where, advice=_ADVICE)
     except SchemaError as e:
         raise BundleError(f"{str(e).partition(';')[0]}; export the checkpoint again") from e
     except DamagedFileError as e:
         raise BundleError(str(e)) from e
-
-
-def open_manifest(folder: Path) -> tuple[Manifest, str]:
-    """:func:`read_manifest`, and compare the small files with their hashes.
-
-    Raises:
-        BundleError: as :func:`read_manifest`; a file is missing or changed; the path is not UTF-8.
-    """
-    try:
-        str(folder).encode()
-    except UnicodeEncodeError as e:
-        raise BundleError(
-            f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
-        ) from e
-    manifest, digest = read_manifest(folder)
-    for name, expected in manifest.files.items():
-        check_file(folder, name, expected)
-    return manifest, digest
+    return manifest, hashlib.sha256(raw).hexdigest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -260,45 +286,34 @@ class Probes:
 class Bundle:
     """A bundle whose ``bundle.json`` and small files have been checked; a variant is checked when it is asked for.
 
-    ``scheme``: how its logits are read. ``max_length``: tokens of a whole pair. ``variants``: by ``<precision>``, or
+    ``sha256``: of ``bundle.json``, which holds the hashes of all else, so it identifies the bundle. ``scheme``: how its
+    logits are read. ``max_length``: tokens of a whole pair. ``variants``: by ``<precision>``, or
     ``<precision>.packed``.
-    ``sha256``: of ``bundle.json``, which holds the hashes of all else, so it identifies the bundle.
     """
 
     path: Path
-    name: str
     sha256: str
+    manifest: Manifest
+    name: str
     scheme: Scheme
     layout: PairLayout
     max_length: int
     variants: Mapping[str, Variant]
-    manifest: Manifest
     _checked: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle folder, or a model that ships by its word (:data:`.choices.BUILTIN_BUNDLES`).
+        """Open a bundle folder, or a model that ships by its word (:data:`scorer.inference.BUILTIN_BUNDLES`).
 
         Raises:
             BundleError: no bundle there, another schema, a field missing or odd, a file missing or changed.
         """
         folder = folder_of(path)
-        manifest, digest = open_manifest(folder)
-        return cls(
-            path=folder,
-            name=manifest.name,
-            sha256=digest,
-            scheme=manifest.scheme,
-            layout=manifest.pair_layout,
-            max_length=manifest.max_length,
-            variants=manifest.variants,
-            manifest=manifest,
-        )
-
-    @property
-    def tokenizer_file(self) -> Path:
-        return self.path / "tokenizer.json"
+        found, digest = read_manifest(folder)
+        for name, expected in found.files.items():
+            check_file(folder, name, expected)
+        return cls(folder, digest, found, found.name, found.scheme, found.pair_layout, found.max_length, found.variants)
 
     @property
     def templates_file(self) -> Path | None:
@@ -306,40 +321,34 @@ class Bundle:
         return self.path / "templates.json" if "templates.json" in self.manifest.files else None
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits' columns."""
-        return self.scheme.labels
-
-    @property
-    def architecture(self) -> Mapping[str, str | int]:
-        """What the manifest says of the model: ``layers``, ``hidden_size``, ``intermediate_size``, ``heads`` ..."""
-        return self.manifest.architecture
-
-    @property
     def parameters(self) -> int:
         """Parameters of the model; 0 where the bundle does not say."""
-        found = self.architecture.get("parameters")
+        found = self.manifest.architecture.get("parameters")
         return found if isinstance(found, int) else 0
 
-    def variant(self, precision: str) -> Path:
+    def variant(self, name: str) -> Path:
         """The checked ONNX file of a variant. It is hashed once, at the first call; any thread may ask.
 
         Raises:
             BundleError: the bundle has no such variant, or its file is not what was exported.
         """
-        if precision not in self.variants:
-            raise BundleError(
-                f"bundle {self.name} ({self.path}) has no {precision} variant, only {', '.join(self.variants)}; "
-                f"choose one of these, or export it with --precision {precision}"
-            )
+        if name not in self.variants:
+            raise self.lacks(name)
         with self._lock:
-            if precision not in self._checked:
-                chosen = self.variants[precision]
+            if name not in self._checked:
+                chosen = self.variants[name]
                 path = check_file(self.path, chosen.file, chosen.sha256)
-                for name, expected in chosen.external.items():
-                    check_file(self.path, name, expected)
-                self._checked[precision] = path
-            return self._checked[precision]
+                for data, expected in chosen.external.items():
+                    check_file(self.path, data, expected)
+                self._checked[name] = path
+            return self._checked[name]
+
+    def lacks(self, wanted: str) -> BundleError:
+        """The error that says that a variant is not there."""
+        return BundleError(
+            f"bundle {self.name} ({self.path}) has no {wanted} variant, only {', '.join(self.variants)}; "
+            f"choose one of these, or export it with --precision {wanted.split()[-1]}"
+        )
 
     def probes(self) -> Probes:
         """Read the probe pairs.

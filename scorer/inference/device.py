@@ -21,6 +21,7 @@ from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 from ..errors import install_hint
 
@@ -29,7 +30,7 @@ PADDED, PACKED = "padded", "packed"
 """Layouts of a call: pairs padded to one length, or laid end to end."""
 
 
-_MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
+_ATTRIBUTES = (16, 75, 76)
 """CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
 
 MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
@@ -49,15 +50,24 @@ PTX, from which a driver could make code for another one."""
 
 @dataclass(frozen=True)
 class Hardware:
-    """One device. ``name``: in words. ``numbers``: what the last bits of its results depend on, besides the name.
+    """One device, as its driver describes it; empty what it does not say, as all but the name of a CPU.
 
-    ``uuid``: of this very device, empty where it has none. ``capability``: CUDA's, empty elsewhere.
+    ``name``: in words. ``uuid``: of this very GPU or MIG instance. ``capability``: CUDA's, as ``9.0``. ``memory``:
+    bytes. ``driver``: the CUDA version that it supports, as ``13.0``. ``cudnn``: as ``9.14.0``.
     """
 
     name: str
     uuid: str = ""
     capability: str = ""
-    numbers: tuple[str, ...] = ()
+    memory: int = 0
+    multiprocessors: int = 0
+    driver: str = ""
+    cudnn: str = ""
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What decides which kernels run, and so the last bits of every number, besides the name."""
+        return (self.capability, str(self.multiprocessors), self.driver, self.cudnn) if self.capability else ()
 
 
 @dataclass(frozen=True)
@@ -69,23 +79,17 @@ class DeviceKind:
         to add by layout, which choose the attention kernel. ``memory_limit``: the option that
         limits a session's memory, empty if there is none. ``arena``: the arena to shrink after a call did not fit.
         ``unwanted_fusions``: what the runtime must not fuse as it loads a graph.
-        ``computes_on_host``: whether a session uses the threads of this process. ``first_call``: whether a
-        session is called once before it counts as started, since libraries are loaded by the first call.
 
     Choices:
         ``precisions``: for ``auto``, the best first. ``refused``: precisions with the reason they do not run.
         ``layouts``: for ``auto``, the best first.
-        ``token_budgets``: tokens a call, the usual number first. ``times_budgets``: whether the fastest of them is
-        taken, instead of the first that fits. ``fixed_pairs``: pairs a call when fp32 stands in for another precision.
-        ``few_lengths``: whether fp32 is padded to powers of two.
-
-    Measuring:
-        ``matrix``: rows of the square matrices of the rate. ``verification_memory``: bytes of the process that
-        verifies, without the model. ``limits_verification``: whether its address space can be limited.
-        ``quick_check``: whether a large model is verified on a part of the probes.
+        ``token_budgets``: tokens a call, the usual number first. ``fixed_pairs``: pairs a call when fp32 stands in for
+        another precision. ``matrix``: rows of the square matrices of the rate.
 
     Machine:
-        ``numbered``: whether there may be several, as in ``cuda:1``. ``hardware``: reads one by its number.
+        ``is_host``: whether a session computes with the threads of this process. Such a device is the only one of its
+        kind, starts without libraries of its own, computes any shape at the same rate, and is slow. ``hardware``: reads
+        a device by its number.
         ``prepare``: called with the ``onnxruntime`` module before a session. ``diagnose``: why a first call failed,
         from capability, version of the runtime and message. ``memory_errors``: signs of a call that did not fit, in
         lower case. ``install``: what to do where it does not start.
@@ -99,7 +103,6 @@ class DeviceKind:
     token_budgets: tuple[int, ...]
     fixed_pairs: int
     matrix: int
-    verification_memory: int
     memory_errors: tuple[str, ...]
     install: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -107,29 +110,18 @@ class DeviceKind:
     memory_limit: str = ""
     arena: str = ""
     unwanted_fusions: tuple[str, ...] = ()
-    computes_on_host: bool = False
-    first_call: bool = True
+    is_host: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
-    few_lengths: bool = True
-    limits_verification: bool = False
-    quick_check: bool = False
-    times_budgets: bool = False
-    numbered: bool = True
     prepare: Callable[[Any], None] = lambda runtime: None
     diagnose: Callable[[str, str, str], str | None] = lambda capability, version, message: None
 
 
 @dataclass(frozen=True)
 class Device:
-    """A resolved device.
-
-    ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind. ``name``: the hardware in words. ``hardware``:
-    what is known of it.
-    """
+    """A resolved device. ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind."""
 
     kind: str
     index: int = 0
-    name: str = ""
     hardware: Hardware = Hardware("")
 
     @property
@@ -138,31 +130,26 @@ class Device:
         return KINDS[self.kind]
 
     @property
-    def provider(self) -> str:
-        return self.spec.provider
+    def name(self) -> str:
+        """The hardware in words."""
+        return self.hardware.name
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.index}" if self.spec.numbered else self.kind
+        return self.kind if self.spec.is_host else f"{self.kind}:{self.index}"
 
 
 def device(kind: str, index: int = 0) -> Device:
     """A device of a kind, with what can be read of it. Nothing is started."""
-    hardware = KINDS[kind].hardware(index)
-    return Device(kind, index, hardware.name, hardware)
+    return Device(kind, index, KINDS[kind].hardware(index))
 
 
 def parse(asked: str) -> tuple[str, int] | None:
     """``NAME`` or ``NAME:N`` as kind and number; ``None`` where no kind is meant."""
     name, colon, number = asked.partition(":")
     kind = KINDS.get(name)
-    if kind is None or (colon and not (kind.numbered and number.isascii() and number.isdecimal())):
+    if kind is None or (colon and not (not kind.is_host and number.isascii() and number.isdecimal())):
         return None
     return name, int(number or 0)
-
-
-def unwanted_fusions(provider: str) -> list[str]:
-    """Fusions that the runtime must not do as it loads a graph for a provider."""
-    return [fusion for kind in KINDS.values() if kind.provider == provider for fusion in kind.unwanted_fusions]
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -173,52 +160,35 @@ def is_out_of_memory(error: Exception) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What the driver says. ``uuid``: of the GPU, or of the MIG instance; ``memory``: bytes; ``driver``: the CUDA
-    version that it supports, as ``13.0``."""
-
-    name: str
-    uuid: str
-    capability: str
-    memory: int
-    multiprocessors: int
-    driver: str
-    cudnn: str
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """What decides which kernels run, besides the name."""
-        return (self.capability, str(self.multiprocessors), self.driver, self.cudnn)
-
-
-def read_gpu(index: int) -> Gpu | None:
+def read_gpu(index: int) -> Hardware | None:
     """The GPU that the runtime would call ``index``; ``None`` without a driver, or with fewer GPUs."""
     driver = _driver()
     if driver is None:
         return None
-    device, count, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    device, total, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    name, identity, memory = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)(), ctypes.c_size_t()
+    multiprocessors, major, minor = attributes = [ctypes.c_int() for _ in _ATTRIBUTES]
     try:
-        if driver.cuDeviceGetCount(ctypes.byref(count)) or index >= count.value:
+        if driver.cuDeviceGetCount(ctypes.byref(total)) or index >= total.value:
             return None
         if driver.cuDeviceGet(ctypes.byref(device), index):
             return None
         driver.cuDriverGetVersion(ctypes.byref(version))
-        name, uuid, memory = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)(), ctypes.c_size_t()
         driver.cuDeviceGetName(name, len(name), device)
         # The second form tells MIG instances apart; drivers before 11.4 have the first alone.
         get_uuid = getattr(driver, "cuDeviceGetUuid_v2", None) or driver.cuDeviceGetUuid
-        get_uuid(uuid, device)
+        get_uuid(identity, device)
         driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+        for number, value in zip(_ATTRIBUTES, attributes, strict=True):
+            driver.cuDeviceGetAttribute(ctypes.byref(value), number, device)
     except AttributeError:  # a library of this name that is not the driver's
         return None
-    major, minor, processors = (_attribute(driver, what, device) for what in (_MAJOR, _MINOR, _MULTIPROCESSORS))
-    return Gpu(
+    return Hardware(
         name=name.value.decode("utf-8", "replace").strip() or f"cuda:{index}",
-        uuid=_uuid(bytes(uuid), "MIG" if b" MIG " in name.value else "GPU"),
-        capability=f"{major}.{minor}",
+        uuid=f"{'MIG' if b' MIG ' in name.value else 'GPU'}-{UUID(bytes=bytes(identity))}",
+        capability=f"{major.value}.{minor.value}",
         memory=memory.value,
-        multiprocessors=processors,
+        multiprocessors=multiprocessors.value,
         driver=f"{version.value // 1000}.{version.value % 1000 // 10}",
         cudnn=cudnn_version(),
     )
@@ -298,17 +268,6 @@ def _driver() -> Any:
         return None
 
 
-def _attribute(driver: Any, what: int, device: ctypes.c_int) -> int:
-    value = ctypes.c_int()
-    driver.cuDeviceGetAttribute(ctypes.byref(value), what, device)
-    return value.value
-
-
-def _uuid(value: bytes, kind: str) -> str:
-    digits = value.hex()
-    return "-".join((kind, digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-
-
 def _cpu(index: int) -> Hardware:
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -321,13 +280,6 @@ def _cpu(index: int) -> Hardware:
     return Hardware(" ".join([fields.get("model name", "cpu").strip(), *flags]))
 
 
-def _gpu(index: int) -> Hardware:
-    found = read_gpu(index)
-    if found is None:
-        return Hardware(f"cuda:{index}")
-    return Hardware(found.name, found.uuid, found.capability, found.numbers)
-
-
 _HOST_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "cannot allocate memory")
 """What every provider says where memory of the process itself is short."""
 
@@ -336,7 +288,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
         "cuda": DeviceKind(
             name="cuda",
             provider=CUDA,
-            hardware=_gpu,
+            hardware=lambda index: read_gpu(index) or Hardware(f"cuda:{index}"),
             precisions=("fp16", "fp32"),
             refused={
                 "int8": "it is made for the integer products of a CPU; fp16 is faster there",
@@ -345,7 +297,6 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             token_budgets=(65536, 32768, 16384, 8192, 4096),
             fixed_pairs=64,
             matrix=8192,
-            verification_memory=8 << 30,  # CUDA's libraries alone take some
             memory_errors=(
                 "out of memory",
                 "cudaerrormemoryallocation",
@@ -376,21 +327,14 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             precisions=("int8", "fp32"),
             layouts=(PADDED,),
             token_budgets=(1024, 512, 2048, 4096),
-            times_budgets=True,
             fixed_pairs=1,
             matrix=1024,
-            verification_memory=2 << 30,
             memory_errors=_HOST_MEMORY,
             install=install_hint("cpu"),
             # Its kernel of a fused residual and normalisation is slower than the two apart
             # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
             unwanted_fusions=("SkipLayerNormFusion",),
-            computes_on_host=True,
-            first_call=False,
-            few_lengths=False,
-            limits_verification=True,
-            quick_check=True,
-            numbered=False,
+            is_host=True,
         ),
     }
 )

@@ -8,16 +8,16 @@ How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,22 +26,77 @@ from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
 from ..system.closing import Closing
 from ..system.waiting import outcome, prompt_switching
-from . import verification
-from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded, cut_to_fit, distinct_pairs, fixed_shapes
-from .bundle import Bundle
-from .device import PACKED, Device
-from .scheme import EXACT_PAIRS, THRESHOLD, ExactBound, is_doubtful, join_bounds
-from .session import DeviceThread, ModelSession, available_threads, resolve_device, runtime
+from . import PRECISIONS, verification
+from .batching import Batch, EncodedPairs, Feed, cut_to_fit, distinct_pairs, fixed_shapes
+from .bundle import THRESHOLD, Bundle
+from .device import Device
+from .scheme import EXACT_PAIRS, ExactBound, is_doubtful, join_bounds, probabilities
+from .session import DeviceThread, ModelSession, VariantOnDevice, available_threads, resolve_device, runtime
 from .tokenizer import PairFormat, TextTokenizer, format_of
-from .variants import VariantChoice, VariantOnDevice
 from .verification import DeviceReport, DisagreementError
 
-__all__ = ["EXACT_PAIRS", "EncodedPairs", "Engine", "ExactBound", "Predictions"]
+__all__ = ["EXACT_PAIRS", "EncodedPairs", "Engine", "ExactBound", "Predictions", "variants_for"]
 
 WAITING_CALLS = 2
 """Calls that wait in the thread of the device behind the one that it makes."""
 Logits = npt.NDArray[np.float32]
-Result = TypeVar("Result")
+
+
+def variants_for(
+    on: Device,
+    bundle: Bundle,
+    *,
+    precision: str = "auto",
+    layout: str = "auto",
+    attention: str | None = None,
+    **settings: Any,
+) -> list[list[VariantOnDevice]]:
+    """For each precision, the preferred one first, the variants that may run on a device, the preferred one first.
+
+    Args:
+        precision: ``auto`` (the first of the device's that keeps the checkpoint's labels there: fp16, then fp32 on
+            CUDA; int8, then fp32 on the CPU), or one of :data:`scorer.inference.PRECISIONS`.
+        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
+        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
+        settings: further fields of :class:`.VariantOnDevice`.
+
+    Raises:
+        BundleError: the bundle has none, or the precision is not known.
+        DeviceError: the precision does not run there, or the device computes the attention otherwise.
+    """
+    refused = on.spec.refused
+    if precision == "auto":
+        own = {str(variant.precision) for variant in bundle.variants.values()} - refused.keys()
+        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
+        if not wanted:
+            (name, reason), *_ = refused.items()
+            raise DeviceError(f"bundle {bundle.name} has only {name}, which does not run on {on}: {reason}")
+    elif precision not in PRECISIONS:
+        raise BundleError(f"precision {precision!r} is not known; choose from auto, {', '.join(PRECISIONS)}")
+    elif precision in refused:
+        raise DeviceError(f"precision {precision} does not run on {on}: {refused[precision]}; choose another one")
+    else:
+        wanted = [precision]
+    found = []
+    for name in wanted:
+        forms = [
+            VariantOnDevice(bundle, key, on, options=on.spec.attention.get(one, {}), **settings)
+            for one in (on.spec.layouts if layout == "auto" else (layout,))
+            for key, variant in bundle.variants.items()
+            if (variant.precision, variant.layout) == (name, one)
+        ]
+        if not forms:
+            raise bundle.lacks(name if layout == "auto" else f"{layout} {name}")
+        found.append(forms)
+    if attention is None:
+        return found
+    for use in found[0]:
+        if use.attention == attention:
+            return [[use]]
+    raise DeviceError(
+        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
+        f"have on {on}; run into a new folder"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +121,8 @@ class Engine(Closing):
 
     Attributes:
         use: bundle, variant, device, threads and options of the provider.
+        provider: what computes the variant, as a plan records it.
+        room: tokens that the two texts of a pair may have together.
         report: what the variant does on this device; ``None`` before it is verified.
         fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
@@ -92,7 +149,8 @@ class Engine(Closing):
             BundleError, DeviceError: see :meth:`open`.
         """
         self.bundle, self.use, self.device, self.threads = use.bundle, use, use.device, use.threads
-        self.precision = use.precision
+        self.precision, self.provider = use.precision, use.device.spec.provider
+        self.room = use.bundle.max_length - use.bundle.layout.overhead
         self.runtime = str(runtime().__version__)
         self.grid = use.grid(token_budget)
         self.report: DeviceReport | None = None
@@ -104,15 +162,18 @@ class Engine(Closing):
         self._thread = DeviceThread()
         self._fp32: ModelSession | None = None
         try:
-            model = self._thread.submit(partial(use.bundle.variant, use.variant))  # hashed meanwhile
+            # Hashed while the libraries are loaded, and opened while the tokenizer is.
+            self._thread.submit(partial(use.bundle.variant, use.variant))
             use.device.spec.prepare(runtime())
+            session = partial(ModelSession, use, self._thread, use.layout_of(token_budget), warn)
+            opening = self._thread.submit(partial(session, first_call=not is_known))
             self.tokenizer = TextTokenizer(use.bundle)
-            probes = use.bundle.probes()
             self.probe_format = format_of(use.bundle.layout)
             """The format that the bundle's probes are in."""
             self._format = self.probe_format if pair_format == PairFormat.SEPARATE else pair_format
+            probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
-            self.session = self._open_session(use, outcome(model), self.layout_of(token_budget), is_known)
+            self.session = outcome(opening)
             """The variant's session; for measurements too."""
         except BaseException:
             self.close()
@@ -141,7 +202,9 @@ class Engine(Closing):
 
         Args:
             device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-            precision, token_budget, step, threads, layout, attention, device_memory: see :class:`.VariantChoice`.
+            precision, layout, attention: see :func:`.variants_for`. threads, device_memory, step: see
+                :class:`.VariantOnDevice`. token_budget: tokens a batch, padding included; ``None`` for what
+                verification finds.
             exact: recompute undecided pairs in fp32. ``bound``: of an earlier run.
             truncate: cut pairs that are too long instead of refusing them.
             pair_format: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
@@ -153,42 +216,51 @@ class Engine(Closing):
             DeviceError: the device does not start, or does not run the precision that was named.
             MissingDependencyError: the runtime is not installed.
         """
-        count = threads or available_threads()
-        choice = VariantChoice(bundle, precision, token_budget, step, count, layout, attention, device_memory)
-
-        def open_on(on: Device) -> Engine:
-            return cls._open_first(choice.variants(on), token_budget, truncate, pair_format, warn)
-
-        chosen = resolve_device(device, warn, partial(verification.is_known, choice))
+        variants = partial(
+            variants_for,
+            bundle=bundle,
+            precision=precision,
+            layout=layout,
+            attention=attention,
+            threads=threads or available_threads(),
+            device_memory=device_memory,
+            step=step,
+        )
+        verified = partial(
+            cls._open_verified, token_budget=token_budget, truncate=truncate, pair_format=pair_format, warn=warn
+        )
+        chosen = resolve_device(
+            device, warn, lambda on: verification.read_report(variants(on)[0][0], token_budget) is not None
+        )
         try:
-            engine = open_on(chosen)
+            engine = cls._open_first(variants(chosen), verified, warn)
         except DeviceError:
             other = resolve_device(device, warn)  # now it must start
             if other == chosen:
                 raise
-            engine = open_on(other)
+            engine = cls._open_first(variants(other), verified, warn)
         if exact and engine.precision != "fp32":
             engine.exact, engine.bound = True, bound
-            with engine._closed_on_error():
+            try:
                 engine._admit_fp32()  # says now, not after an hour, that there is none
+            except BaseException:
+                engine.close()
+                raise
         return engine
 
-    @classmethod
+    @staticmethod
     def _open_first(
-        cls,
-        variants: list[list[VariantOnDevice]],
-        token_budget: int | None,
-        truncate: bool,
-        pair_format: PairFormat,
+        variants: Sequence[Sequence[VariantOnDevice]],
+        verified: Callable[[VariantOnDevice], Engine],
         warn: Callable[[str], None],
     ) -> Engine:
         """The first variant that runs and keeps the labels: of each precision its forms, the preferred one first."""
         reason = ""
-        for number, forms in enumerate(variants):
+        for forms, following in zip_longest(variants, variants[1:]):
             failed: BundleError | DeviceError | None = None
             for use, other in zip_longest(forms, forms[1:]):
                 try:
-                    engine = cls._open_verified(use, token_budget, truncate, pair_format, warn)
+                    engine = verified(use)
                 except (BundleError, DeviceError) as e:
                     failed = failed or e
                     if other is not None:
@@ -197,16 +269,17 @@ class Engine(Closing):
                     engine.fallback_reason = str(failed or reason)
                     return engine
             assert failed is not None
-            if not isinstance(failed, DisagreementError) or number + 1 == len(variants):
+            if not isinstance(failed, DisagreementError) or following is None:
                 raise failed
             reason = failed.reason
-            warn(f"{reason}; {variants[number + 1][0].precision} is used instead")
+            warn(f"{reason}; {following[0].precision} is used instead")
         raise AssertionError("there is at least one variant")
 
     @classmethod
     def _open_verified(
         cls,
         use: VariantOnDevice,
+        *,
         token_budget: int | None,
         truncate: bool,
         pair_format: PairFormat,
@@ -215,51 +288,19 @@ class Engine(Closing):
         """A variant that keeps the labels. One that is not on record is verified: in this process if it is a worker,
         which goes on with the session; else in a worker first."""
         report = verification.known_report(use, token_budget, warn)
-        if report is not None:
-            verification.refuse_disagreement(use, report)
-        budget = token_budget or (report.token_budget if report is not None else use.usual_budget)
+        budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
         engine = cls(use, budget, truncate=truncate, pair_format=pair_format, warn=warn, is_known=report is not None)
-        with engine._closed_on_error():
-            if report is None:
-                report = verification.measure(engine, token_budget)
-                verification.keep_report(use, token_budget, report, warn)
-                verification.refuse_disagreement(use, report)
-            engine.report = report
-        return engine
-
-    @contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
         try:
-            yield
+            engine.report = report or verification.verify(engine, token_budget, warn)
         except BaseException:
-            self.close()
+            engine.close()
             raise
-
-    @property
-    def provider(self) -> str:
-        """What computes the variant, as a plan records it."""
-        return self.device.provider
-
-    @property
-    def layout(self) -> Layout:
-        """How pairs lie in the calls."""
-        return self.session.layout
-
-    def layout_of(self, token_budget: int) -> Layout:
-        """This variant's layout, were calls to have so many tokens."""
-        if self.use.layout == PACKED:
-            return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
-        return Padded(self.use.grid(token_budget), self.bundle.layout)
+        return engine
 
     def set_budget(self, token_budget: int) -> None:
         """Have calls of so many tokens from here on."""
         self.grid = self.use.grid(token_budget)
-        self.session.layout = self.layout_of(token_budget)
-
-    @property
-    def room(self) -> int:
-        """Tokens that the two texts of a pair may have together."""
-        return self.bundle.max_length - self.bundle.layout.overhead
+        self.session.layout = self.use.layout_of(token_budget)
 
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
         """Tokens that each text takes as the one or the other half of a pair; :data:`NOT_TOKENISED` where it is too
@@ -298,7 +339,7 @@ class Engine(Closing):
         else:
             status[too_long] = TOO_LONG
         lengths = pairs.first_length + pairs.second_length + self.bundle.layout.overhead
-        batches = self.layout.pack(lengths, np.flatnonzero(status == SCORED))
+        batches = self.session.layout.pack(lengths, np.flatnonzero(status == SCORED))
         return EncodedPairs(pairs, first, second, status, truncated, batches, lengths)
 
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
@@ -320,10 +361,8 @@ class Engine(Closing):
             first, second = encoded.first.unknown[encoded.pairs.first], encoded.second.unknown[encoded.pairs.second]
             unknown = (first | second)[inverse]
         scheme = self.bundle.scheme
-        probabilities = scheme.probabilities(logits)[inverse]
-        return Predictions(
-            probabilities, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown
-        )
+        answers = probabilities(scheme, logits)[inverse]
+        return Predictions(answers, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown)
 
     def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
@@ -338,7 +377,7 @@ class Engine(Closing):
             encoded.computed_tokens += batch.tokens
 
         waiting: deque[Future[None]] = deque()
-        with nullcontext() if self.device.spec.computes_on_host else prompt_switching():
+        with nullcontext() if self.device.spec.is_host else prompt_switching():
             try:
                 for batch in encoded.batches:
                     # Put together here, while the device computes the calls before it.
@@ -377,7 +416,7 @@ class Engine(Closing):
         if len(chosen) > limit:
             order = chosen[np.argsort(encoded.lengths[chosen], kind="stable")]
             chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
-        batches = self.layout.pack(encoded.lengths, chosen)
+        batches = self.session.layout.pack(encoded.lengths, chosen)
         some = replace(encoded, status=encoded.status.copy(), batches=batches)
         fp32 = np.full((len(encoded.pairs), self.bundle.scheme.width), np.nan, np.float32)
         fast = self.compute(some)
@@ -389,10 +428,6 @@ class Engine(Closing):
     def calls(self) -> int:
         """Calls of the model so far, for progress."""
         return self._thread.done
-
-    def run_in_thread(self, action: Callable[[], Result]) -> Result:
-        """Do something in the thread that owns the device, after the calls that wait there."""
-        return self._thread.run_in_thread(action)
 
     def cancel(self) -> None:
         """Stop the calls that are running; no caller waits for them any more."""
@@ -408,10 +443,10 @@ class Engine(Closing):
         """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
         if self._fp32 is None:
             use = self._admit_fp32()
-            layout = Padded(use.grid(self.grid.token_budget), self.bundle.layout)
-            self._fp32 = self._open_session(use, self.bundle.variant("fp32"), layout, is_known=True)
-        use = replace(self.use, variant="fp32", options={})
-        padded = use.grid(self.grid.token_budget).padded(encoded.lengths)
+            self._fp32 = ModelSession(
+                use, self._thread, use.layout_of(self.grid.token_budget), self._warn, first_call=False
+            )
+        padded = self._fp32.use.grid(self.grid.token_budget).padded(encoded.lengths)
         for batch in fixed_shapes(chosen, padded, self.device.spec.fixed_pairs):
             if stop is not None and stop.is_set():
                 raise CancelledError
@@ -422,30 +457,10 @@ class Engine(Closing):
         """The fp32 variant, which is verified before it answers for another one."""
         self.bundle.variant("fp32")
         use, budget = replace(self.use, variant="fp32", options={}), self.grid.token_budget
-        report = verification.known_report(use, budget, self._warn)
-        if report is None:
+        if verification.known_report(use, budget, self._warn) is None:
             with Engine(use, budget, warn=self._warn) as engine:
-                report = verification.measure(engine, budget)
-            verification.keep_report(use, budget, report, self._warn)
-        verification.refuse_disagreement(use, report)
+                verification.verify(engine, budget, self._warn)
         return use
-
-    def _open_session(self, use: VariantOnDevice, model: Path, layout: Layout, is_known: bool) -> ModelSession:
-        """A session with its attention kernels and the limit of its memory."""
-        limit = self.device.spec.memory_limit
-        memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
-        return ModelSession(
-            f"bundle {use}",
-            model,
-            self.device,
-            self.threads,
-            self.bundle.scheme.width,
-            self._thread,
-            layout,
-            self._warn,
-            {**use.options, **memory},
-            first_call=not is_known,
-        )
 
     def _rerun_not_finite(self, encoded: EncodedPairs, logits: Logits) -> None:
         """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
@@ -456,3 +471,7 @@ class Engine(Closing):
             self._compute_fp32(encoded, broken, logits, None)
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
+
+
+if __name__ == "__main__":  # the process of verification.verify_in_worker
+    verification.serve_verification(int(sys.argv[1]), Engine)

@@ -11,8 +11,8 @@ score     one logit                                sigmoid                      
 With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
 fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
 largest movement of a logit (for schemes with a threshold: where the logit lies that near to the threshold's,
-:meth:`Scheme.margins`). That movement is measured on pairs of the very data, in the way they are run, and taken half as
-large again, since the largest of a sample is not the largest of all.
+:func:`margins`). That movement is measured on pairs of the very data, in the way they are run, and taken half as large
+again, since the largest of a sample is not the largest of all.
 
 Nothing is inferred from names at score time: a bundle says which scheme it has, which column is which, and the
 threshold.
@@ -25,117 +25,65 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ..system.codec import Count, Magnitude, OpenRecord, Record
+from ..system.codec import Count, Magnitude, OpenRecord
+from .bundle import LABELS, NLI, SCORE, Scheme
 
-LABELS = ("contradiction", "neutral", "entailment")
-"""The labels of the scheme ``nli``, in the order of all probabilities of this program."""
-NLI, BINARY, SCORE = "nli", "binary", "score"
-SCHEMES = (NLI, BINARY, SCORE)
-WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
-"""Logits of a pair."""
-THRESHOLD = 0.5
 EXACT_FACTOR = 1.5
 EXACT_PAIRS = 4096
 """Pairs that the bound of ``exact`` is measured on, at least, where the data has so many."""
+Logits = npt.NDArray[np.float32]
 
 
-class Scheme(Record, frozen=True):
-    """How the logits of a bundle are read.
+def probabilities(scheme: Scheme, logits: Logits) -> npt.NDArray[np.float32]:
+    """Contradiction, neutral, entailment: float32, *Shape:* (pairs, width) → float32, *Shape:* (pairs, 3).
 
-    ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
-    premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
-
-    Raises:
-        ValueError: the fields do not go together; says which.
+    NaN where the scheme has no such class, and where a logit is not finite.
     """
+    wide = logits.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are counted, not warned about
+        if scheme.kind == NLI:
+            ordered = wide[:, [scheme.labels.index(label) for label in LABELS]]
+            weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
+            return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+        found = np.full((len(logits), 3), np.nan, np.float32)
+        found[:, 2] = 1 / (1 + np.exp(-_evidence(scheme, wide)))
+        return found
 
-    kind: str
-    labels: tuple[str, ...]
-    supported: str | None = None
-    threshold: float = THRESHOLD
 
-    def __post_init__(self) -> None:
-        if self.kind not in SCHEMES:
-            raise ValueError(f"the scheme is {self.kind!r}, expected one of {', '.join(SCHEMES)}")
-        if self.kind == NLI:
-            if sorted(self.labels) != sorted(LABELS):
-                raise ValueError(f"labels are {list(self.labels)}, expected {list(LABELS)} in some order")
-        elif len(self.labels) != self.width or len(set(self.labels)) != self.width:
-            raise ValueError(f"labels are {list(self.labels)}; the scheme {self.kind} has {self.width}, each once")
-        if (self.kind == BINARY) != (self.supported is not None) or self.supported not in (None, *self.labels):
-            raise ValueError(
-                f"supported is {self.supported!r}, expected "
-                + (f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}")
-            )
-        if not all(label.isprintable() for label in self.labels):
-            raise ValueError(f"labels are {list(self.labels)}, expected printable text")
-        if not 0 < self.threshold < 1:
-            raise ValueError(f"the threshold is {self.threshold!r}, expected a number between 0 and 1")
+def decisions(scheme: Scheme, logits: Logits) -> npt.NDArray[np.int64]:
+    """Decision on each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is not finite.
+    float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
+    finite = np.asarray(np.isfinite(logits).all(axis=1))
+    safe = np.where(finite[:, None], logits, np.float32(0))
+    if scheme.kind == NLI:
+        decision = safe.argmax(axis=1).astype(np.int64)
+    else:
+        decision = (probabilities(scheme, safe)[:, 2] >= np.float32(scheme.threshold)).astype(np.int64)
+    return np.where(finite, decision, -1)
 
-    @property
-    def width(self) -> int:
-        """Logits of a pair."""
-        return WIDTHS[self.kind]
 
-    @property
-    def summary(self) -> str:
-        """The scheme in words, for people: its name, what is looked at, and what passes."""
-        if self.kind == NLI:
-            return f"{NLI} ({', '.join(self.labels)})"
-        of = f"{self.supported} of {' and '.join(self.labels)}" if self.kind == BINARY else "one logit"
-        return f"{self.kind} ({of}, passes from {self.threshold:g})"
+def margins(scheme: Scheme, logits: Logits) -> npt.NDArray[np.float64]:
+    """By how much two logits of a pair must move against each other to change what the model says.
 
-    @property
-    def boundary(self) -> float:
-        """The logit (of ``binary``: the difference of the two) at which P(entailment) is the threshold."""
-        return math.log(self.threshold / (1 - self.threshold))
+    A single logit moves against nothing, so that its distance counts twice: compared with twice the largest movement of
+    a logit, all schemes are treated the same. float32, *Shape:* (pairs, width) → float64, *Shape:* (pairs,); not finite
+    where a logit is not.
+    """
+    wide = logits.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of infinities
+        if scheme.kind == NLI:
+            ordered = np.sort(wide, axis=1)
+            return np.asarray(ordered[:, 2] - ordered[:, 1])
+        boundary = math.log(scheme.threshold / (1 - scheme.threshold))
+        return np.asarray(np.abs(_evidence(scheme, wide) - boundary) * (2 if scheme.kind == SCORE else 1))
 
-    def probabilities(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Contradiction, neutral, entailment: float32, *Shape:* (pairs, width) → float32, *Shape:* (pairs, 3).
 
-        NaN where the scheme has no such class, and where a logit is not finite.
-        """
-        wide = logits.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are counted, not warned about
-            if self.kind == NLI:
-                ordered = wide[:, [self.labels.index(label) for label in LABELS]]
-                weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
-                return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
-            found = np.full((len(logits), 3), np.nan, np.float32)
-            found[:, 2] = 1 / (1 + np.exp(-self._evidence(wide)))
-            return found
-
-    def decisions(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-        """Decision on each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is
-        not finite. float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
-        finite = np.asarray(np.isfinite(logits).all(axis=1))
-        safe = np.where(finite[:, None], logits, np.float32(0))
-        if self.kind == NLI:
-            said = safe.argmax(axis=1).astype(np.int64)
-        else:
-            said = (self.probabilities(safe)[:, 2] >= np.float32(self.threshold)).astype(np.int64)
-        return np.where(finite, said, -1)
-
-    def margins(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """By how much two logits of a pair must move against each other to change what the model says.
-
-        A single logit moves against nothing, so that its distance counts twice: compared with twice the largest
-        movement of a logit, all schemes are treated the same. float32, *Shape:* (pairs, width) → float64, *Shape:*
-        (pairs,); not finite where a logit is not.
-        """
-        wide = logits.astype(np.float64)
-        with np.errstate(invalid="ignore"):  # of infinities
-            if self.kind == NLI:
-                ordered = np.sort(wide, axis=1)
-                return np.asarray(ordered[:, 2] - ordered[:, 1])
-            return np.asarray(np.abs(self._evidence(wide) - self.boundary) * (2 if self.kind == SCORE else 1))
-
-    def _evidence(self, wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The logit of P(entailment) where there is one for the whole: *Shape:* (pairs, 1 or 2) → (pairs,)."""
-        if self.kind == SCORE:
-            return wide[:, 0]
-        supported = self.labels.index(str(self.supported))
-        return np.asarray(wide[:, supported] - wide[:, 1 - supported], np.float64)
+def _evidence(scheme: Scheme, wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The logit of P(entailment) where there is one for the whole: *Shape:* (pairs, 1 or 2) → (pairs,)."""
+    if scheme.kind == SCORE:
+        return wide[:, 0]
+    supported = scheme.labels.index(str(scheme.supported))
+    return np.asarray(wide[:, supported] - wide[:, 1 - supported], np.float64)
 
 
 class ExactBound(OpenRecord, frozen=True):
@@ -150,9 +98,7 @@ class ExactBound(OpenRecord, frozen=True):
         return 2 * EXACT_FACTOR * self.largest
 
 
-def join_bounds(
-    fast: npt.NDArray[np.float32], fp32: npt.NDArray[np.float32], at_least: float, before: ExactBound | None = None
-) -> ExactBound:
+def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
     """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
 
     Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
@@ -165,6 +111,6 @@ def join_bounds(
     return ExactBound(pairs, largest if pairs >= EXACT_PAIRS else max(largest, at_least))
 
 
-def is_doubtful(logits: npt.NDArray[np.float32], margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
+def is_doubtful(logits: Logits, margin: float, scheme: Scheme) -> npt.NDArray[np.bool_]:
     """Which pairs are too close to call, or not finite. float32, *Shape:* (pairs, labels) → bool, *Shape:* (pairs,)."""
-    return (scheme.margins(logits) < margin) | ~np.isfinite(logits).all(axis=1)
+    return (margins(scheme, logits) < margin) | ~np.isfinite(logits).all(axis=1)

@@ -21,6 +21,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,8 +34,9 @@ from ..errors import BundleError, CallError, DeviceError, MissingDependencyError
 from ..status import OUT_OF_MEMORY
 from ..system.progress import advance
 from ..system.waiting import outcome
-from .batching import Batch, EncodedPairs, Feed, Layout
-from .device import CPU, KINDS, Device, device, is_out_of_memory, parse, unwanted_fusions
+from .batching import Batch, EncodedPairs, Feed, Grid, Layout, Packed, Padded
+from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
+from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory, parse
 
 _NOTICE_S = 5.0
 """How long :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
@@ -84,70 +86,6 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def create_session(
-    model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None, *, first_call: bool = True
-) -> Any:
-    """An ``InferenceSession`` of ``model`` that really runs on a device.
-
-    Args:
-        threads: of this process, where the device computes with them.
-        options: of the provider, in addition to those of the device's kind, or instead of them.
-        first_call: call it once where the kind of device needs that; not where the model has run there before.
-
-    Raises:
-        DeviceError: the provider is not in this build, or it did not start; says what was found.
-    """
-    ort, spec = runtime(), on.spec
-    if spec.provider not in ort.get_available_providers():
-        raise DeviceError(
-            f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
-            f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
-        )
-    settings = session_options(on, threads)
-    spec.prepare(ort)
-    try:
-        session = ort.InferenceSession(
-            str(model), settings, providers=providers(on, options), disabled_optimizers=unwanted_fusions(spec.provider)
-        )
-    except Exception as e:  # the runtime's exceptions share no base class but Exception
-        raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
-    session.disable_fallback()
-    taken = session.get_providers()
-    if taken[0] != spec.provider:
-        raise DeviceError(
-            f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
-            f"fit); {_how_to_fix(on)}"
-        )
-    if first_call and spec.first_call:
-        _call_once(session, model, on)
-    return session
-
-
-def session_options(on: Device, threads: int) -> Any:
-    """Options of a session on a device. ``threads``: of this process, where the device computes with them."""
-    settings = runtime().SessionOptions()
-    settings.intra_op_num_threads = threads if on.spec.computes_on_host else 1
-    settings.inter_op_num_threads = 1
-    if not on.spec.computes_on_host:
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
-        # first has taken and the arena keeps.
-        settings.enable_mem_pattern = False
-    settings.use_deterministic_compute = True
-    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
-    return settings
-
-
-def providers(on: Device, options: Mapping[str, str] | None = None) -> list[Any]:
-    """A device's provider with its options, as a session takes it. ``options``: in addition to those of the device's
-    kind, or instead of them."""
-    spec = on.spec
-    if not spec.numbered:
-        return [spec.provider]
-    return [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
-
-
 def resolve_device(
     asked: str,
     warn: Callable[[str], None] = lambda message: None,
@@ -166,53 +104,108 @@ def resolve_device(
     Raises:
         DeviceError: not one of these words, or the named device does not start.
     """
-
-    def start(on: Device) -> Device:
-        return on if not on.spec.first_call or is_known(on) else _started(on)
-
     if asked == "auto":
         *others, last = KINDS
         for name in others:
-            if KINDS[name].provider not in runtime().get_available_providers():
-                continue
-            try:
-                return start(device(name))
-            except DeviceError as e:
-                warn(f"{name} is not used: {e}")
+            if KINDS[name].provider in runtime().get_available_providers():
+                try:
+                    return resolve_device(name, warn, is_known)
+                except DeviceError as e:
+                    warn(f"{name} is not used: {e}")
         return device(last)
     found = parse(asked)
     if found is None:
-        names = [name + (f", {name}:N" if kind.numbered else "") for name, kind in reversed(list(KINDS.items()))]
+        names = [name + ("" if kind.is_host else f", {name}:N") for name, kind in reversed(list(KINDS.items()))]
         raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
-    return start(device(*found))
+    on = device(*found)
+    if not on.spec.is_host and not is_known(on):
+        _start(on)
+    return on
 
 
-def small_feed(session: Any) -> dict[str, npt.NDArray[Any]]:
-    """Inputs of the smallest call that a session takes: one pair of eight tokens, or matrices of ones."""
-    made = {}
+@cache
+def _start(on: Device) -> None:
+    create_session(OWN_GRAPH, on, 1)
+
+
+def create_session(
+    model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None, *, first_call: bool = True
+) -> Any:
+    """An ``InferenceSession`` of ``model`` that really runs on a device.
+
+    Args:
+        threads: of this process, where the device computes with them.
+        options: of the provider, in addition to those of the device's kind, or instead of them.
+        first_call: call it once on a device that loads libraries then; not where the model has run there before.
+
+    Raises:
+        DeviceError: the provider is not in this build, or it did not start; says what was found.
+    """
+    ort, spec = runtime(), on.spec
+    if spec.provider not in ort.get_available_providers():
+        raise DeviceError(
+            f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
+            f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
+        )
+    settings = session_options(on, threads)
+    spec.prepare(ort)
+    try:
+        session = ort.InferenceSession(
+            str(model), settings, providers=providers(on, options), disabled_optimizers=list(spec.unwanted_fusions)
+        )
+    except Exception as e:  # the runtime's exceptions share no base class but Exception
+        raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
+    session.disable_fallback()
+    taken = session.get_providers()
+    if taken[0] != spec.provider:
+        raise DeviceError(
+            f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
+            f"fit); {_how_to_fix(on)}"
+        )
+    if first_call and not spec.is_host:
+        _call_once(session, model, on)
+    return session
+
+
+def session_options(on: Device, threads: int) -> Any:
+    """Options of a session on a device. ``threads``: of this process, where the device computes with them."""
+    settings = runtime().SessionOptions()
+    settings.intra_op_num_threads = threads if on.spec.is_host else 1
+    settings.inter_op_num_threads = 1
+    if not on.spec.is_host:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
+        # first has taken and the arena keeps.
+        settings.enable_mem_pattern = False
+    settings.use_deterministic_compute = True
+    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
+    return settings
+
+
+def providers(on: Device, options: Mapping[str, str] | None = None) -> list[Any]:
+    """A device's provider with its options, as a session takes it. ``options``: in addition to those of the device's
+    kind, or instead of them."""
+    spec = on.spec
+    if spec.is_host:
+        return [spec.provider]
+    return [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
+
+
+def _call_once(session: Any, model: Path, on: Device) -> None:
+    """Make the smallest call that a session takes: of one pair of eight tokens, or of matrices of ones."""
+    feed = {}
     kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int32)": np.int32}
     for node in session.get_inputs():
         kind = kinds.get(node.type, np.int64)
         if node.name == "cumulative_sequence_length":
-            made[node.name] = np.array([0, 8], kind)
+            feed[node.name] = np.array([0, 8], kind)
         elif node.name in ("position_ids", "token_offset"):
-            made[node.name] = np.arange(8, dtype=kind).reshape((1, 8)[-len(node.shape) :])
+            feed[node.name] = np.arange(8, dtype=kind).reshape((1, 8)[-len(node.shape) :])
         else:
-            made[node.name] = np.ones((8, 8) if issubclass(kind, np.floating) else (1, 8)[-len(node.shape) :], kind)
-    return made
-
-
-@cache
-def _started(on: Device) -> Device:
-    create_session(OWN_GRAPH, on, 1)
-    return on
-
-
-def _call_once(session: Any, model: Path, on: Device) -> None:
-    how = runtime().RunOptions()
-    how.add_run_config_entry("gpu_graph_id", "-1")  # where calls are recorded as CUDA graphs, this one is not
+            feed[node.name] = np.ones((8, 8) if issubclass(kind, np.floating) else (1, 8)[-len(node.shape) :], kind)
     try:
-        session.run(None, small_feed(session), how)
+        session.run(None, feed)
     except Exception as e:
         known = on.spec.diagnose(on.hardware.capability, str(runtime().__version__), str(e))
         raise DeviceError(
@@ -301,44 +294,77 @@ class DeviceThread:
         return idle
 
 
+@dataclass(frozen=True)
+class VariantOnDevice:
+    """A variant of a bundle on a device, with so many threads where it computes with those of this process.
+
+    ``options``: of the provider, besides those of the device's kind; they choose kernels, and so the last bits.
+    ``device_memory``: GiB of the device that a session may take, 0 for all; no number depends on it. ``step``: of
+    padded lengths, in tokens.
+    """
+
+    bundle: Bundle
+    variant: str
+    device: Device
+    threads: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    device_memory: int = 0
+    step: int = 8
+
+    @property
+    def precision(self) -> str:
+        return self.bundle.variants[self.variant].precision
+
+    @property
+    def layout(self) -> str:
+        return self.bundle.variants[self.variant].layout
+
+    @property
+    def attention(self) -> str:
+        """Operator and kernel options of the attention in one line, such as ``PackedMultiHeadAttention sdpa_kernel=2``;
+        plans record it."""
+        operator = PACKED_ATTENTION if self.layout == PACKED else ATTENTION
+        return " ".join([operator, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
+
+    def grid(self, token_budget: int) -> Grid:
+        """The shapes of its padded calls."""
+        few = self.precision == "fp32" and not self.device.spec.is_host
+        return Grid(self.step, token_budget, self.bundle.max_length, few)
+
+    def layout_of(self, token_budget: int) -> Layout:
+        """How pairs lie in its calls, were they to have so many tokens."""
+        if self.layout == PACKED:
+            return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
+        return Padded(self.grid(token_budget), self.bundle.layout)
+
+    def __str__(self) -> str:
+        return f"{self.bundle.name} {self.variant} on {self.device}"
+
+
 class ModelSession:
-    """A session of one ONNX file on one device, with what it takes to open it again.
+    """A session of a variant, which is hashed and opened here.
 
     Args:
-        where: variant and device, for messages.
-        model: the checked ONNX file.
-        labels: logits a pair.
         thread: opens it and calls it.
         layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         warn: told when a batch did not fit.
-        options: of the provider, in addition to those of the device's kind.
         first_call: as of :func:`create_session`.
 
     Raises:
-        DeviceError: it does not start.
+        BundleError: its files are not there, or not what was exported. DeviceError: it does not start.
     """
 
     def __init__(
         self,
-        where: str,
-        model: Path,
-        device: Device,
-        threads: int,
-        labels: int,
+        use: VariantOnDevice,
         thread: DeviceThread,
         layout: Layout,
         warn: Callable[[str], None],
-        options: Mapping[str, str] | None = None,
         *,
         first_call: bool = True,
     ) -> None:
-        self.device = device
         self.layout = layout
-        self._where = where
-        self._labels = labels
-        self._thread = thread
-        self._warn = warn
-        self._open: Callable[[], Any] = lambda: create_session(model, device, threads, options, first_call=first_call)
+        self.use, self._thread, self._warn, self._first_call = use, thread, warn, first_call
         self.session = thread.run_in_thread(self._open)
         """The runtime's own session, for measurements."""
         self.inputs: tuple[str, ...] = tuple(node.name for node in self.session.get_inputs())
@@ -384,8 +410,9 @@ class ModelSession:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was cancelled.
             CallError: it failed. BundleError: its outputs are not logits.
         """
-        arena = self.device.spec.arena
-        settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{self.device.index}"} if shrink and arena else {}
+        on, width = self.use.device, self.use.bundle.scheme.width
+        arena = on.spec.arena
+        settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{on.index}"} if shrink and arena else {}
         try:
             found = self._thread.run_in_thread(lambda: self._thread.run(self.session, feed, settings))
         except CancelledError:
@@ -394,37 +421,44 @@ class ModelSession:
             if is_out_of_memory(e):
                 raise OutOfMemoryError(first_line(e)) from e
             raise CallError(
-                f"{self._where}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose another "
-                "--precision or --device"
+                f"bundle {self.use}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose "
+                "another --precision or --device"
             ) from e
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
-        if shape != (rows, self._labels) or kind not in (np.float32, np.float16):
+        if shape != (rows, width) or kind not in (np.float32, np.float16):
             raise BundleError(
-                f"{self._where}: the model gives logits of the shape {shape} and type {kind} for {rows} pairs, "
-                f"expected ({rows}, {self._labels}) and float32; export it again"
+                f"bundle {self.use}: the model gives logits of the shape {shape} and type {kind} for {rows} pairs, "
+                f"expected ({rows}, {width}) and float32; export it again"
             )
         logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
         return logits
 
+    def _open(self) -> Any:
+        use, limit = self.use, self.use.device.spec.memory_limit
+        memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
+        model = use.bundle.variant(use.variant)
+        return create_session(model, use.device, use.threads, {**use.options, **memory}, first_call=self._first_call)
+
     def _retry(self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
-        self._failed = True
+        """Compute a batch that did not fit in smaller ones, or in a session that is opened again."""
+        self._failed, on = True, self.use.device
         smaller = self.layout.smaller(batch, encoded.lengths)
         if smaller:
             self._limit = batch.tokens // 2
             self._warn(
-                f"a batch of {len(batch.pairs)} pairs of up to {batch.sequence_length} tokens does not fit "
-                f"{self.device}; from here on batches have at most {self._limit} tokens"
+                f"a batch of {len(batch.pairs)} pairs of up to {batch.sequence_length} tokens does not fit {on}; from "
+                f"here on batches have at most {self._limit} tokens"
             )
             self._each(smaller, encoded, logits)
-        elif self.device.spec.arena and not self._opened_again:
+        elif on.spec.arena and not self._opened_again:
             self._opened_again = True
             self.session = None  # its memory first
             self.session = self._thread.run_in_thread(self._open)
-            self._warn(f"a batch of {batch.tokens} tokens does not fit {self.device}; the session was opened again")
+            self._warn(f"a batch of {batch.tokens} tokens does not fit {on}; the session was opened again")
             self.compute(batch, encoded, logits)
         else:
             encoded.status[batch.pairs] = OUT_OF_MEMORY
-            self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {self.device}")
+            self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {on}")
 
     def _each(self, batches: list[Batch], encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
         for batch in batches:

@@ -29,14 +29,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, first_line
-from .bundle import PairLayout
+from .bundle import Bundle, PairLayout
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -62,13 +61,8 @@ class PairFormat(Enum):
     ONE_STRING = (" ", " ")
     NO_SEPARATOR = ("", " ")
 
-    @property
-    def after_first(self) -> str:
-        return self.value[0]
-
-    @property
-    def before_second(self) -> str:
-        return self.value[1]
+    def __init__(self, after_first: str, before_second: str) -> None:
+        self.after_first, self.before_second = after_first, before_second
 
 
 def format_of(layout: PairLayout) -> PairFormat:
@@ -99,19 +93,6 @@ class Tokens:
         return np.diff(self.offsets)
 
 
-class Tokenized(Protocol):
-    """What a bundle says of its tokenizer."""
-
-    @property
-    def layout(self) -> PairLayout: ...
-
-    @property
-    def max_length(self) -> int: ...
-
-    @property
-    def tokenizer_file(self) -> Path: ...
-
-
 class TextTokenizer:
     """The tokenizer of a bundle, set up for texts that are data.
 
@@ -119,16 +100,16 @@ class TextTokenizer:
         BundleError: tokenizer.json is not a tokenizer, or joining parts is not its pair encoding.
     """
 
-    def __init__(self, bundle: Tokenized) -> None:
+    def __init__(self, bundle: Bundle) -> None:
         self._layout = bundle.layout
         self._max_length = bundle.max_length
-        self._where = bundle.tokenizer_file
+        self._where = bundle.path / "tokenizer.json"
         self._text, content = self._read()
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
         self._unknown = _unknown_id(content, self._tokenizer)
         blank = blank_before_words(content)
-        self._words = WordTokens(self._tokenizer, blank, keep_whole(content)) if blank is not None else None
+        self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
         longest = max(map(len, vocabulary), default=1)
         # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
@@ -183,7 +164,7 @@ class TextTokenizer:
         reference = self._load()
         separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
-            a, b = self._ordered(premise, hypothesis)
+            a, b = (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
             with self._errors():
                 if pair_format == PairFormat.NO_SEPARATOR:
                     pairs = [(PairFormat.NO_SEPARATOR, reference.encode(f"{a} {b}").ids)]
@@ -203,14 +184,10 @@ class TextTokenizer:
     def join(self, premise: str, hypothesis: str, pair_format: PairFormat = PairFormat.SEPARATE) -> list[int]:
         """The ids of one pair, special tokens included."""
         layout = self._layout
-        first, second = self._ordered(premise, hypothesis)
+        first, second = (hypothesis, premise) if layout.hypothesis_first else (premise, hypothesis)
         tokens = self.encode([first + pair_format.after_first, pair_format.before_second + second])
         a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
         return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
-
-    def _ordered(self, premise: str, hypothesis: str) -> tuple[str, str]:
-        """The two texts of a pair as the layout has them."""
-        return (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
 
     def _read(self) -> tuple[str, dict[str, Any]]:
         """The file's text and what it says."""
@@ -279,17 +256,6 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
     builds = {"BPE": _byte_level, "WordPiece": _wordpiece, "Unigram": _unigram}
     build = builds.get(str(model.get("type", "BPE")))
     return build(content, model) if build is not None else None
-
-
-def keep_whole(content: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Which texts go to the tokenizer whole, where :func:`blank_before_words` allows to take texts apart at all."""
-    if (content.get("model") or {}).get("type") == "Unigram":
-        return _whole_for_unigram
-    return _whole
-
-
-def _whole(text: str) -> bool:
-    return _WHOLE.search(text) is not None
 
 
 def _within_words(token: Mapping[str, Any]) -> bool:
@@ -376,13 +342,13 @@ class WordTokens:
     Args:
         tokenizer: set up as texts want it.
         blank: what :func:`blank_before_words` says of its file.
-        whole: what :func:`keep_whole` says of it.
     """
 
-    def __init__(self, tokenizer: Tokenizer, blank: str, whole: Callable[[str], bool] = _whole) -> None:
+    def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
         self._tokenizer = tokenizer
         self._blank = blank
-        self._whole = whole
+        is_unigram = type(tokenizer.model).__name__ == "Unigram"
+        self._goes_whole: Callable[[str], object] = _whole_for_unigram if is_unigram else _WHOLE.search
         self._words: list[str] = []
         self._ids: npt.NDArray[np.int32]
         self._offsets: npt.NDArray[np.int64]
@@ -392,11 +358,11 @@ class WordTokens:
         """Ids of texts end to end (int32), and the offsets of each (int64, *Shape:* (texts + 1,))."""
         if len(self._words) > _MOST_WORDS:
             self._forget()
-        first, later, words, whole = self._first, self._later, self._words, self._whole
+        first, later, words, goes_whole = self._first, self._later, self._words, self._goes_whole
         numbers: list[int] = []
         ends: list[int] = []
         for text in texts:
-            if whole(text):
+            if goes_whole(text):
                 numbers.append(first[text])
             else:
                 head, *rest = text.split(" ")

@@ -1,11 +1,11 @@
-"""Verification of a variant on a device, before a row is scored, once; its result is kept in the user's cache folder.
+"""Verification of a variant on a device, once, before a row is scored; its result is kept in the user's cache folder.
 
 Figures of the export machine do not hold on this one: fp16 on CUDA exists only there, and int8 kernels differ between
 instruction sets. So the first use of a variant on a device compares it with the checkpoint's own fp32 logits, which
 ship in the bundle, measures how far a pair's numbers depend on its batch, and finds the number of tokens of a call.
 
 A graph or a tokenizer may hang, crash or take all memory, with valid hashes. So that happens in a worker process: in
-that of a run, which goes on with the session; for other callers in one of its own (:mod:`.verification_worker`).
+that of a run, which goes on with the session; for other callers in one that does only this.
 
 What more tokens a call cost or save depends on the model and the machine: they keep a GPU busy, and exceed a CPU's
 caches. So a few budgets are timed on a CPU; on a GPU the usual one is halved until a call fits. A run records the
@@ -19,38 +19,37 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from ..errors import (
-    BundleError,
-    DamagedFileError,
-    SchemaError,
-)
+from .. import errors
+from ..errors import BundleError, DamagedFileError, SchemaError, ScorerError, first_line
 from ..status import SCORED
 from ..system.codec import Magnitude, Record, decode, encode
 from ..system.files import read_small
-from ..system.worker_process import is_worker
+from ..system.progress import advance, tell
+from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
-from .bundle import Probes
-from .device import Device
-from .session import OutOfMemoryError, create_session, runtime
+from .bundle import SHORTEST, Bundle, Probes
+from .device import Device, device, parse
+from .scheme import decisions
+from .session import OutOfMemoryError, VariantOnDevice, create_session, runtime
 from .tokenizer import Tokens
-from .variants import VariantChoice, VariantOnDevice
 
 if TYPE_CHECKING:
     from .engine import Engine
 
 MINIMUM_AGREEMENT = 0.99
-SHORT, LONG = (32, 48, 56), (64, 80, 96, 128)
+SHORT, LONG = (SHORTEST, 48, 56), (64, 80, 96, 128)
 """Tokens of the pairs that budgets are tried with, as most pairs of real data have them; a packed call takes pairs of
 one of these groups."""
 WORTH = 1.03
@@ -65,10 +64,14 @@ _GROUP = 16
 _FAR = 1e30
 """Stands for an infinite difference, which JSON cannot say."""
 _LARGEST_RECORD = 1 << 16
+SILENCE_S = 600.0
+"""Longest time without progress of a process that verifies, and so of one call; as of a worker of a run."""
+WORKER = "scorer.inference.engine"
+"""The module of such a process, which calls :func:`serve_verification`."""
+_TICK_S = 0.5
 _MATRIX_GRAPHS = Path(__file__).parent / "matrix"
-_MATRIX_CALLS, _MATRIX_SECONDS, _MATRIX_BLOCK = 4, 0.05, 1024
-"""A product takes a few milliseconds, and something else may hold a processor for as long as four of them. Drawing
-whole matrices for a GPU would take seconds."""
+_MATRIX_CALLS, _MATRIX_SECONDS = 4, 0.05
+"""A product takes a few milliseconds, and something else may hold a processor for as long as four of them."""
 _MATRIX_TYPES: dict[str, tuple[type, type, type]] = {
     "fp32": (np.float32, np.float32, np.float32),
     "fp16": (np.float16, np.float16, np.float16),
@@ -89,8 +92,7 @@ class DeviceReport(Record, frozen=True, kw_only=True):
 
     ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
     ``invariance_error``: largest |Δlogit| of a pair between being alone and with others. ``token_budget``: tokens of a
-    call. ``matrix_rate``: operations a second of a plain matrix product of the same precision there, ``None`` where
-    unknown.
+    call.
     """
 
     schema: int = 1
@@ -99,7 +101,6 @@ class DeviceReport(Record, frozen=True, kw_only=True):
     bound: Magnitude
     invariance_error: Magnitude
     token_budget: Annotated[int, Meta(gt=0)]
-    matrix_rate: Annotated[float, Meta(gt=0)] | None = None
 
     @property
     def isolated(self) -> bool:
@@ -111,30 +112,37 @@ _UNWRITTEN: dict[Path, DeviceReport] = {}
 """Reports that this process could not write: a variant is not verified twice in one process."""
 
 
-def known_report(use: VariantOnDevice, budget: int | None, say: Callable[[str], None]) -> DeviceReport | None:
+def known_report(use: VariantOnDevice, budget: int | None, warn: Callable[[str], None]) -> DeviceReport | None:
     """The report on record, or that of a worker process that verifies the variant now. ``None`` if this process is a
-    worker itself, which has to verify it.
+    worker itself, which has to :func:`verify` it.
 
     Args:
         budget: tokens a batch; ``None`` to have the best chosen.
 
     Raises:
-        BundleError, DeviceError: it does not run here, or not in the bounds.
+        BundleError, DeviceError: it does not run here, or does not keep the labels.
     """
     report = read_report(use, budget)
     if report is None:
-        say(f"first use of {use}: verifying")
-        if not is_worker():
-            from .verification_worker import verify_in_worker  # which needs this module
-
-            report = verify_in_worker(use, budget)
-            keep_report(use, budget, report, say)
+        warn(f"first use of {use}: verifying")
+        if is_worker():
+            return None
+        report = verify_in_worker(use, budget)
+        keep_report(use, budget, report, warn)
+    refuse_disagreement(use, report)
     return report
 
 
-def is_known(choice: VariantChoice, on: Device) -> bool:
-    """Whether the preferred variant is on record."""
-    return read_report(choice.variants(on)[0][0], choice.token_budget) is not None
+def verify(engine: Engine, budget: int | None, warn: Callable[[str], None]) -> DeviceReport:
+    """Verify the variant of an open engine now, and put the report on record.
+
+    Raises:
+        BundleError, DeviceError: it does not run, or does not keep the labels.
+    """
+    report = measure(engine, budget)
+    keep_report(engine.use, budget, report, warn)
+    refuse_disagreement(engine.use, report)
+    return report
 
 
 def refuse_disagreement(use: VariantOnDevice, report: DeviceReport) -> None:
@@ -152,15 +160,22 @@ def refuse_disagreement(use: VariantOnDevice, report: DeviceReport) -> None:
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
     """The report on record for a budget; ``None`` where there is none that can be decoded."""
-    chosen = _read(report_path(use, None))
-    return chosen if budget is None or (chosen and chosen.token_budget == budget) else _read(report_path(use, budget))
+    for asked in dict.fromkeys((None, budget)):  # the budget that was chosen may be the wanted one
+        path = report_path(use, asked)
+        try:
+            found: DeviceReport | None = decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
+        except (OSError, ValueError, DamagedFileError, SchemaError):
+            found = _UNWRITTEN.get(path)
+        if found is not None and budget in (asked, found.token_budget):
+            return found
+    return None
 
 
-def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, say: Callable[[str], None]) -> None:
+def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Callable[[str], None]) -> None:
     """Put a report on record, if the folder can be written; otherwise every start verifies again, with the same result.
 
     Args:
-        say: is told if it cannot be kept beyond this process.
+        warn: is told if it cannot be kept beyond this process.
     """
     path = report_path(use, budget)
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
@@ -174,7 +189,7 @@ def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, 
         with suppress(OSError):
             temporary.unlink()
         _UNWRITTEN[path] = report
-        say(
+        warn(
             f"note: the result cannot be kept in {path.parent} ({error.strerror}), so that every start verifies again; "
             "set XDG_CACHE_HOME to a folder that can be written"
         )
@@ -193,7 +208,7 @@ def report_path(use: VariantOnDevice, budget: int | None) -> Path:
         on.kind,
         on.hardware.name or str(on),
         on.hardware.numbers,
-        use.threads if on.spec.computes_on_host else 0,
+        use.threads if on.spec.is_host else 0,
         sorted(use.options.items()),
         use.bundle.variants[use.variant].sha256,
         str(runtime().__version__),
@@ -214,15 +229,8 @@ def cache_folder() -> Path:
     return base / "d2t-scorer"
 
 
-def _read(path: Path) -> DeviceReport | None:
-    try:
-        return decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
-    except (OSError, ValueError, DamagedFileError, SchemaError):
-        return _UNWRITTEN.get(path)
-
-
 def measure(engine: Engine, budget: int | None) -> DeviceReport:
-    """Verify the variant of an open engine now, whatever is on record.
+    """Measure what the variant of an open engine does on its device, whatever is on record.
 
     Args:
         budget: tokens a batch; ``None`` to have the engine take the best from here on.
@@ -234,19 +242,18 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
         engine.set_budget(choose_budget(engine))
     probes = engine.bundle.probes()
     chosen = np.arange(len(probes.premises))
-    if engine.device.spec.quick_check and engine.bundle.parameters > _LARGE_MODEL:
+    if engine.device.spec.is_host and engine.bundle.parameters > _LARGE_MODEL:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
     found = _logits(engine, probes, chosen)
     expected = probes.logits[chosen]
-    # What is not finite has no label, which agrees with none.
     scheme = engine.bundle.scheme
     return DeviceReport(
         probes=len(chosen),
-        agreement=float((scheme.decisions(found) == scheme.decisions(expected)).mean()),
+        # What is not finite has no label, which agrees with none.
+        agreement=float((decisions(scheme, found) == decisions(scheme, expected)).mean()),
         bound=float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max()),
         invariance_error=_invariance_error(engine, probes),
         token_budget=engine.grid.token_budget,
-        matrix_rate=engine.run_in_thread(partial(matrix_rate, engine.device, engine.precision, engine.threads)),
     )
 
 
@@ -266,7 +273,7 @@ def _invariance_error(engine: Engine, probes: Probes) -> float:
         turned = _logits(engine, probes, group[::-1])[::-1]
         odd = _logits(engine, probes, group[:-3]) if len(group) > 3 else alone[:0]
         pairs = whole.pairs.inverse[group]
-        crowd = engine.layout.full(whole.lengths, pairs)
+        crowd = engine.session.layout.full(whole.lengths, pairs)
         full = engine.compute(replace(whole, batches=[crowd]))[pairs]
         full = np.where(np.isin(pairs, crowd.pairs)[:, None], full, alone)
         for other in (together, turned, odd, full):
@@ -290,7 +297,7 @@ def choose_budget(engine: Engine) -> int:
     groups = [
         pairs_of_lengths(engine, [min(length, engine.bundle.max_length) for length in group]) for group in (SHORT, LONG)
     ]
-    if not engine.device.spec.times_budgets:
+    if not engine.device.spec.is_host:
         return next((budget for budget in budgets if _rate(engine, groups, budget, calls=1)), others[-1])
     rates = {budget: _rate(engine, groups, budget) for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
@@ -298,16 +305,10 @@ def choose_budget(engine: Engine) -> int:
 
 
 def pairs_of_lengths(engine: Engine, lengths: Sequence[int]) -> EncodedPairs:
-    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches.
-
-    Raises:
-        ValueError: a length has no room for two texts.
-    """
+    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches."""
     words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
     total = np.asarray(lengths, np.int64)
     inner = total - engine.bundle.layout.overhead
-    if inner.min() < 2:
-        raise ValueError(f"a pair needs {engine.bundle.layout.overhead + 2} tokens or more; found {total.min()}")
     second = np.maximum(1, inner // 4)
     n = len(total)
 
@@ -323,7 +324,7 @@ def pairs_of_lengths(engine: Engine, lengths: Sequence[int]) -> EncodedPairs:
 
 def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: int = _CALLS) -> float:
     """Tokens per second of full calls, one a group, padding not counted; 0 if a call does not fit."""
-    layout = engine.layout_of(budget)
+    layout = engine.use.layout_of(budget)
     tokens, seconds = 0, 0.0
     for encoded in groups:
         batch = layout.full(encoded.lengths, np.arange(len(encoded.pairs)))
@@ -344,18 +345,21 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
     return tokens / seconds
 
 
-def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
+def matrix_rate(on: Device, precision: str, threads: int) -> float | None:
     """Operations a second of a plain product of square matrices by ONNX Runtime, the best of a few; ``None`` where it
     does not run."""
-    size = device.spec.matrix
-    precision = precision.rpartition("-")[2]  # whatever runtime computes the model
+    size, rng = on.spec.matrix, np.random.default_rng(0)
     left, right, product = _MATRIX_TYPES[precision]
-    rng = np.random.default_rng(0)
-    block = min(size, _MATRIX_BLOCK)
-    matrices = [np.tile(_random(rng, block, np.dtype(kind)), (size // block,) * 2) for kind in (left, right)]
+    # Values as a model has them: matrices of zeros and small integers use less power, and so run faster.
+    if precision == "int8":
+        matrices: list[npt.NDArray[Any]] = [
+            rng.integers(0, 256, (size, size), np.uint8).view(kind) for kind in (left, right)
+        ]
+    else:
+        matrices = [((rng.random((size, size), np.float32) - 0.5) * 0.07).astype(kind) for kind in (left, right)]
     try:
-        session = create_session(_MATRIX_GRAPHS / f"{precision}.onnx", device, threads)
-        value, place = runtime().OrtValue, (device.kind, device.index)
+        session = create_session(_MATRIX_GRAPHS / f"{precision}.onnx", on, threads)
+        value, place = runtime().OrtValue, (on.kind, on.index)
         binding = session.io_binding()
         # Bound to the device's own memory, so that no copy is timed.
         for name, matrix in zip("ab", matrices, strict=True):
@@ -373,24 +377,85 @@ def matrix_rate(device: Device, precision: str, threads: int) -> float | None:
     return 2.0 * size**3 / best
 
 
-def _random(rng: np.random.Generator, size: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Values as a model has them: matrices of zeros and small integers use less power, and so run faster."""
-    if np.issubdtype(kind, np.integer):
-        limits = np.iinfo(kind)
-        return rng.integers(limits.min, limits.max, (size, size), kind, endpoint=True)
-    return (rng.standard_normal((size, size), np.float32) * 0.02).astype(kind)
+class _Request(Record, frozen=True, kw_only=True):
+    """What to verify. ``use``: further fields of a :class:`.VariantOnDevice`. ``budget``: tokens a batch."""
+
+    bundle: str
+    sha256: str
+    device: str
+    use: dict[str, Any]
+    budget: int | None
 
 
-def pair_flops(architecture: Mapping[str, Any], tokens: int, squared: int) -> float | None:
-    """Floating point operations of an encoder over pairs, two for a multiplication and addition (Chowdhery et al.,
-    *PaLM*, 2022, appendix B).
+class _Reply(Record, frozen=True, kw_only=True):
+    """Progress; with a report or an error the last one. ``kind``: the class of the error."""
 
-    ``tokens``: of all pairs, padding not counted; ``squared``: sum of their squared lengths. Only the matrix products
-    count: 8 h² + 4 h f a token and layer, and 4 h for each token that it attends to. What is saved by computing the
-    last layer for one token still counts as done. ``None`` where the bundle does not say how large the model is.
+    report: DeviceReport | None = None
+    kind: str = ""
+    error: str = ""
+
+
+def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
+    """Verify a variant in a process that is ended when it makes no progress.
+
+    Raises:
+        BundleError, DeviceError: it does not run here.
     """
-    sizes = [architecture.get(name) for name in ("layers", "hidden_size", "intermediate_size")]
-    if not all(isinstance(size, int) for size in sizes):
-        return None
-    layers, hidden, inner = (float(size) for size in sizes if size is not None)
-    return layers * ((8 * hidden * hidden + 4 * hidden * inner) * tokens + 4 * hidden * squared)
+
+    def ended(how: str) -> BundleError:
+        return BundleError(
+            f"bundle {use}: the process that tried it {how}; a bundle that `scorer export` wrote does not do that: "
+            "export it again, or choose another --precision or --device"
+        )
+
+    request = _Request(
+        bundle=str(use.bundle.path.absolute()),
+        sha256=use.bundle.sha256,
+        device=str(use.device),
+        use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory", "step")},
+        budget=budget,
+    )
+    try:
+        worker = WorkerProcess(WORKER, _Reply)
+    except OSError as e:
+        raise BundleError(f"bundle {use}: no process could be started to try it in: {e.strerror or e}") from e
+    try:
+        worker.send(request)
+        while wait([worker.connection], SILENCE_S):
+            try:
+                reply = worker.receive()
+            except (EOFError, OSError):
+                raise ended(worker.describe_end()) from None
+            except (DamagedFileError, SchemaError) as e:
+                raise ended(f"gave no result ({e})") from e
+            advance()
+            if reply.error:
+                raise getattr(errors, reply.kind, BundleError)(reply.error)
+            if reply.report is not None:
+                return reply.report
+        raise ended(f"was stopped after {SILENCE_S:.0f} s without progress")
+    finally:
+        worker.kill()
+        worker.close()
+
+
+def serve_verification(descriptor: int, opened: Callable[[VariantOnDevice, int], Engine]) -> NoReturn:
+    """Verify one variant: the process of :func:`verify_in_worker`. ``opened``: opens an engine with so many tokens."""
+    channel, requests = serve(descriptor, _Request)
+    request: _Request = requests.get()
+    with suppress(OSError):  # if the machine runs out of memory, the system ends this process first
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    tell(partial(channel.send, _Reply()), _TICK_S)
+    try:
+        bundle = Bundle.load(request.bundle)
+        if bundle.sha256 != request.sha256:
+            raise BundleError(f"bundle {request.bundle} was changed while it was opened; run again")
+        on = device(*(parse(request.device) or ("cpu", 0)))
+        use = VariantOnDevice(bundle, device=on, **request.use)
+        reply = _Reply(report=measure(opened(use, request.budget or on.spec.token_budgets[0]), request.budget))
+    except ScorerError as e:
+        reply = _Reply(kind=type(e).__name__, error=" ".join(str(e).split())[:1800])
+    except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
+        reply = _Reply(error=f"bundle {request.bundle} cannot be used: {type(e).__name__}: {first_line(e)}")
+    channel.send(reply)
+    os._exit(0)  # threads of a call that does not end would be waited for

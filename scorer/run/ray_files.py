@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BundleError, ScorerError, TemplateError
+from ..inference import BUILTIN_BUNDLES
 from ..inference.bundle import MANIFEST, Bundle
-from ..inference.choices import BUILTIN_BUNDLES
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
 from ..storage.store import discard, file_sha256, temporary_name

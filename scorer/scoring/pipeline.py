@@ -303,7 +303,7 @@ def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
         {name: fine[code] for code, name in enumerate(FINE)},
         count_facts(rows, backoff),
         CheckCounts(len(checks), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
-        TokenCounts(work.real_tokens, work.padded_tokens, work.squared_lengths),
+        TokenCounts(work.real_tokens, work.padded_tokens),
     )
 
 

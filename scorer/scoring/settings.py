@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
-from ..inference.choices import Overlong, Precision
+from ..inference import Overlong, Precision
 from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import check_fields, described
 

@@ -98,11 +98,10 @@ class CheckCounts(_Sums, frozen=True):
 
 
 class TokenCounts(_Sums, frozen=True):
-    """Tokens of the pairs (``real``), with padding (``padded``), and the sum of the squares of their lengths."""
+    """Tokens of the pairs (``real``), and with padding (``padded``)."""
 
     real: Count = 0
     padded: Count = 0
-    squared: Count = 0
 
 
 class Counts(_Sums, frozen=True):

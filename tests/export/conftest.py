@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="the exporter's tests need the extra `export
 pytest.importorskip("optimum.exporters.onnx", reason="the exporter's tests need the extra `export`")
 
 from export import bundle_writer, probes
-from scorer.inference.choices import BUILTIN_BUNDLES
+from scorer.inference import BUILTIN_BUNDLES
 from tests.export.checkpoints import exported, fuse, make_checkpoint
 from training.general.rebuild import rebuild
 

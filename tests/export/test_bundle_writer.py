@@ -77,9 +77,9 @@ def test_each_form_of_fp16_is_measured_where_a_gpu_starts(
     """The CPU stands in for the GPU, and for its attention the operator in numpy, or none, which ends no export."""
     real, lines = parity._session, list[str]()
 
-    def session(path: Path, provider: str) -> Any:
+    def session(path: Path, kind: str) -> Any:
         numpy_runs = path.name == "model.fp16.packed.onnx" and kernel
-        return evaluator(onnx.load(str(path))) if numpy_runs else real(path, parity.CPU)
+        return evaluator(onnx.load(str(path))) if numpy_runs else real(path, "cpu")
 
     monkeypatch.setattr(parity, "_session", session)
     out = export_bundle(str(checkpoint), tmp_path / "out", precisions=("fp16",), force=True, log=lines.append)

@@ -57,7 +57,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
     assert variants["fp32"].parity.label_agreement == 1 and variants["fp32"].parity.bound < 1e-4
-    layers = bundle.architecture["layers"]
+    layers = bundle.manifest.architecture["layers"]
     counts = family.fused(layers)
     if family.form == ENCODER:
         counts = cpu_counts(layers)
@@ -65,7 +65,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -
         counts["LayerNormalization"] = counts.get("LayerNormalization", 0) + counts.pop("SkipLayerNormalization")
     for operator, count in counts.items():
         assert variants["fp32"].fused.get(operator, 0) == count
-    assert bundle.labels == ("entailment", "neutral", "contradiction")
+    assert bundle.scheme.labels == ("entailment", "neutral", "contradiction")
     assert bundle.layout.segments == (family.model_type in ("bert", "electra"))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from export.labels import Answers, choose_scheme
 from scorer.errors import CheckpointError, UsageError
-from scorer.inference.scheme import BINARY, NLI, SCORE, Scheme
+from scorer.inference.bundle import BINARY, NLI, SCORE, Scheme
 
 MNLI = ("contradiction", "neutral", "entailment")
 

@@ -16,24 +16,12 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
 from export import FACTSPOTTER, Answers
-from export.probes import CONTRADICTORY, ENTAILED, NEUTRAL, pairs_of
 from scorer import Scorer
 from scorer.inference.tokenizer import TextTokenizer
 from tests.export.checkpoints import expected_logits, exported, make_checkpoint
 
 TRIPLES = [("Alan_Bean", "birthPlace", "Wheeler, Texas"), ("Blue Spice", "eatType", "pub"), ("X", "food", "Thai")]
 TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The Mill!", "a", "?"]
-
-
-def test_the_plain_pairs_are_what_they_are_meant_to_be() -> None:
-    pairs = pairs_of("fact")
-    assert [pair.meant for pair in pairs[:3]] == [ENTAILED, NEUTRAL, CONTRADICTORY]
-    for yes, elsewhere, other in zip(pairs[::3], pairs[1::3], pairs[2::3], strict=True):
-        assert len({yes.hypothesis, elsewhere.hypothesis, other.hypothesis}) == 1
-        subject = yes.hypothesis.partition("subject: ")[2].partition(", object: ")[0]
-        value = yes.hypothesis.partition(", object: ")[2].removesuffix(", sentence:")
-        assert subject in yes.premise and subject in other.premise and subject not in elsewhere.premise
-        assert [value in pair.premise for pair in (yes, elsewhere, other)] == [True, False, False]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from export.packed import export_packed, packed_counts
 from export.variants import export_fp32
-from scorer.inference.batching import EncodedPairs, Packed, assemble, distinct_pairs, segment_ids
+from scorer.inference.batching import EncodedPairs, Grid, Packed, Padded, distinct_pairs
 from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
 from scorer.status import SCORED
@@ -80,11 +80,7 @@ def compare(
         made = layout.assemble(batch, work)
         (found,) = run.run(["logits"], made)
         assert found.shape == (batch.rows, 3) and found.dtype == np.float32
-        ids, mask = assemble(batch, work.pairs, work.first, work.second, bundle.layout)
-        feed = {"input_ids": ids, "attention_mask": mask}
-        if bundle.layout.segments:
-            feed["token_type_ids"] = segment_ids(batch, work.pairs, bundle.layout)
-        (expected,) = padded.run(["logits"], feed)
+        (expected,) = padded.run(["logits"], Padded(Grid(), bundle.layout).assemble(batch, work))
         np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
         if bundle.layout.segments:
             (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})
@@ -141,16 +137,6 @@ def test_packed_equals_padded_with_segment_ids(tmp_path: Path) -> None:
     export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
     padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
     compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + longest(bundle, "a "))
-
-
-def test_a_call_of_fillers_has_numbers(packed: onnx.ModelProto) -> None:
-    ends = np.arange(0, 65, 8, dtype=np.int32)
-    feed = {
-        "input_ids": np.zeros(64, np.int32), "position_ids": np.tile(np.arange(8, dtype=np.int32), 8),
-        "token_offset": np.arange(64, dtype=np.int32).reshape(8, 8), "cumulative_sequence_length": ends,
-    }  # fmt: skip
-    (found,) = evaluator(packed).run(["logits"], feed)
-    assert np.isfinite(found).all() and np.ptp(found, axis=0).max() < 1e-5
 
 
 def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(bundle: Path) -> None:

@@ -16,7 +16,7 @@ from export.plain_pairs import contradicts_labels, mean_probabilities
 from export.probes import COUNT, built_in_probes, pairs_of
 from export.tokenization import PairTokenizer
 from export.toolchain import quiet
-from scorer.inference.scheme import BINARY, LABELS, NLI, SCORE, Scheme
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Scheme
 from tests.export.checkpoints import opened
 
 

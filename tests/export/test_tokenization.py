@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import transformers
-from tokenizers import Tokenizer
 from transformers import RobertaTokenizerFast
 
 from benchmarks.speed.random_init import train_tokenizer
@@ -15,8 +13,7 @@ from export.families import ROBERTA
 from export.source import find_source
 from export.tokenization import PairTokenizer, read_tokenizer
 from scorer.errors import CheckpointError
-from scorer.inference.bundle import Bundle, PairLayout
-from scorer.inference.tokenizer import PairFormat, TextTokenizer
+from scorer.inference.bundle import PairLayout
 from tests.export.checkpoints import edit_json
 
 
@@ -31,22 +28,6 @@ def split_up(tokenizer: Path, folder: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
     merges = [" ".join(pair) for pair in read["model"]["merges"]]
     (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n", encoding="utf-8")
-
-
-def test_special_tokens_in_a_text_are_characters(checkpoint: Path) -> None:
-    ids = read(checkpoint).encode("</s><mask>", "<s>")
-    assert ids.count(2) == 3 and ids.count(0) == 1
-
-
-def test_truncation_and_padding_are_off(copy: Path) -> None:
-    made = Tokenizer.from_file(str(copy / "tokenizer.json"))
-    made.enable_truncation(8)
-    made.enable_padding(length=9, pad_id=1, pad_token="<pad>")
-    made.save(str(copy / "tokenizer.json"))
-    tokenizer = read(copy)
-    stored = json.loads(tokenizer.text)
-    assert stored["truncation"] is None and stored["padding"] is None
-    assert tokenizer.length("A " * 40, "A") > 40 and tokenizer.length("A", "A") == 6
 
 
 def test_vocab_and_merges_are_converted(copy: Path) -> None:
@@ -79,22 +60,3 @@ def test_one_text_is_what_the_tokenizer_makes_of_both_texts(checkpoint: Path) ->
     theirs = RobertaTokenizerFast.from_pretrained(checkpoint)("object: pub, sentence: it is a pub")["input_ids"]
     assert made.encode("it is a pub", "object: pub, sentence:") == theirs
     assert made.length("it is a pub", "object: pub, sentence:") == len(theirs)
-
-
-PAIRS = [
-    ("The Mill is a pub.", "The Mill is cheap."),
-    ("Café Sicilia, £20-25", "  two  blanks, and a trailing one "),
-    ("naïve 日本語 🍕", "x"),
-]
-
-
-@pytest.mark.parametrize("name", ["RobertaTokenizer", "RobertaTokenizerFast"])
-def test_both_forms_of_a_pair_are_what_the_tokenizer_makes_of_them(tiny: Path, tmp_path: Path, name: str) -> None:
-    """The paper's pair, and the string that the released script hands to its tokenizer: ``"%s </s></s> %s"``."""
-    split_up(tiny / "tokenizer.json", tmp_path)
-    files = {"vocab_file": str(tmp_path / "vocab.json"), "merges_file": str(tmp_path / "merges.txt")}
-    made, reference = TextTokenizer(Bundle.load(tiny)), getattr(transformers, name)(**files)
-    for premise, hypothesis in PAIRS:
-        assert made.join(premise, hypothesis, PairFormat.SEPARATE) == reference(premise, hypothesis)["input_ids"]
-        spaced = f"{premise} </s></s> {hypothesis}"
-        assert made.join(premise, hypothesis, PairFormat.ONE_STRING) == reference(spaced)["input_ids"]

@@ -38,13 +38,17 @@ def sealed(path: Path) -> Path:
 
 def endless(*, always: bool = False) -> Change:
     """A loop of 2**62 turns over the logits, where the token is, or everywhere."""
-    return lambda made: _loop(made, always)
 
+    def change(made: ModelProto) -> None:
+        _if_token(made, 1 << 62, always)
+        _constants(made, yes=True)
+        body = """body (int64 turn, bool going, float[batch, 3] value) => (bool goes, float[batch, 3] same) {
+            goes = Identity (going)
+            same = Identity (value)
+        }"""
+        _append(made, f"logits = Loop <body = {body}> (times, yes, before)")
 
-def growing(made: ModelProto) -> None:
-    """A loop that keeps a megabyte of each of its turns."""
-    _constants(made, megabyte=[1 << 18])
-    _loop(made, True, "more = ConstantOfShape (megabyte)", ", float[numbers] more", ", all_more")
+    return change
 
 
 def vast(numbers: int) -> Change:
@@ -89,18 +93,6 @@ def out_of_bounds(made: ModelProto) -> None:
         none = Gather (shape, far)
         logits = Reshape (before, none)""",
     )
-
-
-def _loop(made: ModelProto, always: bool, more: str = "", kept: str = "", results: str = "") -> None:
-    """A loop over the logits. ``more``: further nodes of its body, of which values are ``kept``, as ``results``."""
-    _if_token(made, 1 << 62, always)
-    _constants(made, yes=True)
-    body = f"""body (int64 turn, bool going, float[batch, 3] value) => (bool goes, float[batch, 3] same{kept}) {{
-        goes = Identity (going)
-        same = Identity (value)
-        {more}
-    }}"""
-    _append(made, f"logits{results} = Loop <body = {body}> (times, yes, before)")
 
 
 def _if_token(made: ModelProto, value: int, always: bool) -> None:

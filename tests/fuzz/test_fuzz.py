@@ -102,7 +102,7 @@ def bundles(content: bytes, folder: Path) -> None:
     except BundleError as error:
         assert one_line(error)
         return
-    assert len(opened.labels) == opened.scheme.width
+    assert len(opened.scheme.labels) == opened.scheme.width
     opened.name.encode()  # it stands in the signature, and that in every footer
     assert opened.parameters >= 0
 

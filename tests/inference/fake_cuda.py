@@ -63,5 +63,5 @@ def install(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
     monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
-    monkeypatch.setattr(sessions, "_started", cache(sessions._started.__wrapped__))
+    monkeypatch.setattr(sessions, "_start", cache(sessions._start.__wrapped__))
     return fake

@@ -37,6 +37,7 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
         ({"name": "two\nlines"}, "the name is"),
         ({"variants": {}}, "damaged: variants: "),
         ({"files": {}}, "no hash for tokenizer.json"),
+        ({"pair_layout": {"prefix": [0] * 31, "separator": [], "suffix": [], "pad_id": 1}}, "leave no room for texts"),
     ],
 )
 def test_a_description_of_another_schema_or_odd_is_refused(copy: Path, changes: dict, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ from scorer.errors import DeviceError
 from scorer.inference import session
 from scorer.inference.batching import Batch, EncodedPairs, Feed
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import Device, Hardware, device, is_out_of_memory, parse, unwanted_fusions
-from scorer.inference.engine import Engine
-from scorer.inference.session import conflicting_wheels, resolve_device
-from scorer.inference.variants import VariantChoice, VariantOnDevice
+from scorer.inference.device import Device, Hardware, device, is_out_of_memory, parse
+from scorer.inference.engine import Engine, variants_for
+from scorer.inference.session import VariantOnDevice, conflicting_wheels, resolve_device
 from scorer.inference.verification import DeviceReport, keep_report, measure, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import make_bundle
@@ -36,8 +36,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
 def on_cuda(bundle: Path, **options: Any) -> Engine:
     """Not verified: the child process of that would have no device that stands in for one."""
     given = {name: options.pop(name) for name in ("warn",) if name in options}
-    ((use, *_), *_) = VariantChoice(Bundle.load(bundle), **options).variants(resolve_device("cuda"))
-    return Engine(use, options.get("token_budget") or use.usual_budget, **given)
+    token_budget, on = options.pop("token_budget", None), resolve_device("cuda")
+    ((use, *_), *_) = variants_for(on, Bundle.load(bundle), threads=1, **options)
+    return Engine(use, token_budget or on.spec.token_budgets[0], **given)
 
 
 def ask(engine: Engine, texts: str) -> tuple[list[int], EncodedPairs]:
@@ -165,14 +166,14 @@ def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: 
 
 def test_reports_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:
     def name(hardware: Hardware, index: int = 0, threads: int = 2, **options: Any) -> str:
-        on = Device("cuda", index, hardware.name, hardware)
+        on = Device("cuda", index, hardware)
         return report_path(VariantOnDevice(Bundle.load(tiny), "fp32", on, threads, options), None).name
 
-    one = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
-    same = Hardware("NVIDIA H200", "GPU-2", "9.0", ("9.0", "132", "13.2", "9.14.0"))
+    one = Hardware("NVIDIA H200", "GPU-1", "9.0", 141 << 30, 132, "13.2", "9.14.0")
+    same = Hardware("NVIDIA H200", "GPU-2", "9.0", 141 << 30, 132, "13.2", "9.14.0")
     assert name(one) == name(same, index=1, threads=8)
-    later_cudnn = Hardware("NVIDIA H200", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.15.0"))
-    other_name = Hardware("NVIDIA H100", "GPU-1", "9.0", ("9.0", "132", "13.2", "9.14.0"))
+    later_cudnn = replace(one, cudnn="9.15.0")
+    other_name = replace(one, name="NVIDIA H100")
     assert len({name(one), name(later_cudnn), name(other_name), name(one, sdpa_kernel="16")}) == 4
     uses = [VariantOnDevice(Bundle.load(tiny), "fp32", Device("cpu"), threads) for threads in (1, 2)]
     assert len({report_path(use, budget) for use in uses for budget in (None, 1024)}) == 4
@@ -216,8 +217,3 @@ def test_devices_are_named_by_kind_and_number(asked: str, found: tuple[str, int]
 )
 def test_failures_for_want_of_memory(message: str) -> None:
     assert is_out_of_memory(RuntimeError(message))
-
-
-def test_a_fusion_that_changes_numbers_is_left_out_on_a_cpu_alone() -> None:
-    assert unwanted_fusions(Device("cpu").provider) == ["SkipLayerNormFusion"]
-    assert unwanted_fusions(Device("cuda").provider) == []

@@ -11,8 +11,8 @@ from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import PACKED, PADDED, device
-from scorer.inference.engine import Engine
-from scorer.inference.variants import VariantOnDevice, executions
+from scorer.inference.engine import Engine, variants_for
+from scorer.inference.session import VariantOnDevice
 from scorer.inference.verification import DeviceReport, known_report
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
@@ -27,11 +27,18 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
     opened = Bundle.load(forms)
-    assert [one.attention for one in executions(opened, "fp16", "auto", device("cuda"))] == [PREFERRED, FALLBACK]
-    assert [one.variant for one in executions(opened, "fp16", "auto", device("cpu"))] == ["fp16"]
-    assert [one.variant for one in executions(opened, "fp32", "auto", device("cuda"))] == ["fp32"]
+
+    def chosen(kind: str, precision: str, **options: Any) -> list[VariantOnDevice]:
+        return variants_for(device(kind), opened, precision=precision, threads=1, **options)[0]
+
+    assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
+    assert [one.variant for one in chosen("cuda", "fp16", layout="packed", attention=PREFERRED)] == ["fp16.packed"]
+    assert [one.variant for one in chosen("cpu", "fp16")] == ["fp16"]
+    assert [one.variant for one in chosen("cuda", "fp32")] == ["fp32"]
     with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
-        executions(opened, "fp32", "packed", device("cuda"))
+        chosen("cuda", "fp32", layout="packed")
+    with pytest.raises(DeviceError, match="the plan records the layout padded with the attention 'Other'"):
+        chosen("cuda", "fp16", layout="padded", attention="Other")
 
 
 @pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from scorer.errors import BundleError, DeviceError, ScorerError
-from scorer.inference import verification, verification_worker
+from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import KINDS
 from scorer.inference.engine import Engine
@@ -37,7 +37,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
         found.append(WorkerProcess(module, replies))
         return found[-1]
 
-    monkeypatch.setattr(verification_worker, "WorkerProcess", start)
+    monkeypatch.setattr(verification, "WorkerProcess", start)
     return found
 
 
@@ -61,7 +61,7 @@ def test_one_process_for_each_variant_and_none_on_the_second_use(
         assert engine.calls == 0, "the probes ran a second time"
         assert len(workers) == 1
         assert not Path(f"/proc/{workers[0].pid}").exists(), "it is still there"
-    assert engine.report is not None and engine.report.matrix_rate is not None
+    assert engine.report is not None
     start(tiny, precision="int8", token_budget=engine.report.token_budget)
     assert len(workers) == 1, "the budget that was chosen is verified"
     start(tiny, precision="int8", threads=3)  # numbers and speed may be others
@@ -152,20 +152,12 @@ def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (graphs.endless(always=True), "was stopped after 6 s without progress"),
-        (graphs.growing, "took more than 600 MiB of memory"),
-    ],
-)
-def test_a_graph_that_does_not_end_or_takes_all_memory_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess], change: graphs.Change, message: str
+def test_a_graph_that_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
 ) -> None:
-    monkeypatch.setattr(verification_worker, "SILENCE_S", 6.0)
-    with_row(monkeypatch, "cpu", verification_memory=600 << 20)
-    with pytest.raises(BundleError, match=message):
-        start(graphs.bundle_with(tmp_path / "b", change))
+    monkeypatch.setattr(verification, "SILENCE_S", 6.0)
+    with pytest.raises(BundleError, match="was stopped after 6 s without progress"):
+        start(graphs.bundle_with(tmp_path / "b", graphs.endless(always=True)))
     assert workers[0].describe_end().startswith("ended with SIGKILL")
 
 
@@ -175,8 +167,8 @@ def test_a_graph_that_does_not_end_or_takes_all_memory_is_ended(
         ("import os; os.abort()", "the process that tried it ended with SIGABRT"),
         ("raise SystemExit('memory allocation of 3200000000 bytes failed')", "exit code 1: memory allocation of"),
         ("REPLY = '[' * 100000", "gave no result"),
-        ('REPLY = \'{"type": "verified", "report": {"probes": 0}}\'', "gave no result"),
-        ('REPLY = \'{"type": "failed", "kind": "DeviceError", "message": "no"}\'', "^no$"),
+        ('REPLY = \'{"report": {"probes": 0}}\'', "gave no result"),
+        ('REPLY = \'{"kind": "DeviceError", "error": "no"}\'', "^no$"),
     ],
 )
 def test_whatever_becomes_of_the_worker_is_an_error(
@@ -186,7 +178,7 @@ def test_whatever_becomes_of_the_worker_is_an_error(
     reply += "Connection(int(sys.argv[1])).send_bytes(REPLY.encode()); time.sleep(60)"
     (tmp_path / "another_worker.py").write_text(body + (reply if "REPLY" in body else ""))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(verification_worker, "MODULE", "another_worker")
+    monkeypatch.setattr(verification, "WORKER", "another_worker")
     before = threading.active_count()
     with pytest.raises(ScorerError, match=message):
         start(tiny, precision="fp32")
@@ -237,7 +229,7 @@ FULL = "CUDA failure 2: out of memory"
 def test_the_fastest_budget_is_chosen_or_the_first_that_fits(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str], timed: bool, chosen: int
 ) -> None:
-    with_row(monkeypatch, "cpu", times_budgets=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
+    with_row(monkeypatch, "cpu", is_host=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
     clock = Clock(engine, monkeypatch, costs)
     assert choose_budget(engine) == chosen
     assert clock.calls >= len(costs) if timed else clock.calls <= len(costs) + 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import scorer.inference.tokenizer
-from scorer.inference.tokenizer import WordTokens, blank_before_words, keep_whole
+from scorer.inference.tokenizer import WordTokens, blank_before_words
 from tests.bundles import RESTAURANTS, tokenizer
 
 PIECE = st.one_of(
@@ -108,7 +108,7 @@ def test_every_character_at_both_ends_of_a_word(build: Callable[[], Tokenizer]) 
     content = json.loads(made.to_str())
     blank = blank_before_words(content)
     assert blank == ""
-    words = WordTokens(made, blank, keep_whole(content))
+    words = WordTokens(made, blank)
     characters = [chr(c) for c in range(1, 0x10000) if not 0xD800 <= c < 0xE000]
     # Ideographs are all treated in the same way.
     texts = [f"a{c} {c} {c}it b{c}" for c in characters if not "\u3400" <= c <= "\ud7a3" or ord(c) % 64 == 0]

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
+from scorer.inference import DOMAINS
 from scorer.inference.bundle import Bundle
-from scorer.inference.choices import DOMAINS
 from scorer.inference.engine import Engine
 from scorer.inference.verification import measure
 from tests.bundles import RESTAURANTS, needs_vnni

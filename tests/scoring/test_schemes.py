@@ -10,7 +10,7 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import BundleError, UsageError
-from scorer.inference.scheme import BINARY, SCORE
+from scorer.inference.bundle import BINARY, SCORE
 from scorer.metric.verdict import passes
 from scorer.scoring.pipeline import ColumnNames
 from tests.bundles import edit_manifest, expected_logits, make_bundle, tokenizer

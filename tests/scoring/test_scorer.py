@@ -103,7 +103,7 @@ def test_a_device_is_verified_alike_under_both_protocols(
     for protocol in ("paper", "nlgi_eval"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / protocol))
         report = Scorer(bundle, protocol=protocol, precision="fp32").engine.report
-        found.append(replace(report, matrix_rate=None, token_budget=0))  # both are measured in seconds
+        found.append(replace(report, token_budget=0))  # chosen by seconds
     assert found[0] == found[1]
     assert found[0].bound < 1e-4
 

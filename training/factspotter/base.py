@@ -10,8 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from export.families import BERT
-from scorer.errors import CheckpointError
-from scorer.inference.session import first_line
+from scorer.errors import CheckpointError, first_line
 from training.network import Network, from_transformers, size_of, with_new_head
 
 from .data import DataError

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,18 @@ def matrix(device: str) -> None:
     report("matrix", **rates, **facts, size=size, dtype=str(dtype))
 
 
+def pair_flops(architecture: Mapping[str, Any], lengths: Sequence[int]) -> float:
+    """Floating point operations of an encoder over pairs of these lengths, two for a multiplication and addition
+    (Chowdhery et al., *PaLM*, 2022, appendix B); 0 where the bundle does not say how large the model is.
+
+    Only the matrix products count: 8 h² + 4 h f a token and layer, and 4 h for each token that it attends to. What is
+    saved by computing the last layer for one token still counts as done.
+    """
+    layers, hidden, inner = (architecture.get(name, 0) for name in ("layers", "hidden_size", "intermediate_size"))
+    squared = sum(length**2 for length in lengths)
+    return float(layers * ((8 * hidden**2 + 4 * hidden * inner) * sum(lengths) + 4 * hidden * squared))
+
+
 def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
     """Bare rates of a packed graph by the provider's options and the size of a call, and the kernels of the first.
 
@@ -68,7 +81,6 @@ def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
 
     from benchmarks.speed.ours import encode, open_engine
     from scorer.inference.session import runtime
-    from scorer.inference.verification import pair_flops
 
     began = time.perf_counter()
     options = {"precision": "fp16", "layout": "packed", "token_budget": TOKENS, "unverified": True}
@@ -76,8 +88,7 @@ def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
     engine = open_engine(spec)
     encoded = encode(spec, engine)
     lengths = encoded.lengths
-    squared = int((lengths.astype(np.int64) ** 2).sum())
-    work = pair_flops(engine.bundle.architecture, int(lengths.sum()), squared) or 0.0
+    work = pair_flops(engine.bundle.manifest.architecture, lengths.tolist())
 
     def prepare(kernel: str, tokens: int) -> tuple[Any, list[Any], list[Any]]:
         """The packed graph in a session with the program's options, but for the kernel of the attention; batches and
@@ -88,7 +99,7 @@ def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
         cuda = {"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0", "sdpa_kernel": kernel}
         providers = [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
         path = next(Path(bundle).glob("model.fp16.packed.onnx"))
-        layout = engine.layout_of(tokens)
+        layout = engine.use.layout_of(tokens)
         batches = layout.pack(lengths, np.arange(len(lengths)))
         feeds = [layout.assemble(batch, encoded) for batch in batches]
         return ort.InferenceSession(str(path), asked, providers=providers), batches, feeds

@@ -114,9 +114,8 @@ def make(out: Path, preset: str = "roberta-large") -> None:
 
     from benchmarks.speed.prepare import write_tokenizer_config
     from benchmarks.speed.random_init import random_checkpoint
-    from export import packed
-    from export.bundle_writer import write_bundle
-    from scorer.inference.scheme import LABELS
+    from export import export_bundle, packed
+    from scorer.inference.bundle import LABELS
 
     shapes: dict[str, list[int]] = {}
     vectors: list[npt.NDArray[np.float64]] = []
@@ -142,7 +141,7 @@ def make(out: Path, preset: str = "roberta-large") -> None:
     shutil.rmtree(work, ignore_errors=True)
     with mock.patch.multiple(packed, fold_bias=recorded_fold):
         checkpoint = random_checkpoint(preset, SEED, seeded_model)
-        write_bundle(checkpoint, work, precisions=("fp16",), name=f"{preset}-seeded", force=True)
+        export_bundle(checkpoint, work, precisions=("fp16",), name=f"{preset}-seeded", force=True)
     recipe, small = _recipe(work, shapes, vectors)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(work, out / "bundle", ignore=shutil.ignore_patterns(recipe["file"]))
