@@ -163,11 +163,11 @@ class DocumentBuilder:
         now, was = RunRates(run), RunRates(before) if before is not None else None
         figures = {}
         for grouping in self.groupings:
-            counts, confidences = queries.row_counts(run, grouping), queries.confidences(run, grouping)
+            counts = queries.row_counts(run, grouping)
             states[grouping] = counts.states
-            figures[grouping] = group_figures(now, grouping, counts, confidences)
+            figures[grouping] = group_figures(now, grouping, counts)
             if was is not None:
-                add_changes(was, now, grouping, counts.states, confidences, figures[grouping])
+                add_changes(was, now, grouping, counts.states, figures[grouping])
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..stats.design_effect import correlation
 from ..stats.intervals import Pairs, Sample, combined, interval_of_difference, rate
@@ -38,31 +36,33 @@ from .document import (
     Test,
 )
 from .figures import FactTables, RunRates
-from .queries import Confidences
 from .scan import FINE_LABEL, FINE_OF, Bools, ScannedRun
 
 LEVEL = 0.05
-BUCKETS = 10
-Floats = npt.NDArray[np.floating[Any]]
 
-_PASSES = ("{groups}, label", "file, position, label", "label", "{groups}", "file, position", "row_key")
-"""Columns in which rows with one key agree, pass by pass: those of the same system are one row first, then those at the
-same place of a file of the same name, with equal labels before others, so that few count as changed; then any."""
+_PASSES = ("{groups}, label", "{groups}", "file, position, label", "file, position", "label", "row_key")
+"""Columns in which rows with one key agree, pass by pass: those of the same groups are one row first, then those at the
+same place of a file of the same name, then any; with equal labels before others, so that few count as changed."""
 
 
 def match(before: ScannedRun, after: ScannedRun) -> None:
-    """Match the rows of two runs, as multisets of keys within each group of each grouping.
+    """Match the rows of two runs, as multisets of keys.
 
     Rows with one key are matched in the order of :data:`_PASSES`. All rows of a key are in a table of their own
     (``was_apart``, ``now_apart``) unless both runs have equally many of them in each group and state. It has the
-    columns ``partner``, the row of the other run (in the grouping of all rows), and ``other0``, ``other1``, ... by
-    grouping: the state of the row of the other run, null where it has none.
+    columns ``partner``, the row of the other run, and that row's ``other_state`` and groups ``other_g0``, ...; all null
+    where it has none. Within a grouping, a row whose partner is in another group counts as added or removed.
 
-    Of what is left, rows with equal facts in equal groups are paired in their order, in a table ``rewritten``.
+    Of the rows without a partner, those with equal facts in equal groups are paired in their order, in ``rewritten``.
     """
     database = after.database
     groups = [database.column(one) for one in database.groups]
-    _store_files(before, after)
+    names: dict[str, int] = {}
+    for side, run in (("was", before), ("now", after)):
+        database.run(f"CREATE TEMP TABLE {side}_files (start BIGINT, file INTEGER)")
+        starts = zip(run.output.files, run.output.starts.tolist(), strict=False)
+        values = [f"({start}, {names.setdefault(file.relative, len(names))})" for file, start in starts]
+        database.run(f"INSERT INTO {side}_files VALUES {', '.join(values)}" if values else "SELECT 1")
     for place, where in enumerate(parts("high", max(len(before), len(after)))):
         _match_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
     left = max(
@@ -70,17 +70,6 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
     )
     for place, where in enumerate(parts("input", left)):
         _pair_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
-
-
-def _store_files(before: ScannedRun, after: ScannedRun) -> None:
-    """The first row of each file of both runs, with a number for its name."""
-    names: dict[str, int] = {}
-    for side, run in (("was", before), ("now", after)):
-        starts = zip(run.output.files, run.output.starts.tolist(), strict=False)
-        values = ", ".join(f"({start}, {names.setdefault(file.relative, len(names))})" for file, start in starts)
-        run.database.run(f"CREATE TEMP TABLE {side}_files (start BIGINT, file INTEGER)")
-        if values:
-            run.database.run(f"INSERT INTO {side}_files VALUES {values}")
 
 
 def _match_part(database: Database, groups: list[str], where: str, store: str) -> None:
@@ -103,44 +92,33 @@ def _match_part(database: Database, groups: list[str], where: str, store: str) -
             f"FROM (FROM {side}_moved SEMI JOIN {other}_moved USING (high, low)) AS ours "
             f"ASOF JOIN {side}_files ON row >= start"
         )
-    for group in groups:
-        _match_group(database, group, groups)
-    for side, other in (("was", "now"), ("now", "was")):
-        states = ", ".join(f"match_{group}.{other}_state AS other{group[1:]}" for group in groups)
-        joins = " ".join(f"LEFT JOIN match_{group} ON ours.row = match_{group}.{side}_row" for group in groups)
-        database.run(
-            f"{store.format(f'{side}_apart')} SELECT ours.*, match_g0.{other}_row AS partner, {states} "
-            f"FROM {side}_moved AS ours {joins}"
-        )
-
-
-def _match_group(database: Database, group: str, groups: list[str]) -> None:
-    """Match the rows of a part within each group of one grouping."""
-    table = f"match_{group}"
-    columns = "was_row BIGINT, was_state UTINYINT, now_row BIGINT, now_state UTINYINT"
-    database.run(f"CREATE OR REPLACE TEMP TABLE {table} ({columns})")
+    database.run("CREATE OR REPLACE TEMP TABLE matched (was_row BIGINT, now_row BIGINT)")
     for agree in _PASSES:
-        same = ", ".join(dict.fromkeys([group, "high", "low", *agree.format(groups=", ".join(groups)).split(", ")]))
+        same = ", ".join(dict.fromkeys(["high", "low", *agree.format(groups=", ".join(groups)).split(", ")]))
         left = (
-            f"(SELECT row, state, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
-            f"FROM {{0}}_shared ANTI JOIN {table} ON {{0}}_shared.row = {table}.{{0}}_row) AS {{0}}"
+            f"(SELECT row, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+            f"FROM {{0}}_shared ANTI JOIN matched ON {{0}}_shared.row = matched.{{0}}_row) AS {{0}}"
         )
+        sides = f"{left.format('was')} JOIN {left.format('now')} USING ({same}, place)"
+        database.run(f"INSERT INTO matched SELECT was.row, now.row FROM {sides}")
+    for side, other in (("was", "now"), ("now", "was")):
+        theirs = ", ".join(f"theirs.{name} AS other_{name}" for name in ("state", *groups))
         database.run(
-            f"INSERT INTO {table} SELECT was.row, was.state, now.row, now.state "
-            f"FROM {left.format('was')} JOIN {left.format('now')} USING ({same}, place)"
+            f"{store.format(f'{side}_apart')} SELECT ours.*, theirs.row AS partner, {theirs} FROM {side}_moved AS ours "
+            f"LEFT JOIN matched ON ours.row = {side}_row LEFT JOIN {other}_moved AS theirs ON theirs.row = {other}_row"
         )
 
 
 def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
     """Pair the rows without a partner of the inputs of one part."""
-    same, others = ", ".join(["input", *groups]), ", ".join(f"other{group[1:]}" for group in groups)
+    same = ", ".join(["input", *groups])
     left = (
-        f"(SELECT row, state, {same}{{1}}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+        f"(SELECT row, state, confidence, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
         f"FROM {{0}}_apart WHERE partner IS NULL AND {where}) AS {{0}}"
     )
     database.run(
         f"{store.format('rewritten')} SELECT now.*, was.row AS before_row, was.state AS before_state "
-        f"FROM {left.format('now', f', confidence, {others}')} JOIN {left.format('was', '')} USING ({same}, place)"
+        f"FROM {left.format('now')} JOIN {left.format('was')} USING ({same}, place)"
     )
 
 
@@ -149,19 +127,19 @@ def add_changes(
     after: RunRates,
     grouping: Grouping,
     states: Ints,
-    confidences: Confidences,
     groups: Sequence[GroupFigures],
 ) -> None:
     """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`.
 
     Args:
-        states: all rows of this run by group and state. confidences: of all rows of this run, by its groups.
+        states: all rows of this run by group and state.
     """
     was, now = before.run, after.run
     kept, rewritten = queries.kept(now, grouping, states), queries.rewritten(now, grouping)
     removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
     states_before = queries.row_counts(was, grouping).states
-    confidences_before, facts_before = queries.confidences(was, grouping), FactTables(was, grouping)
+    confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)
+    facts_before = FactTables(was, grouping)
     pair_sums = queries.clusters_of_pairs(now, grouping, before.masks, after.masks)
     samples = [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
     changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
@@ -186,10 +164,7 @@ def add_changes(
             backoff_before=facts_before.missed(code),
             rates=rates,
             added_rates={name: added_rates[name] for name in ADDED_RATES},
-            confidence=ConfidenceChange(
-                before=confidences_before.distribution(code),
-                psi=stability_index(confidences_before[code], confidences[code]),
-            ),
+            confidence=ConfidenceChange(before=confidences[code], psi=stability_index(*buckets[code])),
         )
 
 
@@ -282,23 +257,17 @@ def compare_groups(rates: RunRates, grouping: Grouping, first: int, second: int)
     return GroupComparison(first=groups[first], second=groups[second], pairs=total, rates=found) if total else None
 
 
-def stability_index(before: Floats, after: Floats) -> float | None:
-    """Population stability index: Σ (a - b) · ln(a / b) over buckets that hold a tenth of ``before`` each.
+def stability_index(before: Ints, after: Ints) -> float | None:
+    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket.
 
-    Half a row is added to each bucket, so that an empty one does not make it infinite; buckets that ties make equal
-    are one. Null when a side is empty. By custom, below 0.1 is not a shift and above 0.25 a large one.
+    Half a row is added to each bucket, so that an empty one does not make it infinite. Null when a side is empty. By
+    custom, below 0.1 is not a shift and above 0.25 a large one.
 
     Args:
-        before, after: in rising order. *Shape:* (rows,) each.
+        before, after: rows by bucket; buckets without rows of either are left out. *Shape:* (buckets,) each.
     """
-    if not len(before) or not len(after):
+    if not before.sum() or not after.sum():
         return None
-    places = np.ceil(len(before) * (np.arange(1, BUCKETS) / BUCKETS) - 1).astype(np.int64)
-    cuts = np.unique(before[np.maximum(places, 0)])
-    sides = []
-    for values in (before, after):
-        upto = np.searchsorted(values, cuts, "right")
-        counts = np.diff(upto, prepend=0, append=len(values)) + 0.5
-        sides.append(counts / counts.sum())
-    b, a = sides
+    used = (before > 0) | (after > 0)
+    b, a = ((one[used] + 0.5) / (one[used] + 0.5).sum() for one in (before, after))
     return float(((a - b) * np.log(a / b)).sum())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -93,30 +92,6 @@ class Database:
         *places, numbers = self.columns(query)
         counts[tuple(places)] = numbers
         return counts
-
-    def floats(self, query: str, sizes: Ints) -> tuple[npt.NDArray[np.float32], Ints]:
-        """The values of a query of codes and values, by code, rising in each.
-
-        Numpy sorts them in place: a sort of DuckDB's holds them several times.
-
-        Args:
-            sizes: rows of each code. *Shape:* (codes,).
-
-        Returns:
-            float32, *Shape:* (rows,); where each code begins and the last one ends, int64, *Shape:* (codes + 1,).
-        """
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        values, free = np.empty(ends[-1], np.float32), ends[:-1].copy()
-        with _errors():
-            for batch in self._connection.sql(query).to_arrow_reader(_BATCH):
-                codes, found = (batch.column(place).to_numpy(zero_copy_only=False) for place in (0, 1))
-                order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(sizes))
-                place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-                values[np.repeat(free, counts) + place] = found[order]
-                free += counts
-        for first, end in pairwise(ends.tolist()):
-            values[first:end].sort()
-        return values, ends
 
     def append(self, statement: str, batch: pa.Table) -> None:
         """Insert by a statement that reads the table ``batch``; small tables wait, until :meth:`flush` at the latest.

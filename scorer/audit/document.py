@@ -29,8 +29,6 @@ ADDED_RATES = tuple(f"added_{name}" for name in RATES if name != "empty_rate")
 """The same rates over the added rows alone; keys of :class:`Change` ``added_rates``."""
 LEAST_ROWS_OF_INDEX = 500
 """The stability index of fewer rows cannot be judged: without any change it often exceeds 0.1 by chance."""
-BINS = 20
-"""Equal bins of a confidence histogram over [0, 1]; the last one is closed."""
 
 
 def describe(group: Group) -> str:
@@ -126,11 +124,10 @@ class Worse(Part):
 
 
 class Confidence(Part):
-    """Confidences of labelled rows. ``histogram``: :data:`BINS` counts."""
+    """Confidences of ``n`` labelled rows."""
 
     n: int
     mean: float | None
-    histogram: list[int]
 
 
 class Predicate(Part):

@@ -13,7 +13,6 @@ from ..stats.intervals import Sample, rate
 from . import queries
 from .database import Grouping, Ints
 from .document import GroupFigures, Predicate, Rate
-from .queries import Confidences
 from .scan import FINE_OF, ScannedRun, rate_states
 
 MOST_PREDICATES, MOST_PREDICATES_OF_GROUP = 200, 20
@@ -76,12 +75,10 @@ def _mean(values: Sequence[float | None], groups: Sequence[ClusterSums]) -> floa
     return sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
 
 
-def group_figures(
-    rates: RunRates, grouping: Grouping, counts: queries.RowCounts, confidences: Confidences
-) -> list[GroupFigures]:
+def group_figures(rates: RunRates, grouping: Grouping, counts: queries.RowCounts) -> list[GroupFigures]:
     """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
     run, facts = rates.run, FactTables(rates.run, grouping)
-    samples = rates.samples(grouping)
+    samples, confidences = rates.samples(grouping), queries.confidences(run, grouping)
     found = []
     for code, group in enumerate(run.database.groups[grouping].groups()):
         by_label = [int(counts.states[code][label == FINE_OF].sum()) for label in range(len(FINE))]
@@ -101,7 +98,7 @@ def group_figures(
                 rates={name: one.rate for name, one in samples[code].items()},
                 design_effects={name: one.effect for name, one in samples[code].items()},
                 backoff=facts.missed(code),
-                confidence=confidences.distribution(code),
+                confidence=confidences[code],
                 predicates=predicates,
                 predicates_left_out=left_out,
             )

@@ -92,13 +92,12 @@ class Rule(Record, frozen=True):
         """The side of a threshold that warns or fails."""
         return "below" if self.metric == LOWER_IS_WORSE else "above"
 
-    def is_beyond(self, value: float, threshold: float | None) -> bool:
+    def is_beyond(self, value: float | None, threshold: float | None) -> bool:
         """Whether a value is on that side of a threshold."""
-        if threshold is None:
+        if value is None or threshold is None:
             return False
-        if self.rings == "above":
-            return value > threshold + ROUNDING
-        return value < (-threshold if self.against else threshold) - ROUNDING
+        sign, threshold = (1, threshold) if self.rings == "above" else (-1, -threshold if self.against else threshold)
+        return sign * (value - threshold) > ROUNDING
 
 
 def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_baseline: bool = True) -> list[Rule]:
@@ -169,13 +168,10 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
         if refused:
             raise UsageError(f"{where}: {why}")
     warn, fail = (_threshold(rule, key, where) for key in ("warn", "fail"))
-    if warn is not None and fail is not None and warn != fail and not _in_order(rule, warn, fail):
+    sign = -1 if metric == LOWER_IS_WORSE and rule.against is None else 1
+    if warn is not None and fail is not None and sign * warn > sign * fail:
         raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
     return replace(rule, warn=warn, fail=fail, group=_group(rule.group, where), by=tuple(dict.fromkeys(rule.by)))
-
-
-def _in_order(rule: Rule, warn: float, fail: float) -> bool:
-    return warn > fail if rule.metric == LOWER_IS_WORSE and rule.against is None else warn < fail
 
 
 def _group(values: Mapping[str, Any], where: str) -> Group:
@@ -282,10 +278,9 @@ def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     if unjudged := _unjudged(rule, group, rows, found.value, checks_omissions):
         status, reason = unjudged
         return _gate(rule, group.group, rows, status, found if status == "silent" else _Value(), reason)
-    fails = [] if rule.fail is None else [found.value is not None and rule.is_beyond(found.value, rule.fail)]
+    fails = [] if rule.fail is None else [rule.is_beyond(found.value, rule.fail)]
     fails += [] if rule.fail_p is None else [found.p is not None and found.p < rule.fail_p]
-    warns = found.value is not None and rule.is_beyond(found.value, rule.warn)
-    status = "fail" if fails and all(fails) else "warn" if warns else "pass"
+    status = "fail" if fails and all(fails) else "warn" if rule.is_beyond(found.value, rule.warn) else "pass"
     return _gate(rule, group.group, rows, status, found)
 
 

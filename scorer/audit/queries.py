@@ -4,46 +4,23 @@ numbers in the whole output; a *state* is a row's label and whether its text is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..metric.verdict import FINE
 from ..stats.design_effect import ClusterSums
 from .database import Grouping, Ints, parts
-from .document import BINS, Confidence, Why
+from .document import Confidence, Why
 from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun
 
 Masks = Mapping[str, tuple[Bools, Bools]]
-Floats = npt.NDArray[np.float32]
 MOST_FLIPS_MEASURED = 20_000
+BUCKETS = 10
+_SCALE = 2**40
 OK = 0
 _MOMENTS = ("(n > 0)::INTEGER", "n", "x", "n * n", "n * x", "x * x")
-_FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other0", "before_state"))
-
-
-@dataclass(frozen=True)
-class Confidences:
-    """``values``: float32, *Shape:* (rows with one,), by group, rising in each. ``ends``: int64, *Shape:*
-    (groups + 1,)."""
-
-    values: Floats
-    ends: Ints
-
-    def __getitem__(self, group: int) -> Floats:
-        """Of one group, in rising order."""
-        return self.values[self.ends[group] : self.ends[group + 1]]
-
-    def distribution(self, group: int) -> Confidence:
-        """As the document shows it."""
-        values = self[group]
-        return Confidence(
-            n=len(values),
-            mean=float(values.mean(dtype=np.float64)) if len(values) else None,
-            histogram=np.histogram(values, BINS, (0.0, 1.0))[0].tolist(),
-        )
+_FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other_state", "before_state"))
 
 
 class RowCounts(NamedTuple):
@@ -102,22 +79,20 @@ def kept(after: ScannedRun, grouping: Grouping, states: Ints) -> Ints:
     Args:
         states: all rows of this run by group and state.
     """
-    group, other = after.database.column(grouping), _other(after, grouping)
-    counted = f"count(*) FROM {after.table}_apart"
-    shape = after.groups(grouping), STATES
+    group, apart = after.database.column(grouping), f"count(*) FROM {after.table}_apart"
+    shape, kept_here = (after.groups(grouping), STATES), f"WHERE {group} = other_{group}"
     counts = after.database.counts(
-        f"SELECT {group}, {other}, state, {counted} WHERE {other} IS NOT NULL GROUP BY ALL", *shape, STATES
+        f"SELECT {group}, other_state, state, {apart} {kept_here} GROUP BY ALL", *shape, STATES
     )
     same = np.arange(STATES)  # rows that are not apart have a partner of the same state
-    counts[:, same, same] += states - after.database.counts(f"SELECT {group}, state, {counted} GROUP BY ALL", *shape)
+    counts[:, same, same] += states - after.database.counts(f"SELECT {group}, state, {apart} GROUP BY ALL", *shape)
     return counts
 
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
     baseline, and state of this one; see :func:`.changes.match`. *Shape:* (groups, STATES, STATES)."""
-    group, other = after.database.column(grouping), _other(after, grouping)
-    query = f"SELECT {group}, before_state, state, count(*) FROM rewritten WHERE {other} IS NULL GROUP BY ALL"
+    query = f"SELECT {after.database.column(grouping)}, before_state, state, count(*) FROM rewritten GROUP BY ALL"
     return after.database.counts(query, after.groups(grouping), STATES, STATES)
 
 
@@ -164,8 +139,7 @@ def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now:
             f"count(*) FILTER ({both} AND {_among(*one)})" for one in (("state", hits1), ("before_state", hits0))
         )
         rates[name] = f"count(*) FILTER ({both})", f"{gained} - {lost}"
-    table = f"(FROM rewritten WHERE {_other(after, grouping)} IS NULL)"
-    return _cluster_sums(after, grouping, table, rates)
+    return _cluster_sums(after, grouping, "rewritten", rates)
 
 
 def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
@@ -175,12 +149,32 @@ def facts(run: ScannedRun, grouping: Grouping) -> FactCounts:
     return FactCounts(*(run.database.counts(one.format(name), *shape) for name in ("facts", "checked", "omitted")))
 
 
-def confidences(run: ScannedRun, grouping: Grouping) -> Confidences:
-    """Confidences by group in rising order."""
-    group = run.database.column(grouping)
-    of = f"FROM {run.table} WHERE confidence IS NOT NULL"
-    sizes = run.database.counts(f"SELECT {group}, count(*) {of} GROUP BY ALL", run.groups(grouping))
-    return Confidences(*run.database.floats(f"SELECT {group}, confidence {of}", sizes))
+def confidences(run: ScannedRun, grouping: Grouping) -> list[Confidence]:
+    """Confidences of labelled rows, by group. Sums are of whole numbers, so that no order of rows changes them."""
+    found = [Confidence(n=0, mean=None) for _ in range(run.groups(grouping))]
+    for group, n, total in run.database.rows(
+        f"SELECT {run.database.column(grouping)}, count(*), sum((confidence::DOUBLE * {_SCALE})::BIGINT)::HUGEINT "
+        f"FROM {run.table} WHERE confidence IS NOT NULL GROUP BY ALL"
+    ):
+        found[group] = Confidence(n=n, mean=total / n / _SCALE)
+    return found
+
+
+def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows of both runs by group and bucket of confidence: buckets hold a tenth of the baseline's rows each, and those
+    that ties make equal are one. *Shape:* (groups, 2, BUCKETS)."""
+    group = after.database.column(grouping)
+    tenths = [place / BUCKETS for place in range(1, BUCKETS)]
+    after.database.run(
+        f"CREATE OR REPLACE TEMP TABLE cuts AS SELECT {group}, list_distinct(quantile_disc(confidence, {tenths})) "
+        f"AS cuts FROM {before.table} WHERE confidence IS NOT NULL GROUP BY {group}"
+    )
+    sides = " UNION ALL ".join(
+        f"SELECT {group}, {number}, len(list_filter(cuts, lambda cut: cut < confidence)) AS bucket, count(*) "
+        f"FROM {run.table} JOIN cuts USING ({group}) WHERE confidence IS NOT NULL GROUP BY {group}, bucket"
+        for number, run in enumerate((before, after))
+    )
+    return after.database.counts(sides, after.groups(grouping), 2, BUCKETS)
 
 
 def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
@@ -232,20 +226,13 @@ def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) ->
     return {why: [Pair(*pair) for pair in after.database.rows(query)] for why, query in ordered.items()}
 
 
-def _other(run: ScannedRun, grouping: Grouping) -> str:
-    return f"other{run.database.column(grouping)[1:]}"
-
-
 def _rows(run: ScannedRun, grouping: Grouping, rows: Chosen) -> str:
     """A table of the rows; see :func:`clusters`."""
     if rows == "all":
         return run.table
-    other = _other(run, grouping)
-    table = f"FROM {run.table}_apart WHERE {other} IS NULL"
-    if rows == "single":
-        side = "before_row" if run.table == "was" else "row"
-        table += f" AND row NOT IN (SELECT {side} FROM rewritten WHERE {other} IS NULL)"
-    return f"({table})"
+    group, side = run.database.column(grouping), "before_row" if run.table == "was" else "row"
+    table = f"FROM {run.table}_apart WHERE {group} IS DISTINCT FROM other_{group}"
+    return f"({table}{f' AND row NOT IN (SELECT {side} FROM rewritten)' if rows == 'single' else ''})"
 
 
 def _among(column: str, mask: Bools) -> str:

@@ -220,15 +220,24 @@ def test_rewritten_rows_are_compared_as_pairs(tmp_path: Path) -> None:
 
 
 def test_stability_index() -> None:
-    before = np.arange(1000) / 1000
-    after = np.concatenate([np.arange(500) / 1000, np.full(500, 0.95)])
-    # By hand: half of the rows stay in the lower five tenths (100 each), the other half falls into the last.
-    counts = [100] * 5 + [0] * 4 + [500]
-    shares = [((c + 0.5) / 1005, 100.5 / 1005) for c in counts]
+    # Half of the rows stay in the lower five tenths (100 each), the other half falls into the last.
+    before, after = np.full(10, 100), np.array([100] * 5 + [0] * 4 + [500])
+    shares = [((count + 0.5) / 1005, 100.5 / 1005) for count in after.tolist()]
     assert stability_index(before, after) == pytest.approx(sum((a - b) * math.log(a / b) for a, b in shares))
     assert stability_index(before, before) == 0.0
-    assert stability_index(before, before[:0]) is None
-    # Ties: nine in ten of yesterday's are equal, which makes one bucket of them and one of the rest.
-    tied = np.concatenate([np.zeros(100), np.ones(900)])
-    assert stability_index(tied, tied) == 0.0
-    assert stability_index(tied, np.zeros(1000)) > 1.0
+    assert stability_index(before, 0 * before) is None
+
+
+def test_the_buckets_of_confidence_are_tenths_of_the_baseline(tmp_path: Path) -> None:
+    """Ties: nine in ten of the baseline's are equal, which makes one bucket of them and one of the rest."""
+    rng = np.random.default_rng(0)
+    before = np.concatenate([np.full(540, 0.9), rng.uniform(0.1, 0.3, 60)]).astype(np.float32)
+    after = rng.uniform(0.1, 0.95, 700).astype(np.float32)
+    outs = [
+        night(tmp_path / name, [row(f"{name}{i}", [("food", float(one))], 1.0) for i, one in enumerate(values)])
+        for name, values in (("before", before), ("after", after))
+    ]
+    cuts = np.unique(np.quantile(before, np.arange(1, 10) / 10, method="inverted_cdf"))
+    sides = [np.bincount(np.searchsorted(cuts, values), minlength=len(cuts) + 1) for values in (before, after)]
+    found = audit(outs[1], AuditOptions(baseline=outs[0])).groups[0].change.confidence.psi
+    assert found == pytest.approx(stability_index(*sides))
