@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -93,8 +93,8 @@ def group_figures(rates: RunRates, grouping: Grouping, counts: queries.RowCounts
                 reused=reused,
                 fine=dict(zip(FINE, by_label, strict=True)),
                 rough={"OK": by_label[0], "not_OK": sum(by_label[1:])},
-                errors=_named(counts.errors[code], run.errors.names),
-                notes=_named(counts.notes[code], run.notes.names),
+                errors=_named(counts.errors[code], run.errors),
+                notes=_named(counts.notes[code], run.notes),
                 rates={name: one.rate for name, one in samples[code].items()},
                 design_effects={name: one.effect for name, one in samples[code].items()},
                 backoff=facts.missed(code),
@@ -113,8 +113,8 @@ class FactTables:
     """
 
     def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
-        self.names, self.most = run.predicates.names, MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES
-        self.codes = {name: code for code, name in enumerate(self.names)}
+        self.codes, self.names = run.predicates, list(run.predicates)
+        self.most = MOST_PREDICATES_OF_GROUP if grouping else MOST_PREDICATES
         self.all, self.checked, self.omitted = queries.facts(run, grouping)
         counted = run.output.summary.counts.facts.by_predicate
         known = {name: one.backoff / one.all if one.all else 0.0 for name, one in counted.items()}
@@ -149,7 +149,7 @@ class FactTables:
         return found, len(ranked) - len(found)
 
 
-def _named(counts: Ints, names: Sequence[str]) -> dict[str, int]:
+def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
     """Counts by name, most frequent first; what does not occur is left out. Each of joined notes counts. *Shape:*
     (names,)."""
     found: dict[str, int] = {}

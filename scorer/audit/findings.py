@@ -293,7 +293,7 @@ def of_templates(
     facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())
     found = []
     for entry in whole.predicates:
-        code, k, n = run.predicates.code(entry.predicate), entry.omission.count, entry.omission.n
+        code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
         if not looks_wrong(k, n, lost - k, facts - n):
             continue
         everywhere, lines = _everywhere(run, grouping, by_group, code) if grouping else (True, [])

@@ -184,7 +184,7 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     """
     labels = [name for code, name in enumerate(FINE) if code != OK]
     blank = _among("state", BLANK)
-    kinds = [*labels, "empty_text", *map("error:{}".format, run.errors.names)]
+    kinds = [*labels, "empty_text", *map("error:{}".format, run.errors)]
     found: dict[str, list[int]] = {kind: [] for kind in kinds}
     for kind, row in run.database.rows(
         f"""

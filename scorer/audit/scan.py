@@ -29,6 +29,8 @@ from .database import Database, Grouping, Ints
 
 MOST_SENTENCES = 10_000
 """Of facts that are sentences, the first so many distinct ones are counted apart."""
+Names = dict[str, int]
+"""Strings and their codes, in order of first appearance."""
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -69,27 +71,6 @@ def rate_states(omissions_checked: bool) -> dict[str, tuple[Bools, Bools]]:
 
 
 @dataclass
-class Names:
-    """Strings as small numbers, in order of first appearance."""
-
-    names: list[str] = field(default_factory=list)
-    _codes: dict[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._codes
-
-    def code(self, name: str) -> int:
-        """The number of a string, a new one for a new string."""
-        found = self._codes.setdefault(name, len(self.names))
-        if found == len(self.names):
-            self.names.append(name)
-        return found
-
-
-@dataclass
 class ScannedRun:
     """A run in the database: rows in ``table``, facts in ``table`` + ``_facts``, group codes in ``g0``, ``g1``, ...
 
@@ -101,9 +82,9 @@ class ScannedRun:
     database: Database
     table: str
     facts: tuple[str, FactForm] | None
-    predicates: Names = field(default_factory=Names)
-    errors: Names = field(default_factory=Names)
-    notes: Names = field(default_factory=Names)
+    predicates: Names = field(default_factory=dict)
+    errors: Names = field(default_factory=dict)
+    notes: Names = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.output)
@@ -173,7 +154,7 @@ class _Scan:
         run, prefix = self.run, self.prefix
         fine = fine_codes(one_array(table, prefix + "fine"), prefix + "fine")
         notes = _kinds(one_array(table, prefix + "note"), run.notes)
-        blank = np.array([*(EMPTY_TEXT in note.split("+") for note in run.notes.names), False])[notes]
+        blank = np.array([*(EMPTY_TEXT in note.split("+") for note in run.notes), False])[notes]
         keys = _halves(one_array(table, prefix + "row_key"))
         confidence = one_array(table, prefix + "confidence")
         has_facts = self.reader is not None and holders_of(table.schema, self.reader.column)
@@ -218,6 +199,11 @@ class _Scan:
         )
 
 
+def _code(names: Names, name: str) -> int:
+    """The code of a string, a new one for a new string."""
+    return names.setdefault(name, len(names))
+
+
 def _halves(column: pa.Array) -> Hashes:
     """Row keys as two numbers each. fixed_size_binary(16), *Shape:* (rows,) → uint64, (rows, 2)."""
     if not len(column):
@@ -230,7 +216,7 @@ def _kinds(column: pa.Array, names: Names) -> Ints:
     if column.null_count == len(column):
         return np.full(len(column), -1, np.int64)
     encoded = column.dictionary_encode()
-    numbers = [names.code(str(value).partition(":")[0]) for value in encoded.dictionary.to_pylist()]
+    numbers = [_code(names, str(value).partition(":")[0]) for value in encoded.dictionary.to_pylist()]
     codes = encoded.indices.cast(pa.int64()).fill_null(len(numbers)).to_numpy(zero_copy_only=False)
     return np.array([*numbers, -1], np.int64)[codes]
 
@@ -272,7 +258,7 @@ class FactReader:
     column: str
     form: FactForm
     subject: str | None = None
-    predicates: Names = field(default_factory=Names)
+    predicates: Names = field(default_factory=dict)
 
     def read(self, table: pa.Table) -> Facts:
         """The facts of a window."""
@@ -290,7 +276,7 @@ class FactReader:
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         children = {part: encode(child) for part, child in part_columns(flat).items()}
         codes, values = children["predicate"]
-        known = [self.predicates.code(value.decode(errors="replace").strip()) for value in values]
+        known = [_code(self.predicates, value.decode(errors="replace").strip()) for value in values]
         found = np.zeros(len(codes), np.uint64)
         for parts, texts in children.values():
             found = (found ^ hashes(texts)[parts]) * _ODD
@@ -298,7 +284,7 @@ class FactReader:
 
     def _predicate(self, name: str) -> int:
         bounded = self.form in ("facts", "attributes") and len(self.predicates) >= MOST_SENTENCES
-        return self.predicates.code(OTHER_PREDICATES if bounded and name not in self.predicates else name)
+        return _code(self.predicates, OTHER_PREDICATES if bounded and name not in self.predicates else name)
 
 
 def hashes(values: Sequence[bytes]) -> Hashes:

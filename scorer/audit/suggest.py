@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ..stats.percentages import percent
 from ..system.terminal import visible
 from .database import Grouping
-from .document import Document, GroupFigures, Rate
-from .gates import ROUNDING, describe
+from .document import Document, GroupFigures, Rate, describe
+from .gates import ROUNDING
 
 SELDOM, OFTEN = 0.01, 0.1
 """Share of runs without a change in which any group of a gate may fail, and warn."""
@@ -32,29 +32,23 @@ LEAST_SHARE = 0.02
 EXACT = 2_000
 _NO_ROOM = 0.9
 _LIMITS = tuple(step / 200 for step in range(1, 121))
-_HEAD = """# Gates of `scorer audit`, written by `scorer gates init` from {out}
-# ({rows:,} rows, finished {finished}). docs/audit.md explains the keys.
-# {what}
-"""
-Floats = npt.NDArray[np.float64]
+_ON_VALUES = (
+    ("error_rate", 0.001, 0.01, "Rows without a label."),
+    ("empty_rate", 0.001, 0.01, "Rows with a blank text."),
+    ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
+    ("backoff_rate", 0.02, 0.1, "Facts without a template; a new predicate in the data raises it."),
+)
+"""Metrics of gates on values, and how far above the output's interval they warn and fail."""
 
 
 def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
     whole = document.groups[0]
-    kinds = [
-        ("error_rate", 0.001, 0.01, "Rows without a label."),
-        ("empty_rate", 0.001, 0.01, "Rows with a blank text."),
-        ("not_ok_rate", 0.05, 0.1, "Rows that are not OK; catches a slow rise as well."),
-    ]
     parts = [_head(document, "Limits on values, as shares: the largest that still pass.")]
-    parts += [
-        _on_value(name, whole.rates[name], warn, fail, comment, whole.design_effects[name])
-        for name, warn, fail, comment in kinds
-    ]
-    if whole.backoff is not None:
-        comment = "Facts without a template; a new predicate in the data raises it."
-        parts.append(_on_value("backoff_rate", whole.backoff, 0.02, 0.1, comment, 1.0))
+    for metric, warn, fail, comment in _ON_VALUES:
+        rate = whole.rates.get(metric, whole.backoff)
+        if rate is not None:
+            parts.append(_on_value(metric, rate, warn, fail, comment, whole.design_effects.get(metric, 1.0)))
     return "\n".join(parts)
 
 
@@ -66,8 +60,7 @@ def change_gates(document: Document) -> str:
         parts += [_on_increase(columns, groups), _on_added(columns, groups)]
     if not document.options.by:
         parts.append("# No grouping: `scorer gates init --by COLUMNS` adds gates for each group.\n")
-    comment = "# Rows in both runs keep their labels under equal signatures.\n"
-    parts.append(comment + _table("label_flips", (), fail="0"))
+    parts.append(_table("Rows in both runs keep their labels under equal signatures.", "label_flips", (), fail="0"))
     return "\n".join(parts)
 
 
@@ -84,11 +77,11 @@ def exceeds(rows: float, limit: float, now: float, before: float | None = None) 
         away = limit - now + (before or 0.0)
         return 0.5 * math.erfc(away / math.sqrt(2 * variance)) if variance else float(away < 0)
     first = math.floor(n * (limit + ROUNDING)) + 1
-    if before is None:
-        return float(_binomial(n, now)[max(first, 0) :].sum())
-    below = np.cumsum(_binomial(n, before))  # the later run has `hits`, the earlier one at most hits - first
     hits = np.arange(max(first, 0), n + 1)
-    return float((_binomial(n, now)[hits] * below[np.minimum(hits - first, n)]).sum())
+    chances = _binomial(n, now)[hits]
+    if before is not None:  # the later run has `hits`, the earlier one at most hits - first
+        chances = chances * np.cumsum(_binomial(n, before))[np.minimum(hits - first, n)]
+    return float(chances.sum())
 
 
 def detectable(rows: float, limit: float, share: float, *, compares: bool) -> float | None:
@@ -108,7 +101,7 @@ def _first(holds: Callable[[float], bool]) -> float:
     return high
 
 
-def _binomial(n: int, share: float) -> Floats:
+def _binomial(n: int, share: float) -> npt.NDArray[np.float64]:
     """Probabilities of 0 to n hits. *Shape:* (n + 1,)."""
     if not 0 < share < 1:
         return np.eye(1, n + 1, round(share) * n)[0]
@@ -119,8 +112,10 @@ def _binomial(n: int, share: float) -> Floats:
 
 
 def _head(document: Document, what: str) -> str:
-    return _HEAD.format(
-        out=visible(document.out), rows=document.rows.all, finished=visible(document.finished), what=what
+    out, finished = visible(document.out), visible(document.finished)
+    return (
+        f"# Gates of `scorer audit`, written by `scorer gates init` from {out}\n"
+        f"# ({document.rows.all:,} rows, finished {finished}). docs/audit.md explains the keys.\n# {what}\n"
     )
 
 
@@ -129,44 +124,43 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
     value, high = rate.value, rate.high
     if value is None or rate.low is None or high is None:
         return f"# {comment}\n# {metric}: this output has no figure for it.\n"
-    interval = f"95% interval {percent(rate.low)} to {percent(high)}"
-    comment = f"# {comment}\n# This output: {percent(value)}, {interval}.\n"
+    comment += f"\n# This output: {percent(value)}, 95% interval {percent(rate.low)} to {percent(high)}."
     if high > _NO_ROOM:
-        return comment + f"# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
+        return f"# {comment}\n# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
     rows = rate.n / effect
-    by_chance = _first(lambda limit: exceeds(rows, limit, value) <= SELDOM)
-    limit = _up(max(high + fail, by_chance))
-    comment += f"# It finds {_increase_found(detectable(rows, limit, value, compares=False))}.\n"
-    return comment + _table(metric, (), warn=_share(_up(high + warn)), fail=_share(limit))
+    limit = _up(max(high + fail, _first(lambda limit: exceeds(rows, limit, value) <= SELDOM)))
+    comment += f"\n# It finds {_increase_found(detectable(rows, limit, value, compares=False))}."
+    return _table(comment, metric, (), warn=_share(_up(high + warn)), fail=_share(limit))
 
 
 def _on_increase(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
-    comment = f"# {_each(columns)}.\n"
+    comment = f"{_each(columns)}.\n"
     rates = [(group, group.rates["not_ok_rate"].value) for group in groups if group.rows >= FEW_ROWS]
     large = [
-        (group, group.rows / group.design_effects["not_ok_rate"], max(value, LEAST_SHARE))
+        (group.rows / group.design_effects["not_ok_rate"], max(value, LEAST_SHARE), group)
         for group, value in rates
         if value is not None
     ]
     if not large:
-        return comment + f"# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
+        return f"# {comment}# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
 
     def by_chance(limit: float) -> float:
-        return 1 - math.prod(1 - exceeds(rows, limit, share, share) for _, rows, share in large)
+        return 1 - math.prod(1 - exceeds(rows, limit, share, share) for rows, share, _ in large)
 
     warn, fail = (next((one for one in _LIMITS if by_chance(one) <= often), None) for often in (OFTEN, SELDOM))
-    if warn is None or fail is None or fail >= 1 - max(share for _, _, share in large):
-        return comment + "# No limit could be exceeded by the rates of this output, so there is no gate.\n"
-    group, rows, share = min(large, key=lambda one: one[1])
+    if warn is None or fail is None or fail >= 1 - max(share for _, share, _ in large):
+        return f"# {comment}# No limit could be exceeded by the rates of this output, so there is no gate.\n"
+    rows, share, group = min(large, key=lambda one: one[0])
     where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
-    comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
     which = f"any of {len(large)} groups" if len(large) > 1 else "it"
-    comment += f"# If all rows are new and nothing changes, {which} fails in {percent(by_chance(fail))} of runs.\n"
+    comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
+    comment += f"# If all rows are new and nothing changes, {which} fails in {percent(by_chance(fail))} of runs."
     if left := len(groups) - len(large):
-        comment += f"# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there.\n"
+        comment += f"\n# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
     least = {"min_rows": str(FEW_ROWS)} if columns else {}
-    return comment + _table("not_ok_rate", columns, against='"baseline"', warn=_share(warn), fail=_share(fail), **least)
+    keys = {"against": '"baseline"', "warn": _share(warn), "fail": _share(fail), **least}
+    return _table(comment, "not_ok_rate", columns, **keys)
 
 
 def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
@@ -174,17 +168,16 @@ def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     chance = SELDOM / max(len(groups), 1)
     unit = 10.0 ** math.floor(math.log10(chance) + 1e-9)
     rounded = math.floor(chance / unit + 1e-9) * unit
-    comment = (
-        f"# {_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate over\n"
-    )
-    comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs.\n"
-    found = comment + _table("added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
+    comment = f"{_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate\n"
+    comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs."
+    found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
     share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
     limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
     if limit > _NO_ROOM:
         return found
-    comment = f"# The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase.\n"
-    return f"{found}\n{comment}" + _table("added_not_ok_rate", columns, fail=_share(limit), min_rows=str(FEW_ADDED))
+    comment = f"The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase."
+    keys = {"fail": _share(limit), "min_rows": str(FEW_ADDED)}
+    return f"{found}\n{_table(comment, 'added_not_ok_rate', columns, **keys)}"
 
 
 def _each(columns: Grouping) -> str:
@@ -196,10 +189,11 @@ def _increase_found(rise: float | None) -> str:
     return f"{least} with a probability of {percent(POWER)}"
 
 
-def _table(metric: str, columns: Grouping, **keys: str) -> str:
+def _table(comment: str, metric: str, columns: Grouping, **keys: str) -> str:
+    """A gate as TOML, below its comment."""
     by = {"by": json.dumps(list(columns), ensure_ascii=False)} if columns else {}
     lines = (f"{key} = {value}" for key, value in (by | keys).items())
-    return "\n".join(["[[gates]]", f'metric = "{metric}"', *lines]) + "\n"
+    return "\n".join([f"# {comment}", "[[gates]]", f'metric = "{metric}"', *lines]) + "\n"
 
 
 def _up(share: float) -> float:

@@ -177,7 +177,7 @@ def test_structs_give_what_the_parser_gives() -> None:
     for column in (whole, whole.slice(1)):
         found, parsed = reader.read(pa.table({"facts": column})), from_lists(column)
         assert found.lengths.tolist() == parsed.lengths.tolist()
-        predicates = [reader.predicates.names[i] for i in found.predicate.tolist()]
+        predicates = [list(reader.predicates)[i] for i in found.predicate.tolist()]
         assert predicates == [parsed.distinct[i].predicate for i in parsed.ids.tolist()]
 
 
@@ -188,4 +188,4 @@ def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch
     assert first.lengths.tolist() == [2, 0, 0]  # a row with a blank fact is an error
     assert first.predicate.tolist() == [0, 1]
     second = reader.read(pa.table({"facts": [["c", "a", "d"]]}))
-    assert [reader.predicates.names[i] for i in second.predicate.tolist()] == [OTHER_PREDICATES, "a", OTHER_PREDICATES]
+    assert [list(reader.predicates)[i] for i in second.predicate.tolist()] == [OTHER_PREDICATES, "a", OTHER_PREDICATES]
