@@ -22,6 +22,7 @@ from .database import Database, Grouping, Ints
 from .document import (
     Baseline,
     BaselineChanges,
+    Change,
     Document,
     GroupComparison,
     GroupFigures,
@@ -113,7 +114,7 @@ class DocumentBuilder:
         changes = worse = None
         if before is not None and whole.change is not None:
             kept = queries.kept(run, (), states[()])[0]
-            changes = self._changes(run, before, whole, kept)
+            changes = self._changes(run, whole.change, kept)
             worse = got_worse(before, reader, kept, self.options.worst)
         found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
         checked = gates.checked(found, self.options.require_gates)
@@ -171,16 +172,15 @@ class DocumentBuilder:
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
-    def _changes(self, run: ScannedRun, before: ScannedRun, whole: GroupFigures, kept: Ints) -> BaselineChanges:
-        change, labelled = whole.change, FINE_OF >= 0
-        assert change is not None and self.baseline is not None
+    def _changes(self, run: ScannedRun, change: Change, kept: Ints) -> BaselineChanges:
+        labelled = FINE_OF >= 0
         return BaselineChanges(
             added=change.added,
             removed=change.removed,
             kept=change.kept,
             errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
             errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
-            flips=flips(before, run, change.flips, same_signature=self.baseline.same_signature),
+            flips=flips(run, change.flips),
         )
 
     def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:

@@ -41,27 +41,19 @@ class Part(msgspec.Struct):
 
 
 class Flip(Part):
-    """A row in both runs whose FINE label differs. ``difference``: largest change of a stored entailment probability;
-    ``beyond_bound``: more than the measured bounds explain, null where not known."""
+    """A row in both runs whose FINE label differs; ``scorer explain`` says whether the measured bounds explain it."""
 
     row_key: str
     file: str
     row: int
     before: str
     after: str
-    difference: float | None
-    beyond_bound: bool | None
 
 
 class Flips(Part):
-    """``count`` of all, ``beyond_bound`` of them (null where no bound is known), ``allowed``: what the bounds explain.
-
-    ``rows``: at most 1000, those beyond the bound first.
-    """
+    """``count`` of all; ``rows``: the first 1000."""
 
     count: int
-    beyond_bound: int | None
-    allowed: float | None
     rows: list[Flip]
 
 

@@ -1,7 +1,8 @@
-"""Single rows for people: the worst of each kind, the flips with their probabilities, and what got worse."""
+"""Single rows for people: the worst of each kind, those with another label, and those that got worse."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors
-from ..scoring.summary import allowed_difference, is_within
 from . import queries
 from .database import Grouping
 from .document import FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
@@ -129,45 +129,14 @@ def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
     return list(reader.rows(kinds).values())
 
 
-def flips(before: ScannedRun, after: ScannedRun, count: int, *, same_signature: bool) -> Flips:
-    """Kept rows whose FINE label differs, and whether the measured bounds explain it (:mod:`scorer.scoring.summary`).
-
-    Under equal signatures a probability may differ by the effect of the other pairs in its batch, which both runs
-    measured as a bound on logits. Across signatures there is no bound.
-
-    Args:
-        count: all such rows.
-    """
-    bounds = [run.output.summary.invariance_error for run in (before, after)]
-    numbers = [bound for bound in bounds if bound is not None] if same_signature else []
-    allowed = allowed_difference(*numbers) if len(numbers) == 2 else None
-    pairs = queries.flipped(after)
-    pairs = pairs[:MOST_FLIPS] if allowed is None else pairs
-    now = _probabilities(after.output, [pair.row for pair in pairs])
-    was = _probabilities(before.output, [pair.before for pair in pairs])
-    listed = []
-    for pair in pairs:
-        (file, row), (key, one), (_, other) = place(after.output, pair.row), now[pair.row], was[pair.before]
-        deltas = [abs(x - y) for x, y in zip(one, other, strict=False) if x is not None and y is not None]
-        difference = max(deltas, default=None)
-        beyond = None if allowed is None or difference is None else not is_within(difference, allowed)
-        listed.append(
-            Flip(row_key=key, file=file, row=row, before=FINE[pair.label_before], after=FINE[pair.label],
-                 difference=difference, beyond_bound=beyond)
-        )  # fmt: skip
-    listed.sort(key=lambda flip: (not flip.beyond_bound, -(flip.difference or 0.0)))
-    beyond_bound = None if allowed is None else sum(bool(flip.beyond_bound) for flip in listed)
-    return Flips(count=count, beyond_bound=beyond_bound, allowed=allowed, rows=listed[:MOST_FLIPS])
-
-
-def _probabilities(output: Output, rows: list[int]) -> dict[int, tuple[str, list[float | None]]]:
-    """Key and stored probabilities of rows."""
-    key, said, facts = (output.columns.prefix + name for name in ("row_key", "text_entailment", "fact_entailment"))
-    tables = output.rows(rows, [key, said, facts])
-    return {
-        row: (table[key][0].as_py().hex(), [table[said][0].as_py(), *(table[facts][0].as_py() or [])])
-        for row, table in tables.items()
-    }
+def flips(after: ScannedRun, count: int) -> Flips:
+    """Kept rows whose FINE label differs. ``count``: all such rows."""
+    found = []
+    for row, high, low, label, label_before in queries.flipped(after, MOST_FLIPS):
+        file, number = place(after.output, row)
+        key = struct.pack("<QQ", high, low).hex()
+        found.append(Flip(row_key=key, file=file, row=number, before=FINE[label_before], after=FINE[label]))
+    return Flips(count=count, rows=found)
 
 
 def got_worse(before: ScannedRun, reader: RowReader, kept: Ints, most: int) -> Worse:

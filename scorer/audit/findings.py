@@ -162,19 +162,9 @@ def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> list[Finding]:
         text = "the baseline was scored differently: a difference may come from the data or from the scoring"
         found.append(Finding(kind="signature", severity="warn", message=text, evidence=baseline.differs))
     elif flips.count:
-        lines = (
-            [f"the measured bounds explain |Δ probability| up to {flips.allowed:.2g}"]
-            if flips.allowed is not None
-            else []
-        )
-        for flip in flips.rows[:MOST_FLIPS_SHOWN]:
-            difference = f", |Δ| {flip.difference:.2g}" if flip.difference is not None else ""
-            lines.append(f"{flip.file}:{flip.row} {flip.before} → {flip.after}{difference}")
+        lines = [f"{flip.file}:{flip.row} {flip.before} → {flip.after}" for flip in flips.rows[:MOST_FLIPS_SHOWN]]
         text = f"{flips.count:,} unchanged rows have another label"
-        if flips.beyond_bound:
-            text += f", {flips.beyond_bound:,} of them beyond what the bounds explain"
-        severity: Severity = "fail" if flips.beyond_bound else "warn" if flips.beyond_bound is None else "info"
-        found.append(Finding(kind="flips", severity=severity, message=text, evidence=lines))
+        found.append(Finding(kind="flips", severity="warn", message=text, evidence=lines))
     if changes.errors_appeared:
         text = f"{changes.errors_appeared:,} unchanged rows had a label in the baseline and have an error now"
         found.append(Finding(kind="errors", severity="warn", message=text))

@@ -15,7 +15,6 @@ from .document import Confidence, Why
 from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun
 
 Masks = Mapping[str, tuple[Bools, Bools]]
-MOST_FLIPS_MEASURED = 20_000
 BUCKETS = 10
 _SCALE = 2**40
 OK = 0
@@ -202,14 +201,12 @@ def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
     return found
 
 
-def flipped(after: ScannedRun) -> list[Pair]:
-    """Kept rows whose label differs, the first :data:`MOST_FLIPS_MEASURED` by row."""
-    pairs = after.database.rows(
-        f"SELECT row, partner, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
-        f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE} "
-        f"ORDER BY row LIMIT {MOST_FLIPS_MEASURED}"
+def flipped(after: ScannedRun, most: int) -> list[tuple[int, int, int, int, int]]:
+    """Kept rows whose label differs, in their order: row, both halves of its key, label, and label in the baseline."""
+    return after.database.rows(
+        f"SELECT row, high, low, {_FINE}, {_FINE_BEFORE} FROM {after.table}_apart "
+        f"WHERE {_FINE} >= 0 AND {_FINE_BEFORE} >= 0 AND {_FINE} <> {_FINE_BEFORE} ORDER BY row LIMIT {most}"
     )
-    return [Pair(*pair) for pair in pairs]
 
 
 def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
