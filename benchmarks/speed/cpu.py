@@ -2,10 +2,10 @@
 
     python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
-Distinct pairs with a full-size model of random weights, its bare session among them, and whole rows, Parquet to
-Parquet, with the embedded model. Every program is measured as its documentation shows it and in its fastest
-configuration. Prints Markdown tables; writes a JSON with every round to ``benchmarks/results``, or to ``results`` below
-``--folder`` in a smoke run. docs/performance.md explains the figures.
+Distinct pairs with a full-size model of random weights, its bare session among them; in a smoke run with the embedded
+model. Programs are measured as their documentation shows them and in their fastest configuration. Prints a table;
+writes a JSON with every round to ``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run.
+docs/performance.md explains the figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from .sample import Sample, write_sample
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "torch-fp32"
 """The setting that labels, probabilities and speeds on pairs are compared with."""
-_SCRIPT = "PyTorch fp32, one pair at a time (the original script's way)"
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,13 @@ class Setting:
     bare: bool = False
 
 
-def of_pairs(*, everyone: bool) -> list[Setting]:
+def settings(*, everyone: bool) -> list[Setting]:
     """Settings on distinct pairs; without ``everyone`` only those that need just the checkpoint, in fp32."""
     peer, bf16, onnx = peers.cross_encoder, {"dtype": "bfloat16"}, {"backend": "onnx", "folder": "onnx"}
     int8, exported, converted = "model_qint8_avx512_vnni.onnx", ("checkpoint", "onnx"), ("checkpoint", "openvino")
     found = [
         Setting(REFERENCE, "PyTorch fp32, batches by length", peers.torch_batches),
-        Setting("script", _SCRIPT, peers.one_at_a_time),
+        Setting("script", "PyTorch fp32, one pair at a time (the original script's way)", peers.one_at_a_time),
         Setting("pipeline", "transformers pipeline, as documented (batch 1)", peers.pipeline),
         Setting("ce-fp32", "CrossEncoder fp32", peer),
     ]
@@ -91,15 +90,6 @@ def of_pairs(*, everyone: bool) -> list[Setting]:
     return found
 
 
-def of_rows() -> list[Setting]:
-    """Settings on whole rows, Parquet to Parquet; the first is the reference."""
-    return [
-        Setting("script", _SCRIPT, peers.script_rows),
-        Setting("ce", "CrossEncoder fp32, all checks in one list", peers.cross_encoder_rows),
-        *(one for one in of_pairs(everyone=False) if one.name.startswith("run-")),
-    ]
-
-
 @dataclass
 class Measured:
     """A setting with its rounds: seconds, ``others``, ``peak_mb``. ``answers``: of its first pass. ``error``: why there
@@ -119,7 +109,7 @@ class Measured:
 
 
 def run_rounds(
-    settings: Sequence[Setting],
+    asked: Sequence[Setting],
     spec: Mapping[str, Any],
     rounds: int,
     logs: Path,
@@ -138,7 +128,7 @@ def run_rounds(
         deadline: after it, the first round is finished and no other one started.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    measured = [Measured(setting) for setting in settings]
+    measured = [Measured(setting) for setting in asked]
     for one in measured:
         one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
     workers: dict[str, Worker] = {}
@@ -199,21 +189,19 @@ def summarise(measured: Sequence[Measured], items: int, reference: str) -> list[
 
 
 def agreement(found: Any, expected: Any) -> dict[str, float]:
-    """Share of equal labels; for probabilities (float, *Shape:* (pairs, 3)) also the largest difference. Empty if the
-    two are of other things: pairs and rows."""
+    """Share of equal labels, and the largest difference of probabilities, *Shape:* (pairs, 3). Empty for answers of
+    another kind: labels of rows."""
     a, b = np.asarray(found), np.asarray(expected)
-    if a.shape != b.shape:
+    if a.shape != b.shape or a.ndim != 2:
         return {}
-    if a.ndim == 1:
-        return {"labels": float((a == b).mean())}
     labels = float((a.argmax(axis=1) == b.argmax(axis=1)).mean())
     return {"labels": labels, "max_probability": float(np.abs(a - b).max())}
 
 
-def table(title: str, unit: str, entries: Sequence[dict[str, Any]], reference: str) -> str:
+def table(title: str, entries: Sequence[dict[str, Any]]) -> str:
     """A Markdown table, fastest first; settings that could not be measured are last, with the reason."""
     lines = [f"**{title}**", ""]
-    lines += [f"| setting | {unit}/s | lowest to highest | × {reference} | labels as there | largest \\|Δp\\| | how |"]
+    lines += [f"| setting | pairs/s | lowest to highest | × {REFERENCE} | labels as there | largest \\|Δp\\| | how |"]
     lines += ["|---|---:|---:|---:|---:|---:|---|"]
     for one in sorted((one for one in entries if one["rounds"]), key=lambda one: -one["median"]):
         label = f"**{one['label']}**" if one["ours"] else f"*{one['label']}*" if one["bare"] else one["label"]
@@ -233,7 +221,7 @@ def say(message: str) -> None:
 
 
 class Bench:
-    """The groups of a run, measured one after the other."""
+    """The settings and results of a run."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given, self.groups = given, list[dict[str, Any]]()
@@ -246,47 +234,34 @@ class Bench:
         paths = {part: str(base / part) for part in PARTS}
         sample = write_sample(base / "sample", Bundle.load(base / "bundle"), pairs=self.given.pairs, systems=1, seed=5)
         floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
-        title, options = f"{self.given.preset}, random weights", {"failed": failed, "floor_mb": floor_mb}
-        self.measure("pairs", title, REFERENCE, of_pairs(everyone=True), sample, paths, **options)
+        title = f"{self.given.preset}, random weights"
+        self.measure(title, settings(everyone=True), sample, paths, failed=failed, floor_mb=floor_mb)
 
     def embedded(self) -> None:
-        """Whole rows with the embedded model; in a smoke run also its pairs."""
+        """The pairs of the embedded model, with the peers that need just its checkpoint."""
         base, bundle = self.given.folder / "embedded", Bundle.load("embedded")
         if not (base / "checkpoint").exists():
             command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
             subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        sample = write_sample(base / "sample", bundle, pairs=max(512, self.given.pairs), systems=1, seed=5)
         paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
-        if bundle.templates_file is not None:
-            paths["templates"] = str(bundle.templates_file)
-        if self.given.smoke:
-            sample = write_sample(base / "pairs", bundle, pairs=512, systems=1, seed=5)
-            self.measure("pairs", "embedded model", REFERENCE, of_pairs(everyone=False), sample, paths)
-        sample = write_sample(base / "rows", bundle, rows=self.given.rows, systems=20, seed=6)
-        self.measure("rows", "embedded model, whole rows", "script", of_rows(), sample, paths)
+        self.measure("embedded model", settings(everyone=False), sample, paths)
 
     def measure(
-        self,
-        unit: str,
-        title: str,
-        reference: str,
-        settings: Sequence[Setting],
-        sample: Sample,
-        paths: dict[str, str],
-        **options: Any,
+        self, title: str, asked: Sequence[Setting], sample: Sample, paths: dict[str, str], **options: Any
     ) -> None:
-        """Run the rounds of a group, and print its table. ``options``: of :func:`run_rounds`."""
-        title += f": {sample.rows} rows, {sample.checks} checks, {sample.pairs} distinct pairs of "
-        title += f"{sample.tokens / sample.pairs:.0f} tokens"
+        """Run the rounds of a model, and print its table. ``options``: of :func:`run_rounds`."""
+        title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
         only = self.given.only
-        settings = [one for one in settings if not only or one.name in (*only, reference)]
+        asked = [one for one in asked if not only or one.name in (*only, REFERENCE)]
         spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
-        logs = self.given.folder / "logs" / unit
         say(f"\n{title}")
-        measured = run_rounds(settings, spec, self.given.rounds, logs, deadline=self.deadline, **options)
-        items = sample.rows if unit == "rows" else sample.pairs
-        entries = summarise(measured, items, reference)
-        self.groups.append({"name": unit, "title": title, "items": items, "reference": reference, "settings": entries})
-        print(table(title, unit, entries, reference))
+        logs = self.given.folder / "logs"
+        measured = run_rounds(asked, spec, self.given.rounds, logs, deadline=self.deadline, **options)
+        entries = summarise(measured, sample.pairs, REFERENCE)
+        self.groups.append({"name": "pairs", "title": title, "items": sample.pairs, "reference": REFERENCE,
+                            "settings": entries})  # fmt: skip
+        print(table(title, entries))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -296,13 +271,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--smoke", action="store_true", help="measure only the embedded model, and fewer peers")
     add("--preset", default="roberta-large", help="size of the model with random weights")
     add("--pairs", type=int, default=96, help="minimum number of distinct pairs for that model")
-    add("--rows", type=int, help="number of whole rows for the embedded model; default: 500, or 200 in a smoke run")
     add("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
     add("--minutes", type=float, default=22.0, help="start no further round after this time")
     add("--only", nargs="+", default=[], help="settings to measure, by name; the reference always runs")
     given = parser.parse_args(arguments)
     given.rounds = given.rounds or (1 if given.smoke else 3)
-    given.rows = given.rows or (200 if given.smoke else 500)
     given.folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {  # of the settings: no network, no progress output, a cache of their own
         "OMP_NUM_THREADS": str(cores()),
@@ -312,9 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "XDG_CACHE_HOME": str(given.folder.resolve() / "cache"),
     }
     started, bench = datetime.now(UTC).isoformat(timespec="seconds"), Bench(given)
-    if not given.smoke:
-        bench.full_size()
-    bench.embedded()
+    bench.embedded() if given.smoke else bench.full_size()
     file = given.folder / "results" / "smoke.json" if given.smoke else ROOT / "benchmarks" / "results" / "cpu.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     here = describe()

@@ -1,13 +1,12 @@
 """Runners of other libraries on the CPU; none imports the scorer. See :data:`benchmarks.speed.harness.Runner`.
 
 ``spec`` has the paths of the prepared files, ``threads`` and ``options``. A pass returns probabilities, float32,
-*Shape:* (pairs, 3), in the checkpoint's column order; those on whole rows return the label of every row.
+*Shape:* (pairs, 3), in the checkpoint's column order.
 """
 
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ Probabilities = npt.NDArray[np.float32]
 Run = Callable[[Any, list[int]], Probabilities]
 """Probabilities of the pairs at some positions, of a batch size or another way to compute them; zeros elsewhere."""
 SIZES = (1, 4, 16)
-_ENTAILMENT = 2
 
 
 def load_pairs(spec: Spec) -> tuple[list[tuple[str, str]], list[int]]:
@@ -160,43 +158,6 @@ def openvino(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
     return one_pass
 
 
-def script_rows(spec: Spec, chosen: Spec) -> Callable[[], list[str]]:
-    """Whole rows as the original script does it: row by row, check by check, one pair per call."""
-    logits_of = _torch_logits(spec)
-
-    def entails(premise: str, hypothesis: str) -> bool:
-        return int(logits_of([(premise, hypothesis)]).argmax()) == _ENTAILMENT
-
-    def labels(rows: list[tuple[list[str], str]]) -> list[str]:
-        found = []
-        for facts, text in rows:
-            entailed = [entails(text, fact) for fact in facts]  # every check is computed
-            found.append(_label(all(entailed), entails(" ".join(facts), text)))
-        return found
-
-    chosen["batch"] = 1
-    return _over_rows(spec, labels)
-
-
-def cross_encoder_rows(spec: Spec, chosen: Spec) -> Callable[[], list[str]]:
-    """Whole rows: all checks of all rows in one list for a CrossEncoder, which sorts and batches them."""
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    torch.set_num_threads(spec["threads"])
-    model = CrossEncoder(spec["checkpoint"], device="cpu")
-    chosen["batch"] = 32
-
-    def labels(rows: list[tuple[list[str], str]]) -> list[str]:
-        pairs = [pair for facts, text in rows for pair in (*((text, f) for f in facts), (" ".join(facts), text))]
-        found = np.asarray(model.predict(pairs, batch_size=32, show_progress_bar=False)).argmax(axis=1) == _ENTAILMENT
-        ends = np.cumsum([len(facts) + 1 for facts, _ in rows]).tolist()
-        starts = [0, *ends[:-1]]
-        return [_label(found[a : b - 1].all(), found[b - 1]) for a, b in zip(starts, ends, strict=True)]
-
-    return _over_rows(spec, labels)
-
-
 def _torch_logits(spec: Spec) -> Callable[[Sequence[tuple[str, str]]], npt.NDArray[np.float32]]:
     """The model with PyTorch's own fused attention: pairs → logits, *Shape:* (pairs, 3)."""
     import torch
@@ -262,34 +223,3 @@ def _fastest(ways: Sequence[Any], run: Run, lengths: Sequence[int], chosen: Spec
         timed[way] = time.perf_counter() - began
     best = chosen["batch"] = min(timed, key=lambda way: timed[way])
     return lambda: run(best, list(range(len(lengths))))
-
-
-def _label(facts_entailed: bool, text_entailed: bool) -> str:
-    return "+".join(["omission"] * (not facts_entailed) + ["hallucination"] * (not text_entailed)) or "OK"
-
-
-def _over_rows(spec: Spec, judge: Callable[[list[tuple[list[str], str]]], list[str]]) -> Callable[[], list[str]]:
-    """Read Parquet, verbalise the facts, label, write Parquet: written from the paper alone."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    templates = json.loads(Path(spec["templates"]).read_text()) if spec.get("templates") else {}
-
-    def verbalise(triple: dict[str, str]) -> str:
-        template = templates.get(triple["predicate"], "The <predicate> of <subject> is <object>.")
-        if isinstance(template, dict):
-            template = template[triple["object"]]
-        for part, value in triple.items():
-            template = template.replace(f"<{part}>", value)
-        return str(template)
-
-    def one_pass() -> list[str]:
-        table = pq.read_table(spec["rows"])
-        facts = [[verbalise(triple) for triple in triples] for triples in table["triples"].to_pylist()]
-        labels = judge(list(zip(facts, table["text"].to_pylist(), strict=True)))
-        with tempfile.TemporaryDirectory() as folder:
-            pq.write_table(table.append_column("fine", pa.array(labels)), Path(folder) / "scored.parquet")
-        return labels
-
-    judge([(["Blue Spice is a pub."], "Blue Spice is a pub.")])
-    return one_pass

@@ -71,7 +71,7 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: P
     assert "ModuleNotFoundError" in by_name["gone"]["error"]
     assert "killed, probably for lack of memory" in by_name["killed"]["error"]
     assert by_name["unmade"]["error"] == "openvino: not installed"
-    assert "Not measured: a peer that is not installed" in table("t", "pairs", entries, "engine")
+    assert "Not measured: a peer that is not installed" in table("t", entries)
     assert json.loads(json.dumps(entries)) == entries
 
 
