@@ -92,7 +92,7 @@ class Network(nn.Module):
         )
 
     def save(self, state: dict[str, Tensor], folder: Path) -> None:
-        """Writes a checkpoint of these weights."""
+        """Write a checkpoint of these weights."""
         save_checkpoint(state, self.size, folder)
 
     def forward(self, ids: Tensor, segments: Tensor) -> Tensor:
@@ -114,7 +114,6 @@ _PARTS = {
     "o": "attention.output.dense", "norm1": "attention.output.LayerNorm",
     "up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm",
 }  # fmt: skip
-_BACK = {theirs: ours for ours, theirs in _PARTS.items()}
 _PIECES = ("query", "key", "value")
 _LAYERS = "bert.encoder.layer."
 _REST = {
@@ -130,52 +129,41 @@ _REST = {
 }
 
 
+def _names(name: str) -> list[str]:
+    """Transformers' names of one of the network's tensors; the joint query, key and value matrix is three there."""
+    if name in _REST:
+        return [_REST[name]]
+    _, number, part, kind = name.split(".")
+    if part == "qkv":
+        return [f"{_LAYERS}{number}.attention.self.{piece}.{kind}" for piece in _PIECES]
+    return [f"{_LAYERS}{number}.{_PARTS[part]}.{kind}"]
+
+
 def to_transformers(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The network's tensors under transformers' names, float16."""
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
-        if name.startswith("layers."):
-            found |= _layer_to_transformers(name, tensor)
-        else:
-            found[_REST[name]] = tensor
-    return {name: tensor.detach().to(torch.float16).contiguous().clone() for name, tensor in found.items()}
+        names = _names(name)
+        found |= zip(names, tensor.detach().to(torch.float16).chunk(len(names)), strict=True)
+    return {name: tensor.contiguous().clone() for name, tensor in found.items()}
 
 
 def from_transformers(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The reverse of :func:`to_transformers`, float32; names may lack the ``bert.`` in front, as the base's do."""
-    plain = {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
-    back = {theirs.removeprefix("bert."): ours for ours, theirs in _REST.items()}
-    rest = {back[name]: tensor.float() for name, tensor in plain.items() if name in back}
-    return rest | _layers_from_transformers(plain)
-
-
-def _layer_to_transformers(name: str, tensor: Tensor) -> dict[str, Tensor]:
-    """A tensor ``layers.N.part.kind``; the joint query, key and value matrix, (3 · hidden, hidden), becomes three."""
-    _, number, part, kind = name.split(".")
-    if part != "qkv":
-        return {f"{_LAYERS}{number}.{_PARTS[part]}.{kind}": tensor}
-    chunks = zip(_PIECES, tensor.chunk(3), strict=True)
-    return {f"{_LAYERS}{number}.attention.self.{piece}.{kind}": chunk for piece, chunk in chunks}
-
-
-def _layers_from_transformers(plain: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The reverse for all layers, as float32; other tensors are left out.
+    """The reverse of :func:`to_transformers`, float32; names may lack the ``bert.`` in front, as the base's do, and
+    others are left out.
 
     Raises:
         KeyError: a layer lacks one of its three attention matrices.
     """
+    plain = {name.removeprefix("bert."): tensor.float() for name, tensor in tensors.items()}
     stem = _LAYERS.removeprefix("bert.")
+    layers = dict.fromkeys(name.removeprefix(stem).partition(".")[0] for name in plain if name.startswith(stem))
+    parts = [f"{part}.{kind}" for part in ("qkv", *_PARTS) for kind in ("weight", "bias")]
     found: dict[str, Tensor] = {}
-    ours = [name.removeprefix(stem) for name in plain if name.startswith(stem)]
-    for name in ours:
-        number, _, rest = name.partition(".")
-        part, _, kind = rest.rpartition(".")
-        if part in _BACK:
-            found[f"layers.{number}.{_BACK[part]}.{kind}"] = plain[stem + name].float()
-    for number in dict.fromkeys(name.partition(".")[0] for name in ours):
-        for kind in ("weight", "bias"):
-            pieces = [plain[f"{stem}{number}.attention.self.{piece}.{kind}"].float() for piece in _PIECES]
-            found[f"layers.{number}.qkv.{kind}"] = torch.cat(pieces)
+    for name in (*_REST, *(f"layers.{number}.{part}" for number in layers for part in parts)):
+        names = [theirs.removeprefix("bert.") for theirs in _names(name)]
+        if len(names) > 1 or names[0] in plain:
+            found[name] = torch.cat([plain[theirs] for theirs in names]) if len(names) > 1 else plain[names[0]]
     return found
 
 

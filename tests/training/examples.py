@@ -16,8 +16,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from scorer.metric.facts import Triple
+from training.general.nli import SPECIAL
 from training.general.rows import Corpus, Row, corpus
-from training.general.vocabulary import SPECIAL
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 TOWNS = ("Oslo", "Bergen", "Turku", "Aarhus", "Lund", "Narvik")

@@ -17,8 +17,8 @@ from scorer.metric.facts import Triple
 from tests.export.checkpoints import make_checkpoint
 from training.factspotter import __main__ as recipe
 from training.factspotter.data import Row, known, read, split
+from training.factspotter.epochs import figures, rate_of
 from training.factspotter.examples import Example, epoch
-from training.factspotter.train import figures, rate_of
 
 NAMES = ("Alan Bean", "Ilse Brandt", "Kofi Mensah", "Nuria Vidal", "Paolo Greco", "Helen Marsh")
 FACTS = (

@@ -13,8 +13,8 @@ import torch
 from tests.training.examples import make_tokenizer
 from training.general import __main__ as recipe
 from training.general import average, calibrate, evaluate
+from training.general.nli import SPECIAL, save
 from training.general.rebuild import rebuild
-from training.general.vocabulary import SPECIAL, save
 from training.network import Network, Size, load_checkpoint
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'-:$%()?!\""

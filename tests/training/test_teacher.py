@@ -11,11 +11,10 @@ import transformers
 from training.batches import Batch, pools
 from training.general import __main__ as recipe
 from training.general import objective
-from training.general.nli import NOT_ENTAILMENT, UNLABELLED
+from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED
 from training.general.objective import Loss, losses_of
-from training.general.replaced import NEAR, Replacer, near_pieces
+from training.general.pools import NEAR, Replacer, near_pieces
 from training.general.teacher import Teacher, from_mpnet, is_teacher, load_teacher
-from training.general.vocabulary import CLS, PAD, SEP, SPECIAL
 from training.network import Network, Size
 
 PIECES = [*SPECIAL, *(f"w{i}" for i in range(40)), *(str(i) for i in range(20)), ".", "##s"]

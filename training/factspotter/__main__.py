@@ -9,10 +9,9 @@ from pathlib import Path
 
 from export import FACTSPOTTER, export_bundle
 from scorer.errors import ScorerError
-from training.factspotter.base import opened
 from training.factspotter.data import DataError, known, read, split
+from training.factspotter.epochs import Plan, opened, run_of
 from training.factspotter.examples import epoch
-from training.factspotter.train import Plan, run_of
 from training.train import Run, begin
 
 HELD_OUT = 20_000

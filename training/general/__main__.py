@@ -13,12 +13,11 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from training.general import field, nli, rows
-from training.general.batches import BATCH_TOKENS, Mix, Pools
 from training.general.bindings import Bindings
+from training.general.nli import pieces_of
 from training.general.objective import Loss, recipe
-from training.general.replaced import Replacer, near_pieces
+from training.general.pools import BATCH_TOKENS, Mix, Pools, Replacer, near_pieces
 from training.general.teacher import is_teacher, load_teacher
-from training.general.vocabulary import pieces_of
 from training.network import Network, load_checkpoint
 from training.train import Run, begin
 

@@ -11,8 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from training.general.rearranged import names, rearranged
-from training.general.relations import RELATIONS, ROLES, directed, sequenced, worded
+from training.general.relations import RELATIONS, ROLES, directed, names, rearranged, sequenced, worded
 from training.general.rows import Corpus, shape
 from training.general.values import TABLES, Sides, counted, measured, misspelt, priced, quantified, twins
 from training.general.wording import PRONOUNS, Said, Wording, denial, fill, spoken, told

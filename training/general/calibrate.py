@@ -20,8 +20,8 @@ import numpy.typing as npt
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from training.general.batches import pair_logits
 from training.general.pairs import ENTAILMENT, pairs
+from training.general.pools import pair_logits
 from training.general.rows import corpus, parts, read
 from training.network import NLI_LABELS, load_checkpoint
 

@@ -1,11 +1,13 @@
-"""NLI pairs, tokenised once, and how often each is seen.
+"""The general model's word pieces, and NLI pairs, tokenised once, with how often each is seen.
 
-Columns of the Parquet file: premise, hypothesis, label, source, tier, licence, may_ship. Weights that ship are
-trained on rows with `may_ship` alone.
+The pieces are BERT's uncased ones, cut to 16,000 before the first run and kept since. Columns of the pairs' Parquet
+file: premise, hypothesis, label, source, tier, licence, may_ship. Weights that ship are trained on rows with `may_ship`
+alone.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,27 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNK, CLS, SEP, MASK = range(5)
+LONGEST = 512
+
+
+def pieces_of(tokenizer: Tokenizer) -> list[str]:
+    """The word pieces in the order of their ids."""
+    ids = tokenizer.get_vocab()
+    return sorted(ids, key=ids.__getitem__)
+
+
+def save(tokenizer: Tokenizer, folder: Path) -> None:
+    """tokenizer.json and the small file that transformers expects with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": LONGEST,
+              "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
+              "mask_token": "[MASK]"}  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
 
 NOT_ENTAILMENT = 3
 UNLABELLED = 4

@@ -1,4 +1,4 @@
-"""What the general model is trained for: its loss, its learning rate, its length."""
+"""Targets of the general model: its loss, its learning rate, its length."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
 from training.batches import Batch
-from training.general.batches import Pools
-from training.general.nli import NOT_ENTAILMENT, UNLABELLED
-from training.general.vocabulary import save
+from training.general.nli import NOT_ENTAILMENT, UNLABELLED, save
+from training.general.pools import Pools
 from training.network import NLI_LABELS, Network, layers_type
 from training.train import Place, Recipe
 

@@ -24,8 +24,8 @@ from onnx import numpy_helper
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from training.general.batches import pair_logits
-from training.general.vocabulary import save
+from training.general.nli import save
+from training.general.pools import pair_logits
 from training.network import NLI_LABELS, Network, from_transformers, save_checkpoint, size_of
 
 TOLERANCE = 1e-3

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from training.general.vocabulary import SPECIAL, pieces_of, save
+from training.general.nli import SPECIAL, pieces_of, save
 from training.network import Network, Size, from_transformers, size_of, with_new_head
 
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"

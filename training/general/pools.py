@@ -1,23 +1,28 @@
-"""Pairs → token ids, and their pools of batches. A pool is a pure function of the seed and its number."""
+"""Pairs → token ids, and their pools of batches. A pool is a pure function of the seed and its number.
+
+Some pairs have no label: their words are exchanged for words near them, for a teacher to judge (after Jiao et al.,
+TinyBERT, Findings of EMNLP 2020, section 3.2), with nearness taken from the network's word table.
+"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
+import torch
 from tokenizers import Tokenizer
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
 from training.batches import Batch, Row, batched
 from training.general import edits
 from training.general.bindings import Bindings
-from training.general.nli import NOT_ENTAILMENT, UNLABELLED, Example, NliPairs, token_ids
+from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, Example, NliPairs, token_ids
 from training.general.pairs import ENTAILMENT, pairs
-from training.general.replaced import Replacer
 from training.general.rows import Corpus
-from training.general.vocabulary import CLS, PAD, SEP
 from training.network import Network, logits
 
 BATCH_TOKENS = 1536
@@ -64,6 +69,60 @@ class Passes:
             if low < high:
                 found += self._epoch(epoch)[low:high].tolist()
         return [self._pairs.examples[i] for i in found]
+
+
+NEAR = 12
+UNCHANGED, ALIKE = 0.5, 0.25
+"""Shares of pairs that stay as they are, and in which a word is exchanged wherever it stands, on both sides."""
+LEAST, MOST = 0.02, 0.3
+"""Shares of a pair's words that are exchanged."""
+
+
+def near_pieces(words: Tensor, pieces: list[str]) -> npt.NDArray[np.int64]:
+    """The nearest pieces of each by cosine, among those of its kind: numbers, words, ends of words. Special tokens and
+    signs have none but themselves. *Shape:* (pieces, NEAR)."""
+    kinds = np.array([_kind(piece) for piece in pieces])
+    near = np.repeat(np.arange(len(pieces))[:, None], NEAR, 1)
+    unit = F.normalize(words.detach().float(), dim=1)
+    for kind in range(1, 4):
+        of_kind = torch.from_numpy(np.flatnonzero(kinds == kind))
+        if len(of_kind) <= NEAR:
+            continue
+        for some in of_kind.split(1024):
+            likeness = unit[some] @ unit[of_kind].T
+            likeness[some[:, None] == of_kind] = -1.0
+            near[some.numpy()] = of_kind[likeness.topk(NEAR).indices].numpy()
+    return near
+
+
+def _kind(piece: str) -> int:
+    plain = piece.removeprefix("##")
+    if piece in SPECIAL or not plain.isalnum():
+        return 0
+    return 1 if plain.isdigit() else 2 if plain == piece else 3
+
+
+class Replacer:
+    """Exchanges words in batches. ``near``: of :func:`near_pieces`."""
+
+    def __init__(self, near: npt.NDArray[np.int64]) -> None:
+        self._near = near
+
+    def __call__(self, batch: Batch, seed: int) -> Batch:
+        """The batch with about half of its pairs changed; those have no label any more."""
+        rng = np.random.default_rng(seed)
+        ids = batch.ids.numpy()
+        n, length = ids.shape
+        sort = rng.random((n, 1))
+        # A random number for each token: the same one for the same word of a pair, or one for each place.
+        table = rng.random((n, 4096), dtype=np.float32)
+        at = np.where(sort < UNCHANGED + ALIKE, ids * 40503 % 4096, np.arange(length))
+        number = np.take_along_axis(table, at, 1)
+        rate = rng.uniform(LEAST, MOST, (n, 1)) * (sort >= UNCHANGED)
+        which = (number * 65536).astype(np.int64) % NEAR
+        changed = np.where(number < rate, self._near[ids, which], ids)
+        label = np.where((changed != ids).any(1), UNLABELLED, batch.label.numpy())
+        return replace(batch, ids=torch.from_numpy(changed), label=torch.from_numpy(label))
 
 
 class Pools:
