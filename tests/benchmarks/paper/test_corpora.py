@@ -12,64 +12,16 @@ import pytest
 
 from benchmarks.paper.spans.corpora import D2T_EVAL, QUINTD, convert
 from benchmarks.paper.spans.inputs import read_data
-from scorer.metric.facts import Triple
 
 WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"
-OWID = "# country: Chile\n# title: Rain\n# unit: mm\ndate,value\n2020,1.5\n2021,\n"
-WEATHER = (
-    "{'city': {'name': 'Milford'}, 'units': {'temp': '°C'}, 'list': [{'main': {'temp_min': 2.60}, "
-    "'weather': [{'main': 'Rain'}, {'main': 'Snow'}], 'dt_txt': '2024-01-03 13:00:00'}]}"
-)
-PHONE = (
-    "{'id': 'x', 'details': {'name': 'Velar X3', 'detailSpec': [{'category': 'Network', 'specifications': "
-    "[{'name': '2G bands', 'value': 'GSM '}, {'name': '\\xa0', 'value': 'CDMA'}, {'name': 'Speed', 'value': ''}]}], "
-    "'quickSpec': [{'name': 'Display size', 'value': '6\"'}]}}"
-)
-
-EXPECTED: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
-    "owid": (OWID, "Chile, Rain", [("country", "Chile"), ("title", "Rain"), ("unit", "mm"), ("value.2020", "1.5")]),
-    "openweather": (
-        WEATHER,
-        "Milford",
-        [
-            ("city.name", "Milford"),
-            ("units.temp", "°C"),
-            ("forecast 2024-01-03 13:00:00.main.temp min", "2.6"),
-            ("forecast 2024-01-03 13:00:00.weather 1.main", "Rain"),
-            ("forecast 2024-01-03 13:00:00.weather 2.main", "Snow"),
-            ("forecast 2024-01-03 13:00:00.dt txt", "2024-01-03 13:00:00"),
-        ],
-    ),
-    "gsmarena": (
-        PHONE,
-        "Velar X3",
-        [
-            ("id", "x"),
-            ("details.name", "Velar X3"),
-            ("Network.2G bands", "GSM"),
-            ("Network", "CDMA"),
-            ("quick spec.Display size", '6"'),
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("domain", EXPECTED)
-def test_inputs_become_triples(domain: str) -> None:
-    data, subject, expected = EXPECTED[domain]
-    assert read_data(domain, data) == [Triple(subject, *one) for one in expected]
 
 
 @pytest.mark.parametrize(
     ("domain", "data", "error"),
     [
-        ("wikidata", "Blue Spice", ValueError),
-        ("owid", "date,value\n2020,1", KeyError),
         ("wikidata", "a\n---\n- no colon", ValueError),
-        ("owid", "# country: a\n# title: b\nxx", ValueError),
+        ("owid", "date,value\n2020,1", KeyError),
         ("openweather", "__import__('os')", ValueError),
-        ("openweather", "[1]", TypeError),
-        ("openweather", "{}", KeyError),
         ("gsmarena", "{'details': {'name': 'a', 'detailSpec': [1]}}", TypeError),
     ],
 )
@@ -78,30 +30,31 @@ def test_inputs_of_another_form_are_errors_and_nothing_is_run(domain: str, data:
         read_data(domain, data)
 
 
+def write(path: Path, *lines: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+
+
+def spans(*marked: tuple[int, str, int]) -> list[dict[str, Any]]:
+    return [{"start": start, "text": text, "type": kind} for start, text, kind in marked]
+
+
 def quintd(folder: Path) -> Path:
     """A folder of the repository's form: two models, one input, one of them annotated by two people and GPT-4."""
-    outputs = folder / "outputs/test/wikidata/default"
-    outputs.mkdir(parents=True)
     prompt = f"Based on the given data:\n```\n{WIKIDATA}\n```\n\nYour task is to write."
     for model, text in (("llama2", "Blue Spice is a bar."), ("zephyr", ".")):
         generated = [{"in": prompt, "out": text}, {"in": prompt, "out": "x"}]
         content = {"dataset": "wikidata", "model": model, "generated": generated}
-        (outputs / f"{model}.json").write_text(json.dumps(content))
+        write(folder / f"outputs/test/wikidata/default/{model}.json", content)
 
-    def annotate(where: str, model: str, *spans: tuple[int, str, int], number: int = 0) -> None:
-        marked = [{"start": start, "text": text, "type": kind} for start, text, kind in spans]
-        line = {"dataset": "wikidata", "model": model, "table_idx": number, "annotations": marked}
-        file = folder / "annotations" / where
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a") as out:
-            out.write(json.dumps(line) + "\n")
+    def line(model: str, *marked: tuple[int, str, int]) -> dict[str, Any]:
+        return {"dataset": "wikidata", "model": model, "table_idx": 0, "annotations": spans(*marked)}
 
-    annotate("human/0.jsonl", "llama2", (14, "a bar", 0))
-    annotate("human/0.jsonl", "zephyr", (0, "", 3))
-    annotate("human_corr/0.jsonl", "llama2", (16, "bar", 1), (0, "Blue", 2))
-    annotate("human_corr/1.jsonl", "llama2", (14, "a bar", 0))
-    annotate("gpt-4/a.jsonl", "llama2")
-    annotate("gpt-4/a.jsonl", "nobody", (0, "x", 0))
+    people = folder / "annotations"
+    write(people / "human/0.jsonl", line("llama2", (14, "a bar", 0)), line("zephyr", (0, "", 3)))
+    write(people / "human_corr/0.jsonl", line("llama2", (16, "bar", 1), (0, "Blue", 2)))
+    write(people / "human_corr/1.jsonl", line("llama2", (14, "a bar", 0)))
+    write(people / "gpt-4/a.jsonl", line("llama2"), line("nobody", (0, "x", 0)))
     return folder
 
 
@@ -147,43 +100,28 @@ FORECAST = {"city": {"name": "Milford"}, "list": [{"dt_txt": "2025-02-10 00:00:0
 TEXT = "A beat B 2-0. A beat B."
 
 
-def write(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = content if isinstance(content, list) else [content]
-    path.write_text("\n".join(json.dumps(line) for line in lines))
-
-
 def d2t_eval(root: Path) -> Path:
     """One match and one forecast; a model whose name is written in two ways, two people, two annotating models."""
-    (root / "inputs/d2t-eval/d2t-football").mkdir(parents=True)
-    (root / "inputs/d2t-eval/d2t-football/test.json").write_text(json.dumps([MATCH]))
+    write(root / "inputs/d2t-eval/d2t-football/test.json", [MATCH])
     write(root / "inputs/d2t-eval/d2t-openweather/test.json", {"forecasts": [FORECAST]})
 
     def line(dataset: str, model: str, **more: Any) -> dict[str, Any]:
-        return {"dataset": dataset, "split": "test", "example_idx": 0, "setup_id": model, **more}
+        return {"dataset": f"d2t-{dataset}", "split": "test", "example_idx": 0, "setup_id": model, **more}
 
-    write(root / "outputs/d2t-eval/llama3-3/a-test.jsonl", [line("d2t-football", "llama3.3", output=TEXT)])
-    write(root / "outputs/d2t-eval/llama3-3/a-dev.jsonl", [line("d2t-football", "llama3.3", output="dev")])
-    write(root / "outputs/d2t-eval/gpt4o/b-test.jsonl", [line("d2t-openweather", "gpt4o", output="Warm.")])
-
-    def spans(*marked: tuple[int | None, str, int]) -> list[dict[str, Any]]:
-        return [{"start": start, "text": text, "type": kind} for start, text, kind in marked]
-
+    write(root / "outputs/d2t-eval/llama3-3/a-test.jsonl", line("football", "llama3.3", output=TEXT))
+    write(root / "outputs/d2t-eval/llama3-3/a-dev.jsonl", line("football", "llama3.3", output="dev"))
+    write(root / "outputs/d2t-eval/gpt4o/b-test.jsonl", line("openweather", "gpt4o", output="Warm."))
     write(
         root / "annotations/human/d2t-eval/test/annotations.jsonl",
-        [
-            line("d2t-football", "llama3-3", annotations=spans((9, "2-0", 0))),
-            line("d2t-football", "llama3-3", annotations=spans((14, "A", 4))),
-            {**line("d2t-football", "llama3-3", annotations=spans((0, "x", 0))), "split": "iaa"},
-            line("d2t-openweather", "gpt4o", annotations=[]),
-        ],
+        line("football", "llama3-3", annotations=spans((9, "2-0", 0))),
+        line("football", "llama3-3", annotations=spans((14, "A", 4))),
+        line("football", "llama3-3", annotations=spans((0, "x", 0))) | {"split": "iaa"},
+        line("openweather", "gpt4o", annotations=[]),
     )
     # The first offset is wrong, and its text occurs once; the second text occurs twice, the third not at all.
-    moved = spans((3, "2-0", 1), (5, "beat", 0), (0, "draw", 0))
-    write(
-        root / "annotations/model/d2t-eval/test/o3-mini/annotations.jsonl",
-        [line("d2t-football", "llama3-3", annotations=moved), line("d2t-football", "nobody", annotations=[])],
-    )
+    moved = line("football", "llama3-3", annotations=spans((3, "2-0", 1), (5, "beat", 0), (0, "draw", 0)))
+    judge = root / "annotations/model/d2t-eval/test/o3-mini/annotations.jsonl"
+    write(judge, moved, line("football", "nobody", annotations=[]))
     return root
 
 

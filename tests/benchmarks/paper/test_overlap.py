@@ -1,4 +1,4 @@
-"""NIST, ROUGE-L, CIDEr and METEOR against the implementations that the field uses.
+"""NIST, ROUGE-L, CIDEr, METEOR and BERTScore against the implementations that the field uses, or a plain loop.
 
 The expected values are of the E2E challenge's example: BLEU and NIST of its script (``-p``), ROUGE-L and CIDEr of
 pycocoevalcap 1.2 with its tokenizer (Java), METEOR of NLTK 3.10 with Snowball's stemmer and without WordNet, on the
@@ -15,9 +15,13 @@ import pytest
 import sacrebleu
 
 pytest.importorskip("nltk", reason="pip install -r benchmarks/paper/requirements.txt")
-pytest.importorskip("rouge_score", reason="pip install -r benchmarks/paper/requirements.txt")
+pytest.importorskip("bert_score", reason="pip install -r benchmarks/paper/requirements.txt")
 
-from benchmarks.paper.rivals.overlap import COLUMNS, Overlap, tokenise, words_of
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from benchmarks.paper.rivals.overlap import COLUMNS, Overlap, bertscores, tokenise, words_of
+from tests.export.checkpoints import make_checkpoint
 
 ROUGE_L = [0.756254151, 0.735826297, 0.951267057, 0.910447761, 0.462998102, 0.886393659, 0.788793103, 0.914771307,
            0.732086128, 0.770688566]  # fmt: skip
@@ -75,3 +79,33 @@ def test_rouge_by_hand() -> None:
     references = [["police killed the gunman"]] * 3
     found = Overlap(references).scores(["police kill the gunman", "the gunman kill police", "x"], references)
     assert found[:, COLUMNS.index("rouge_l")].tolist() == pytest.approx([3 / 4, 2 / 4, 0])
+
+
+TEXTS = ["The Mill serves food.", None, "Blue Spice is a pub.", "The Mill"]
+REFERENCES = [["Alan Bean", "The Mill serves cheap food."], ["x"], ["Blue Spice is a pub."], None]
+
+
+@pytest.mark.filterwarnings("ignore")  # of the package and what it imports
+def test_bertscores_are_those_of_a_plain_loop(tmp_path: Path) -> None:
+    folder = make_checkpoint(tmp_path / "bert", "bert")
+    AutoTokenizer.from_pretrained(folder, model_max_length=100).save_pretrained(folder)
+    found = bertscores(TEXTS, REFERENCES, folder, layer=1)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder, num_hidden_layers=1).eval()
+
+    def states(text: str) -> np.ndarray:
+        with torch.inference_mode():
+            own = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        return torch.nn.functional.normalize(own, dim=-1).numpy()
+
+    def by_hand(text: str, reference: str) -> tuple[float, float, float]:
+        cosines = states(text) @ states(reference).T
+        p, r = cosines.max(axis=1)[1:-1].mean(), cosines.max(axis=0)[1:-1].mean()
+        return p, r, 2 * p * r / (p + r)
+
+    expected = np.max([by_hand(TEXTS[0] or "", reference) for reference in REFERENCES[0] or ()], axis=0)
+    assert found[0].tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+    assert found[2].tolist() == pytest.approx([1, 1, 1], abs=1e-5)
+    assert np.isnan(found[[1, 3]]).all()
+    weighted = bertscores(TEXTS, REFERENCES, folder, layer=1, idf=True)
+    assert weighted[0].tolist() != pytest.approx(found[0].tolist(), abs=1e-6)
