@@ -114,13 +114,13 @@ def test_blank_parts_are_an_error_of_the_row(triples: Any, opened: Scorer) -> No
 @pytest.mark.parametrize(
     ("triples", "named"),
     [
-        ([{"subject": "a"}], "triples[0] is {'subject': 'a'} (dict)"),
-        ([{"subject": "a", "Subject": "b", "predicate": "c"}], "triples[0] is"),
-        ([("a", "b", "c"), "a | b"], "triples[1] is 'a | b' (str)"),
+        ([{"subject": "a"}], "triples[0] has the keys subject and not subject, predicate, object"),
+        ([{"subject": "a", "Subject": "b", "predicate": "c"}], "triples[0] has the keys"),
+        ([("a", "b", "c"), "a | b"], "triples[1] has 2 parts and not three: 'a | b'"),
         ([b"a|b|c"], "triples[0] is b'a|b|c' (bytes)"),
         ([{"a", "b", "c"}], "triples[0] is"),
-        ([("a", None, "c")], "triples[0]: the predicate is None"),
-        ([("a", "b", float("nan"))], "triples[0]: the object is nan (float)"),
+        ([("a", None, "c")], "triples[0] has no predicate: ('a', None, 'c')"),
+        ([("a", "b", float("nan"))], "triples[0] has nan as its object"),
         ("a | b | c", "triples is 'a | b | c' (str)"),
         ({"subject": "a", "predicate": "b", "object": "c"}, "triples is"),
         ({("a", "b", "c")}, "triples is"),
