@@ -103,7 +103,10 @@ def parse_attributes(
         try:
             value = parse_json(value, constant=lambda name: None)  # "NaN" is not a JSON value
         except ValueError as error:
-            raise FactError(MALFORMED_ATTRIBUTES, f"is not a JSON object ({error}): {shown(value)}") from error
+            reason = f" ({error})" if value.lstrip().startswith("{") else ""
+            no_subject = f"; no column {key!r} names its subject" if subject is None and key != NAME else ""
+            message = f"is not a JSON object{reason}: {shown(value)}{no_subject}"
+            raise FactError(MALFORMED_ATTRIBUTES, message) from error
     if not isinstance(value, Mapping):
         raise FactError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")
     named = subject.strip() if subject is not None else _written(value.get(key))

@@ -427,7 +427,7 @@ def _missing(schema: pa.Schema, name: str) -> str:
 
 
 def _listed(schema: pa.Schema) -> str:
-    names = [name for name in schema.names if name != ROW_INFO]
+    names = [f'"{name}"' if "," in name else name for name in schema.names if name != ROW_INFO]
     return (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 

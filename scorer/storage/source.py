@@ -139,6 +139,8 @@ class ParquetSource(OpenedFile):
             if size < 12 or tail[4:] != _MAGIC or self.read(0, 4) != _MAGIC:
                 if tail[4:] == b"PARE":
                     raise RefusedError(f"is {_ENCRYPTED}")
+                if self.read(0, min(size, 4)) == b"PK\x03\x04":
+                    raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
                 raise RefusedError(
                     f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
                     "`scorer run` reads CSV, TSV and JSON Lines with --format"
