@@ -30,6 +30,7 @@ from ..storage.receipts import Receipt, Signature, canonical
 from ..storage.store import Store
 from ..system.closing import Closing
 from ..system.codec import OpenRecord, decode
+from ..system.progress import advance
 from ..system.waiting import several
 
 KEY, LABEL = "row_key", "fine"
@@ -284,6 +285,7 @@ class EarlierRows(Closing):
         """Columns of a row group, under their plain names, in the order asked for."""
         source = self._shards[shard]
         names = [source.prefix + name for name in columns]
+        advance()
         try:
             parquet = self._open(shard)
             # Parquet is asked by dotted paths; where a name has a dot, it could mean a part of another column.

@@ -129,12 +129,11 @@ class WorkerReady(Message, frozen=True):
 
 class Progress(Message, frozen=True):
     """How far a worker is. ``rows``: of the shards that it has not finished, and those that the work on the window in
-    the model amounts to; ``pairs``: computed since it started; ``moved``: steps of any work. Sent at most four times a
-    second, and only if something moved, so that silence means that nothing is done."""
+    the model amounts to; ``pairs``: computed since it started. Sent at most four times a second, and only if something
+    was done (:mod:`scorer.system.progress`), so that silence means that nothing is."""
 
     rows: float = 0.0
     pairs: int = 0
-    moved: int = 0
 
 
 class LogMessage(Message, frozen=True):

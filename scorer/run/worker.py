@@ -11,16 +11,12 @@ import os
 import queue
 import sys
 import threading
-import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ScorerError
-from ..system.progress import advanced
+from ..system.progress import tell
 from ..system.worker_process import serve
 from .messages import (
     Begin,
@@ -74,10 +70,11 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     channel.send(WorkerStarted())
     scorer: ShardScorer | None = None
 
-    def progress() -> Progress:
-        return replace(scorer.progress() if scorer is not None else Progress(), moved=advanced())
+    def send_progress() -> None:
+        with suppress(OSError):  # the driver is gone
+            channel.send(scorer.progress() if scorer is not None else Progress())
 
-    threading.Thread(target=send_progress, args=(channel, progress), name="progress", daemon=True).start()
+    tell(send_progress, PROGRESS_SECONDS)
     while isinstance(request := requests.get(), Inspect):
         for footer in inspect_files(request):
             channel.send(footer)
@@ -92,17 +89,6 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         channel.send(loaded)
     for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
         channel.send(result)
-
-
-def send_progress(channel: Replies, progress: Callable[[], Progress]) -> NoReturn:
-    """Send progress, whenever something moved."""
-    sent = Progress()
-    while True:
-        time.sleep(PROGRESS_SECONDS)
-        if (found := progress()) != sent:
-            sent = found
-            with suppress(OSError):
-                channel.send(found)
 
 
 if __name__ == "__main__":

@@ -168,6 +168,8 @@ def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[An
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        with suppress(OSError):  # where memory is short, the system ends a worker, and not its parent
+            Path("/proc/self/oom_score_adj").write_text("1000")
     channel = Channel(Connection(descriptor), requests)
     received: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
