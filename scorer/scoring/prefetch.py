@@ -21,10 +21,9 @@ def prefetch(
     source: Iterable[Item],
     *,
     name: str,
-    depth: int = 1,
     stop: Callable[[], None] = lambda: None,
 ) -> Generator[Result, None, None]:
-    """The results of ``function`` for the items of ``source``, in order, at most ``depth`` of them ahead of the caller.
+    """The results of ``function`` for the items of ``source``, in order, at most one of them ahead of the caller.
 
     An error of either is raised where its result would have come. When the caller closes this generator early,
     ``stop`` is called: it makes a call in progress return, and a source that waits for others end. The thread closes a
@@ -34,7 +33,7 @@ def prefetch(
     Args:
         name: of the thread.
     """
-    results: queue.Queue[tuple[Result | None, BaseException | None, bool]] = queue.Queue(depth)
+    results: queue.Queue[tuple[Result | None, BaseException | None, bool]] = queue.Queue(1)
     cancelled = threading.Event()
     items: Iterator[Item] = iter(source)
 

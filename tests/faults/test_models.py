@@ -6,7 +6,6 @@ import resource
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -57,20 +56,6 @@ def test_what_int8_cannot_say_fp32_says(tmp_path: Path) -> None:
     for column in ("fine", "omitted"):
         one, other = (pq.read_table(tmp_path / o / "in.parquet")[column].to_pylist() for o in ("out", "whole"))
         assert one == other
-
-
-@pytest.mark.parametrize(
-    "labels", [("contradiction", "neutral", "entailment"), ("entailment", "contradiction", "neutral")]
-)
-def test_a_tie_is_no_entailment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, ...]) -> None:
-    class Equal(Wrapped):
-        def run(self, names: Any, feed: dict[str, Any], options: Any = None) -> Any:
-            return [np.full((len(feed["input_ids"]), 3), 0.25, np.float32)]
-
-    wrap_sessions(monkeypatch, Equal)
-    found = Scorer(make_bundle(tmp_path / "b", labels=labels)).score_table(harness.rows(5))
-    assert set(found["fine"].to_pylist()) == {"omission+hallucination"}
-    assert np.allclose(found["confidence"].to_numpy(), 1 / 3)
 
 
 class Full(Wrapped):

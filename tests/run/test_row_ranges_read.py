@@ -14,8 +14,7 @@ from scorer.run.driver import run as score
 from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
-from tests.evaluation.test_rates import lines_of, write
-from tests.run.calls import run, scorer
+from tests.run.calls import scorer
 from tests.run.reuse.nights import rows
 from tests.run.runs import Told
 
@@ -69,26 +68,3 @@ def test_an_audit_of_one_form_is_that_of_the_other(forms: Forms) -> None:
         assert found[0][key] == found[1][key]
     compared = asked("audit", pieces, "--baseline", whole)["baseline_changes"]
     assert (compared["kept"], compared["added"], compared["removed"]) == (ROWS + 5, 0, 0)
-
-
-def test_labels_of_a_sample_of_one_form_fit_the_other(forms: Forms, tmp_path: Path) -> None:
-    _, whole, pieces = forms
-    drawn = []
-    for out in (whole, pieces):
-        scorer("sample", out, "--rows", 20, "--file", tmp_path / f"{out.name}.csv", "--seed", 5)
-        drawn.append(lines_of(tmp_path / f"{out.name}.csv"))
-    assert drawn[0] == drawn[1]
-    labels = ({**line, "label": "OK" if number % 2 else "hallucination"} for number, line in enumerate(drawn[0]))
-    write(tmp_path / "whole.csv", list(labels))
-    found = [asked("rate", out, "--labels", tmp_path / "whole.csv") for out in (whole, pieces)]
-    assert found[0] == found[1]
-
-
-@pytest.mark.slow
-def test_labels_of_pieces_are_reused_for_whole_shards(forms: Forms, tmp_path: Path, bundle: Path) -> None:
-    data, whole, pieces = forms
-    summary = run(data, tmp_path / "out", bundle, "--reuse", pieces)
-    assert summary["rows"]["scored"] == 0
-    for name in ("a.parquet", "b.parquet"):
-        found, expected = pq.read_table(tmp_path / "out" / name), pq.read_table(whole / name)
-        assert found.drop_columns("reused").equals(expected.drop_columns("reused"))

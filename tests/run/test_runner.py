@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyarrow.csv import write_csv
 
 from scorer.metric.columns import OUTPUT
 from tests.bundles import edit_manifest
 from tests.faults.harness import finish, launch
 from tests.pausing import go_on, pausing
-from tests.run.calls import bytes_of, command, rows, run, scorer
-from tests.storage.backends import files
+from tests.run.calls import bytes_of, command, run, scorer
 
 
 def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Path) -> None:
@@ -42,22 +40,6 @@ def test_a_run_records_that_its_bundle_is_random_and_forced(data: Path, tmp_path
     assert (recorded["random_weights"], recorded["forced"]) == (True, ["parity"])
 
 
-@pytest.mark.parametrize("change", [["--optional", "p=q"], ["--checks", "hallucination"], ["--keep", "weight"]])
-def test_another_option_scores_again_and_never_mixes(
-    data: Path, tmp_path: Path, bundle: Path, change: list[str]
-) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    before = files(out)
-    if "--keep" not in change:
-        said = scorer(*command(data, out, bundle), *change, code=2).stderr
-        assert "nothing was written: pass --rescore" in said and files(out) == before
-    summary = run(data, out, bundle, *change, "--rescore")
-    assert summary["shards"]["skipped"] == 0
-    signatures = {pq.read_schema(out / name).metadata[b"d2t_scorer.signature"].decode() for name in bytes_of(out)}
-    assert signatures == {summary["signature"]}
-
-
 def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path) -> None:
     out = tmp_path / "out"
     more = ["--limit", 40, "--keep", "weight", "--prefix", "nli_", "--details", "--json"]
@@ -67,27 +49,6 @@ def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path)
     assert {name: len(table) for name, table in found.items()} == {"a.parquet": 30, "deep/b.parquet": 10}
     added = [f"nli_{name}" for name in (*OUTPUT.names, "worded_facts", "details")]
     assert found["a.parquet"].schema.names == ["weight", *added]
-
-
-def test_json_lines_and_csv_give_the_labels_of_parquet(tmp_path: Path, bundle: Path) -> None:
-    found = rows(12)
-    rendered = [" ++ ".join(" | ".join(triple.values()) for triple in row) for row in found["triples"].to_pylist()]
-    (tmp_path / "in").mkdir()
-    found = found.set_column(0, "text", [[text or "" for text in found["text"].to_pylist()]])
-    pq.write_table(found, tmp_path / "plain.parquet")
-    (tmp_path / "in" / "lines.jsonl").write_text("\n".join(map(json.dumps, found.to_pylist())))
-    write_csv(found.set_column(2, "triples", [rendered]), tmp_path / "in" / "table.csv")
-    assert run(tmp_path / "in", tmp_path / "out", bundle)["rows"]["in"] == 24
-    run(tmp_path / "plain.parquet", tmp_path / "expected", bundle)
-    expected = pq.read_table(tmp_path / "expected" / "plain.parquet").drop_columns(["triples"])
-    for name in ("lines", "table"):
-        made = pq.read_table(tmp_path / "out" / f"{name}.parquet").drop_columns(["triples"])
-        assert made["weight"].to_pylist() == list(map(str, expected["weight"].to_pylist())), "every cell is text"
-        assert made.drop_columns(["weight"]).equals(expected.drop_columns(["weight"]))
-    again = scorer("run", tmp_path / "in", "--out", tmp_path / "out", "--bundle", bundle, "--format", "auto")
-    assert "0 rows to score" in again.stderr
-    refused = scorer("run", tmp_path / "in", "--out", tmp_path / "no", "--bundle", bundle, "--format", "tsv", code=2)
-    assert "no file to read (*.tsv, *.tsv.gz)" in refused.stderr
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)])

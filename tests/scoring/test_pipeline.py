@@ -115,16 +115,6 @@ def test_what_is_computed_now_can_be_seen(watched: Watch) -> None:
     assert seen == [(0, True), (1, True)] and pipeline.computing is None
 
 
-def test_an_error_in_the_source_comes_out_and_ends_the_threads(engine: Engine) -> None:
-    def broken() -> Iterator[Window]:
-        yield from items([table(5)])
-        raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="disk"):
-        list(Pipeline(engine).stream(broken()))
-    wait_for_threads()
-
-
 def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
     began, stopped = [], []
 

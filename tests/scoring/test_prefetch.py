@@ -25,16 +25,14 @@ def numbers(count: int, closed: list[str]) -> Generator[int, None, None]:
         closed.append(threading.current_thread().name)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_results_come_in_order_and_the_source_is_closed_in_its_thread(depth: int) -> None:
+def test_results_come_in_order_and_the_source_is_closed_in_its_thread() -> None:
     closed: list[str] = []
-    first = prefetch(lambda number: number + 1, numbers(50, closed), name="first", depth=depth)
+    first = prefetch(lambda number: number + 1, numbers(50, closed), name="first")
     assert list(prefetch(str, first, name="second")) == [str(number + 1) for number in range(50)]
     assert closed == ["first"]
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_an_error_is_raised_where_its_result_would_have_come(depth: int) -> None:
+def test_an_error_is_raised_where_its_result_would_have_come() -> None:
     def fail(number: int) -> int:
         if number == 5:
             raise ValueError(number)
@@ -42,17 +40,16 @@ def test_an_error_is_raised_where_its_result_would_have_come(depth: int) -> None
 
     found: list[int] = []
     with pytest.raises(ValueError, match="5"):
-        for number in prefetch(fail, iter(range(10)), name="one", depth=depth):
+        for number in prefetch(fail, iter(range(10)), name="one"):
             found.append(number)
     assert found == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="5"):
         list(prefetch(str, prefetch(fail, iter(range(10)), name="one"), name="two"))
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_leaving_early_ends_the_threads(depth: int) -> None:
+def test_leaving_early_ends_the_threads() -> None:
     closed: list[str] = []
-    stream = prefetch(str, prefetch(abs, numbers(1000, closed), name="one"), name="two", depth=depth)
+    stream = prefetch(str, prefetch(abs, numbers(1000, closed), name="one"), name="two")
     assert [next(stream) for _ in range(3)] == ["0", "1", "2"]
     stream.close()
     assert closed == ["one"]

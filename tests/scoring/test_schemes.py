@@ -11,7 +11,6 @@ import pytest
 from scorer import Scorer
 from scorer.errors import BundleError, UsageError
 from scorer.inference.bundle import BINARY, SCORE
-from scorer.metric.verdict import passes
 from scorer.scoring.pipeline import ColumnNames
 from tests.bundles import edit_manifest, expected_logits, make_bundle, tokenizer
 
@@ -55,13 +54,6 @@ def test_rows_are_judged_by_the_threshold(tmp_path: Path, kind: str, order: str)
             said = [name for name, p in (("omission", omission), ("hallucination", hallucination)) if p < THRESHOLD]
             assert row["fine"] == ("+".join(said) or "OK")
             assert [(c["contradiction"], c["neutral"]) for c in row["details"]] == [(None, None)] * 2
-
-
-def test_passes_by_hand() -> None:
-    nan = float("nan")
-    rows = [[0.2, 0.3, 0.5], [0.2, 0.4, 0.4], [nan, nan, 0.6], [nan, nan, 0.59], [nan, nan, nan]]
-    probabilities = np.array(rows, np.float32)
-    assert passes(probabilities, 0.6).tolist() == [True, False, True, False, False]
 
 
 TRIPLES = [("Blue Spice", "eatType", "coffee shop"), ("Blue Spice", "area", "riverside"), ("The Mill", "near", "Café")]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
 from scorer.scoring.signature import of_parts, optional_of, parse
 from scorer.storage.receipts import Signature
-from scorer.system.codec import encode
-from tests.storage.records import make_plan, make_shard
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -65,19 +59,3 @@ def test_a_footer_gives_both_forms_back() -> None:
     for damaged in (earlier, {**earlier, b"d2t_scorer.signature_parts": b"[}"}):
         assert Signature.of_footer(damaged) == Signature(signed.line) != signed
     assert Signature.of_footer(None) == Signature("")
-
-
-def fingerprint(names: ColumnNames, *columns: str) -> bytes:
-    schema = pa.schema([(name, pa.string()) for name in columns])
-    shard = make_shard("a.parquet", columns=find_columns(schema, names).shape)
-    return encode(make_plan([shard], of_parts(BASE).line).fingerprint(shard))
-
-
-def test_names_of_columns_cannot_read_as_other_settings() -> None:
-    first = fingerprint(ColumnNames(text="t|facts=mr", mr="mr"), "t|facts=mr", "mr")
-    second = fingerprint(ColumnNames(text="t", mr="mr"), "t", "mr")
-    assert first != second
-    joined = ColumnNames(text="t", mr="mr", prefix="p|details=True")
-    assert fingerprint(joined, "t", "mr") != fingerprint(replace(joined, prefix="p", details=True), "t", "mr")
-    kept = [ColumnNames(text="t", mr="mr", keep=("a', 'b",)), ColumnNames(text="t", mr="mr", keep=("a", "b"))]
-    assert len({fingerprint(names, "t", "mr", "a', 'b", "a", "b") for names in kept}) == 2

@@ -104,12 +104,6 @@ def test_nothing_in_is_nothing_out(scorer: Scorer) -> None:
     assert empty.num_rows == 0 and "fine" in empty.column_names
 
 
-def test_duckdb_relations_are_tables(scorer: Scorer) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    relation = duckdb.sql("SELECT 'Blue Spice is a pub.' AS text, 'name[Blue Spice], eatType[pub]' AS mr")
-    assert scorer.score_table(relation)["worded_facts"].to_pylist() == [["The eat Type of Blue Spice is pub."]]
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_stream_ends_with_an_error_after_a_fork_and_after_close(tiny: Path) -> None:
