@@ -96,6 +96,17 @@ def test_a_run_says_why_shards_are_scored_again(
     assert f"scored again (3 shards): {reason}: a.parquet, b.parquet, c.parquet" in result.stderr
 
 
+def test_an_option_with_a_comma_is_not_two_options(data: Path, tmp_path: Path, bundle: Path) -> None:
+    """Both used to have one signature, so that a resume and --reuse kept the labels of the other."""
+    out = tmp_path / "out"
+    run(data, out, bundle, "--optional", "eatType=pub 1,eatType=pub 2")
+    summary = run(data, out, bundle, "--optional", "eatType=pub 2", "--optional", "eatType=pub 1", "--rescore")
+    assert summary["shards"]["skipped"] == 0
+    again = run(data, tmp_path / "other", bundle, "--reuse", out, "--optional", "eatType=pub 1,eatType=pub 2")
+    assert again["rows"]["reused"] == 0
+    assert again["reuse"][0]["shards_refused"] == {"other signature": 3}
+
+
 def test_template_files_that_share_twelve_digits_are_told_apart(
     bad_data: Path, data: Path, tmp_path: Path, bundle: Path
 ) -> None:
