@@ -29,7 +29,7 @@ _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/\s?#]*)@")
 
 
 def install_hint(*extras: str) -> str:
-    """How to install extras of this package, for users of an installed package and of a clone."""
+    """Advice to install extras of this package, for users of an installed package and of a clone."""
     named, noun = ",".join(extras), "extra" if len(extras) == 1 else "extras"
     return f"install the {noun} {named} (pip install 'd2t-scorer[{named}]', in a clone pip install '.[{named}]')"
 

@@ -1,4 +1,4 @@
-"""What became of a check: the one vocabulary that the model's side and the metric's side share."""
+"""Status of a check: the one vocabulary that the model's side and the metric's side share."""
 
 SCORED, TOO_LONG, NOT_FINITE, OUT_OF_MEMORY = 0, 1, 2, 3
 

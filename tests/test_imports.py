@@ -1,4 +1,4 @@
-"""What is not imported before it is needed: counted as modules, since seconds depend on the machine."""
+"""Modules that are not imported before it is needed: counted as modules, since seconds depend on the machine."""
 
 from __future__ import annotations
 

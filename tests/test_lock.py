@@ -21,7 +21,7 @@ MARKERS = {canonicalize_name(name): marker for name, _, marker, _ in PIN.findall
 
 
 def asked() -> list[Requirement]:
-    """What the project itself names: the run-time dependencies and the CPU's runtime."""
+    """Requirements that the project names: the run-time dependencies and the CPU's runtime."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["cpu"])]
 

@@ -19,7 +19,7 @@ LARGE = {
     "17ce21a81f113e1ac43f1c32982f9b7c3e18a9e4": "tests/bundles/e2e/model.data",
     "8bb0b2aaf12f2a269358aff5db9e7ffe05a52355": "tests/bundles/e2e/model.int8.onnx",
 }
-"""What may be large, by content: other weights under these names are not in the list."""
+"""Large files by content: other weights under these names are not in the list."""
 BEFORE = "447533d9040501f0208d94d84651c0cc25673fa8"
 """Up to this commit the history has 350 MB of weights. A shallow clone does not know it, nor what came before it."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

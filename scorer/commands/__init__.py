@@ -1,4 +1,4 @@
-"""The command line: one thin file per command. Slow imports happen inside the commands."""
+"""The command line: a file for each command, or for two of one kind. Slow imports happen inside the commands."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class CheckModelOptions(ModelOptions):
     bundle: str = option(**BUNDLE, default="embedded")
 
 
-def check_command(given: RowOptions, model: CheckModelOptions, as_json: JsonOption = False) -> None:
+def check_command(row: RowOptions, model: CheckModelOptions, as_json: JsonOption = False) -> None:
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
@@ -65,8 +65,8 @@ def check_command(given: RowOptions, model: CheckModelOptions, as_json: JsonOpti
     """
     from ..metric.sentences import split_document
 
-    triples, facts, text = given.triples, list(given.fact), given.text
-    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(given.document)}
+    triples, facts, text = row.triples, list(row.fact), row.text
+    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(row.document)}
     named = [name for name, there in sources.items() if there]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be combined; pass one of them")
@@ -74,17 +74,17 @@ def check_command(given: RowOptions, model: CheckModelOptions, as_json: JsonOpti
         raise UsageError("pass both --triples (or --fact, or --document) and --text, or neither to open the console")
     if any(not one.strip() for one in facts):
         raise UsageError("--fact is blank; write a sentence")
-    row = _parse(triples) if triples is not None else []
+    parsed = _parse(triples) if triples is not None else []
     settings = model.settings()
-    if given.document:
+    if row.document:
         settings = replace(settings, columns=replace(settings.columns, document="document"))
-        facts = [sentence for passage in given.document for sentence in split_document(passage)]
+        facts = [sentence for passage in row.document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
         tell_of_bundle(settings)
         if not named:
             _console(scorer)
             return
-        verdict = scorer.score_facts(facts, text) if facts else scorer.score(row, text)
+        verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
     if as_json:
         print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
     else:
@@ -233,10 +233,10 @@ def _text_of(verdict: Verdict) -> str | None:
 
 def _table(verdict: Verdict, text: str | None) -> Table:
     """The checks; what was asked has a column only where the lines above do not say it."""
-    asked = [_beyond_name(check, verdict, text) for check in verdict.checks]
-    more = ("asked",) if any(asked) else ()
+    texts = [_beyond_name(check, verdict, text) for check in verdict.checks]
+    more = ("asked",) if any(texts) else ()
     made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
-    for check, words in zip(verdict.checks, asked, strict=True):
+    for check, words in zip(verdict.checks, texts, strict=True):
         probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
         result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
         tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
@@ -246,7 +246,7 @@ def _table(verdict: Verdict, text: str | None) -> Table:
 
 
 def _beyond_name(check: CheckResult, verdict: Verdict, text: str | None) -> str:
-    """What the name of a check does not say: a sentence, a part of the facts, a fact in other words."""
+    """Texts of a check beyond those that its name means: a sentence, a part of the facts, a fact in other words."""
     joined = " ".join(verdict.facts)
     facts = {"omission": "" if check.fact is None else verdict.facts[check.fact], "all_facts": joined}
     premise, hypothesis = check.premise, check.hypothesis

@@ -1,4 +1,4 @@
-"""What commands print: lines for people on stderr, results on stdout, figures in one form.
+"""Output of commands: lines for people on stderr, results on stdout, figures in one form.
 
 Hidden characters never reach a terminal. rich is imported by the functions that lay out, since most commands end
 without a table.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 MISSING = "-"
-"""How every function here shows ``None``."""
+"""Text for ``None``, in every function here."""
 INTERVAL = "95% interval"
 """The header of every column of intervals."""
 WIDTH = 150

@@ -1,4 +1,4 @@
-"""How a command ends: with one line on stderr and a documented exit code, for every kind of error.
+"""End of a command: one line on stderr and a documented exit code, for every kind of error.
 
 Exit code 1 means that a threshold of the user was not met: a gate of an audit, or ``challenge --fail-under``. Python
 and the option parser use it for all errors, so their codes are replaced here.
@@ -49,12 +49,12 @@ AGAIN = "run again with --verbose to see the traceback"
 class _Verbose:
     """Whether traces are shown; set by the option, before any command begins."""
 
-    asked = False
+    shown = False
 
 
 def set_verbose(asked: bool) -> None:
     """Apply ``--verbose``."""
-    _Verbose.asked = asked
+    _Verbose.shown = asked
 
 
 class Command(TyperCommand):
@@ -137,9 +137,9 @@ def _run(app: typer.Typer, name: str) -> int:
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         context = getattr(error, "ctx", None)
-        asked = getattr(context, "info_name", None) or ""
+        command_name = getattr(context, "info_name", None) or ""
         for word in _QUOTED.split(str(error)):
-            if instead := GONE.get(f"{asked} {word}") or GONE.get(word):
+            if instead := GONE.get(f"{command_name} {word}") or GONE.get(word):
                 say_always(f"scorer: {word} is gone; {instead}")
                 return 2
         shown = io.StringIO()
@@ -162,10 +162,10 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, ScorerError):
         say_always(f"scorer: {_one_line(error)}")
         return error.exit_code
-    if _Verbose.asked:
+    if _Verbose.shown:
         for line in "".join(traceback.format_exception(error)).split("\n"):
             say_always(line)
-    say_always(f"scorer: {_unexpected(error)}" if _Verbose.asked else f"scorer: {_unexpected(error)}; {AGAIN}")
+    say_always(f"scorer: {_unexpected(error)}" if _Verbose.shown else f"scorer: {_unexpected(error)}; {AGAIN}")
     return 2
 
 

@@ -16,7 +16,7 @@ from .options import local, split_names
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """What is exported, and how the answers of the model are to be read."""
+    """Variants and sources of a bundle, and the meaning of the model's logits."""
 
     precision: str = option("Comma-separated variants to export.", "LIST", "fp32,fp16,int8")
     revision: str | None = option(

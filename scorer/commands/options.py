@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..storage.plan import Budgets
 
 READ = ("IN", "IN...", "[NAME=]FILE", "FILE", "B", "BUNDLE", "CHECKPOINT")
-"""How the help names a text that is a path to read."""
+"""Placeholders in the help of texts that are paths to read."""
 
 
 def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
@@ -249,7 +249,7 @@ PRECISION: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
-    """What a command that only opens a model is set up with."""
+    """Device and variant, for a command that only opens a model."""
 
     device: str = option(**DEVICE, default="auto")
     precision: Precision = option(**PRECISION, default="auto")

@@ -45,7 +45,7 @@ def parse_part(given: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """What a run may do to its output: the fields of :class:`..run.executors.RunOptions` that a plan does without."""
+    """Permissions and limits of a run: the fields of :class:`..run.executors.RunOptions` that a plan does without."""
 
     rescore: bool = option(
         "Allow replacing labels from another bundle, other templates or options, and outputs by shorter ones; "
@@ -220,7 +220,7 @@ def print_summary(console: Console, summary: RunSummary, out: Location) -> None:
 
 
 def _reused(source: ReusedOutput) -> str:
-    """What an earlier output contributes, and why some of its shards are not used."""
+    """Contribution of an earlier output, and reasons why some of its shards are not used."""
     keys = f" with {source.keys:,} keys" if source.keys is not None else ""
     differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
     refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""

@@ -21,7 +21,7 @@ from ..system.arguments import check_fields, option
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """What to evaluate, and what to compare it with."""
+    """Options of an evaluation: gold, ratings, metrics, groups, intervals."""
 
     gold_fine: str | None = option("Column of FINE gold labels. Default: gold_fine, if it exists.", "NAME", None)
     gold_rough: str | None = option("Column of ROUGH gold labels. Default: gold_rough, if it exists.", "NAME", None)

@@ -1,4 +1,4 @@
-"""What a confidence means: how often rows of one confidence are OK by the gold.
+"""Calibration of a confidence: the share of rows that are OK by the gold, by confidence.
 
 The calibrated confidence is the isotonic regression of *OK by the gold* on the confidence (Zadrozny & Elkan, KDD 2002),
 cross-fitted: the rows of an input are calibrated by a regression on the rows of other inputs, so that no row is
@@ -52,7 +52,7 @@ class CalibrationBlock(TypedDict):
 
 
 class Ranking(TypedDict):
-    """How well a low confidence finds the rows that are not OK, over all thresholds."""
+    """Area under the ROC curve of a low confidence as a predictor of not_OK."""
 
     n: int
     roc_auc: float | None
@@ -173,7 +173,7 @@ def _interval(right: Mask, inputs: Indices) -> list[float] | None:
 
 
 def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
-    """How well a low confidence finds the rows that are wanted, over all thresholds. Rows without one are left out.
+    """Rank rows by a low confidence: the area under the ROC curve. Rows without a confidence are left out.
 
     Args:
         confidence: float64. wanted: bool. inputs: int64, the input of each row. *Shape:* (rows,) each.
@@ -189,7 +189,7 @@ def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = 
     codes, hits = np.unique(inputs[there], return_inverse=True)[1][order], wanted[order]
 
     def area(times: Indices) -> Floats:
-        """How often a wanted row comes before another, ties as a half. *Shape:* (samples, inputs) → (samples,)."""
+        """Share of pairs in which a wanted row comes first, ties as a half. *Shape:* (samples, inputs) → (samples,)."""
         step = max(1, _CELLS // len(hits))
         found = []
         for start in range(0, len(times), step):

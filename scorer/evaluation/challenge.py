@@ -40,7 +40,7 @@ _HALLUCINATION = FINE.index("hallucination")
 
 @dataclass(frozen=True)
 class Answers:
-    """What a metric says of the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact
+    """Answers of a metric to the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact
     that a row's change is about; ``text``: P(facts → text); float64, NaN where not known. *Shape:* (rows,) each."""
 
     fine: Codes

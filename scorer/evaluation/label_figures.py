@@ -80,7 +80,7 @@ class Blocks(TypedDict):
 
 
 def drawn(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
-    """How often each input is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
+    """Draw inputs: the times that each is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // inputs)
     for start in range(0, resamples, block):

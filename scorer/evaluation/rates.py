@@ -42,7 +42,7 @@ class TrueRate(Record, frozen=True, kw_only=True):
 
 
 class RateReport(Record, frozen=True, kw_only=True):
-    """What ``scorer rate`` prints. ``by``: the column of the groups. ``labels``: rows with a human label."""
+    """Output of ``scorer rate``. ``by``: the column of the groups. ``labels``: rows with a human label."""
 
     schema: int = RATES_SCHEMA
     path: str

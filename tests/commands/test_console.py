@@ -1,4 +1,4 @@
-"""What the console shows: figures in one form, tables that fit, and with --quiet results and errors alone."""
+"""The console: figures in one form, tables that fit, and with --quiet results and errors alone."""
 
 from __future__ import annotations
 

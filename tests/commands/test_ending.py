@@ -1,4 +1,4 @@
-"""How commands end: whatever is raised, one line and a code of the contract, and 1 for a failed gate alone."""
+"""Ends of commands: whatever is raised, one line and a code of the contract, and 1 for a failed gate alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal would obey, in every place where data can hold it, and through every command that prints data."""
+"""Control characters in every place where data can hold it, and through every command that prints data."""
 
 from __future__ import annotations
 

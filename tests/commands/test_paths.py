@@ -27,17 +27,17 @@ STORES = {
     *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain", "show")),
     *("sample out", "rate out", "audit baseline", "run reuse", "plan reuse"),
 }
-"""What may be in an object store."""
+"""Paths that may be in an object store."""
 READ = {
     "audit gates", "export out", "export templates", "gates init out", "rate labels",
     "templates check file",
 }  # fmt: skip
-"""What is only read, or is a new folder."""
+"""Paths that are only read, or are new folders."""
 
 
 @pytest.mark.parametrize("name", PATHS)
 def test_every_path_goes_through_one_parser(name: str) -> None:
-    """What is in neither list is a file to write; tests/commands/test_user_files.py tries each."""
+    """A path in neither list is a file to write; tests/commands/test_user_files.py tries each."""
     of_files = {local} if name in READ else {written, written_parquet}
     assert PATHS[name] in ({location} if name in STORES else of_files)
 

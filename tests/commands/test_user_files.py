@@ -63,7 +63,7 @@ def arguments(words: Words, given: dict[str, str]) -> list[str]:
 
 
 def refusal(words: Words, given: dict[str, str]) -> str:
-    """What is said of a call that is refused without any effect on the files here."""
+    """Message of a call that is refused without any effect on the files here."""
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     ended = CliRunner().invoke(app, arguments(words, given))
     assert ended.exit_code == 2, ended.output

@@ -19,7 +19,7 @@ SIGNALS = ((signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt))
 
 @pytest.fixture(params=SIGNALS, ids=("SIGTERM", "SIGINT"))
 def case(request: pytest.FixtureRequest) -> Case:
-    """What the signal raises, and a call that receives it."""
+    """The exception of the signal, and a call that receives it."""
     number, raised = request.param
     return raised, partial(os.kill, os.getpid(), number)
 

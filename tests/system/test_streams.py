@@ -53,7 +53,7 @@ def full() -> int:
 
 
 def closed(which: Sequence[int]) -> Callable[[], None]:
-    """What makes a child start without these descriptors."""
+    """Make a child start without these descriptors."""
     return lambda: [os.close(descriptor) for descriptor in which] and None
 
 
