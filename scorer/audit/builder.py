@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from .document import (
     OptionsShown,
     RowCounts,
     TemplatesShown,
-    describe,
 )
 from .examples import RowReader, flips, got_worse, of_finding, worst_rows
 from .figures import RunRates, group_figures
@@ -105,15 +104,14 @@ class DocumentBuilder:
         if self.earlier is not None:
             before = scan_output(self.earlier, database, "was")
             match(before, run)
-        states: dict[Grouping, Ints] = {}
-        figures = self._figures(run, before, states)
+        figures = self._figures(run, before)
         whole = figures[()][0]
         shown = [whole, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
         columns = list(dict.fromkeys(column for grouping in self.groupings for column in grouping))
         reader = RowReader(run, columns, self.templates)
         changes = worse = None
         if before is not None and whole.change is not None:
-            kept = queries.kept(run, (), states[()])[0]
+            kept = queries.kept(run, ())[0]
             changes = self._changes(run, whole.change, kept)
             worse = got_worse(before, reader, kept, self.options.worst)
         found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
@@ -156,19 +154,16 @@ class DocumentBuilder:
             worst=worst_rows(reader, self.options.worst),
             worse=worse,
             comparison=self._comparison(run, figures),
-            notes=self._notes(run, whole),
+            notes=list(self._notes(run, whole)),
         )
 
-    def _figures(self, run: ScannedRun, before: ScannedRun | None, states: dict[Grouping, Ints]) -> Figures:
-        """Figures by grouping. ``states``: receives the rows of each by group and state."""
+    def _figures(self, run: ScannedRun, before: ScannedRun | None) -> Figures:
         now, was = RunRates(run), RunRates(before) if before is not None else None
         figures = {}
         for grouping in self.groupings:
-            counts = queries.row_counts(run, grouping)
-            states[grouping] = counts.states
-            figures[grouping] = group_figures(now, grouping, counts)
+            figures[grouping] = group_figures(now, grouping)
             if was is not None:
-                add_changes(was, now, grouping, counts.states, figures[grouping])
+                add_changes(was, now, grouping, figures[grouping])
         correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
 
@@ -215,37 +210,23 @@ class DocumentBuilder:
             chosen = [values.index(value) for value in named]
         return compare_groups(RunRates(run), grouping, *chosen) if len(chosen) == 2 else None
 
-    def _notes(self, run: ScannedRun, whole: GroupFigures) -> list[str]:
+    def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:
         """Figures that are missing, and why; how many independent rows the rows are worth."""
-        documents, effect = self.output.columns.document is not None, whole.design_effects["not_ok_rate"]
-        said = (
-            (not len(run), "the output has no rows"),
-            (documents, "texts were checked against documents, so there are no figures of omissions and facts"),
-            (
-                run.facts is None and not documents,
-                "figures by predicate are missing: the run did not keep the facts (--keep)",
-            ),
-            (
-                not run.omissions_checked and not documents,
-                "omissions were not checked (--checks hallucination): their rates are null",
-            ),
-            (
-                self.templates is None,
-                "facts are shown without their templates: the template file is not where the run found it, or has "
-                "changed",
-            ),
-            (
-                effect > SHOWN_FROM,
-                f"{describe({})}: rows share inputs or are duplicates; they say as much about the not_OK rate as "
-                f"{whole.rows / effect:,.0f} independent rows would (design effect {effect:.1f}), which the intervals "
-                "and tests take into account",
-            ),
-        )
-        found = [note for holds, note in said if holds]
-        return found + [
-            f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
-            for key in self.output.hidden_keys
-        ]
+        if not len(run):
+            yield "the output has no rows"
+        if self.output.columns.document is not None:
+            yield "texts were checked against documents, so there are no figures of omissions and facts"
+        elif run.facts is None:
+            yield "figures by predicate are missing: the run did not keep the facts (--keep)"
+        elif not run.omissions_checked:
+            yield "omissions were not checked (--checks hallucination): their rates are null"
+        if self.templates is None:
+            yield "facts are shown without templates: the template file is not where the run found it, or has changed"
+        if (effect := whole.design_effects["not_ok_rate"]) > SHOWN_FROM:
+            rows = f"{whole.rows / effect:,.0f} independent rows would (design effect {effect:.1f})"
+            yield f"rows share inputs or are duplicates; they say as much about the not_OK rate as {rows}"
+        for key in self.output.hidden_keys:
+            yield f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

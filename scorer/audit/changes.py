@@ -122,20 +122,10 @@ def _pair_part(database: Database, groups: list[str], where: str, store: str) ->
     )
 
 
-def add_changes(
-    before: RunRates,
-    after: RunRates,
-    grouping: Grouping,
-    states: Ints,
-    groups: Sequence[GroupFigures],
-) -> None:
-    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`.
-
-    Args:
-        states: all rows of this run by group and state.
-    """
+def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> None:
+    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`."""
     was, now = before.run, after.run
-    kept, rewritten = queries.kept(now, grouping, states), queries.rewritten(now, grouping)
+    kept, rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
     removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
     states_before = queries.row_counts(was, grouping).states
     confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)

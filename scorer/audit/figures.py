@@ -75,9 +75,9 @@ def _mean(values: Sequence[float | None], groups: Sequence[ClusterSums]) -> floa
     return sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
 
 
-def group_figures(rates: RunRates, grouping: Grouping, counts: queries.RowCounts) -> list[GroupFigures]:
+def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
     """The figures of one grouping's groups, by code. ``change`` is left null, and no predicate is marked."""
-    run, facts = rates.run, FactTables(rates.run, grouping)
+    run, facts, counts = rates.run, FactTables(rates.run, grouping), queries.row_counts(rates.run, grouping)
     samples, confidences = rates.samples(grouping), queries.confidences(run, grouping)
     found = []
     for code, group in enumerate(run.database.groups[grouping].groups()):

@@ -14,7 +14,7 @@ wrongly fails for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..metric.facts import Triple
 from ..metric.group_values import spelled
@@ -78,7 +78,7 @@ def all_findings(
     if baseline is not None and changes is not None:
         found += _of_baseline(baseline, changes)
     for group in groups:
-        found += _rows(group) + _drift(group)
+        found += _of_group(group)
     found += _of_all_rows(groups[0]) if groups else []
     return sorted(found, key=lambda one: (_GRAVITY.index(one.severity), _ORDER.index(one.kind), not one.group))
 
@@ -155,62 +155,51 @@ def _moved(name: str, moved: RateChange) -> str:
     return f"{WORDS[name]} {shown(name, moved.difference, signed=True)}, {interval}{test}"
 
 
-def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> list[Finding]:
+def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> Iterator[Finding]:
     """Another signature, labels of unchanged rows that differ, and errors that appeared in them."""
-    found, flips = [], changes.flips
+    flips, errors = changes.flips, changes.errors_appeared
     if not baseline.same_signature:
         text = "the baseline was scored differently: a difference may come from the data or from the scoring"
-        found.append(Finding(kind="signature", severity="warn", message=text, evidence=baseline.differs))
+        yield Finding(kind="signature", severity="warn", message=text, evidence=baseline.differs)
     elif flips.count:
         lines = [f"{flip.file}:{flip.row} {flip.before} → {flip.after}" for flip in flips.rows[:MOST_FLIPS_SHOWN]]
         text = f"{flips.count:,} unchanged rows have another label"
-        found.append(Finding(kind="flips", severity="warn", message=text, evidence=lines))
-    if changes.errors_appeared:
-        text = f"{changes.errors_appeared:,} unchanged rows had a label in the baseline and have an error now"
-        found.append(Finding(kind="errors", severity="warn", message=text))
-    return found
+        yield Finding(kind="flips", severity="warn", message=text, evidence=lines)
+    if errors:
+        text = f"{errors:,} unchanged rows had a label in the baseline and have an error now"
+        yield Finding(kind="errors", severity="warn", message=text)
 
 
-def _rows(group: GroupFigures) -> list[Finding]:
-    """That a group is new, or is gone."""
+def _of_group(group: GroupFigures) -> Iterator[Finding]:
+    """That a group is new, or is gone, and that its confidences drifted."""
     change, name = group.change, name_of(group.group)
-    if change is None or not group.group:
-        return []
-    if not group.rows:
+    if change is None:
+        return
+    if group.group and not group.rows:
         text = f"{name} has no rows in this run, {change.rows_before:,} in the baseline"
-        return [Finding(kind="rows", severity="warn", message=text, group=group.group)]
-    if not change.rows_before:
-        text = f"{name} is new: {group.rows:,} rows"
-        return [Finding(kind="rows", severity="info", message=text, group=group.group)]
-    return []
+        yield Finding(kind="rows", severity="warn", message=text, group=group.group)
+    if group.group and not change.rows_before:
+        yield Finding(kind="rows", severity="info", message=f"{name} is new: {group.rows:,} rows", group=group.group)
+    now, before, psi = group.confidence, change.confidence.before, change.confidence.psi
+    if psi is not None and psi >= LEAST_SHIFT and min(now.n, before.n) >= LEAST_ROWS_OF_INDEX:
+        text = f"{name}: confidences drifted, mean {before.mean:.3f} to {now.mean:.3f}"
+        lines = [f"population stability index {psi:.2f}"]
+        yield Finding(kind="drift", severity="warn", message=text, evidence=lines, group=group.group)
 
 
-def _drift(group: GroupFigures) -> list[Finding]:
-    """That the confidences of a group drifted."""
-    if group.change is None or group.change.confidence.psi is None:
-        return []
-    now, before, psi = group.confidence, group.change.confidence.before, group.change.confidence.psi
-    if psi < LEAST_SHIFT or min(now.n, before.n) < LEAST_ROWS_OF_INDEX:
-        return []
-    text = f"{name_of(group.group)}: confidences drifted, mean {before.mean:.3f} to {now.mean:.3f}"
-    lines = [f"population stability index {psi:.2f}"]
-    return [Finding(kind="drift", severity="warn", message=text, evidence=lines, group=group.group)]
-
-
-def _of_all_rows(whole: GroupFigures) -> list[Finding]:
+def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
     """Rows without labels, and what makes labels doubtful: no templates, characters that the model does not know."""
-    found, backoff = [], whole.backoff
+    backoff, unknown = whole.backoff, whole.notes.get(UNKNOWN_TOKENS, 0)
     if whole.errors:
         text = f"{sum(whole.errors.values()):,} of {whole.rows:,} rows have an error instead of a label"
         lines = [f"{kind}: {count:,}" for kind, count in whole.errors.items()]
-        found.append(Finding(kind="errors", severity="info", message=text, evidence=lines))
+        yield Finding(kind="errors", severity="info", message=text, evidence=lines)
     if backoff is not None and backoff.n and backoff.count == backoff.n:
         text = "all facts use the backoff template, which many predicates read badly in; pass --templates to `run`"
-        found.append(Finding(kind="backoff", severity="warn", message=text))
-    if unknown := whole.notes.get(UNKNOWN_TOKENS, 0):
+        yield Finding(kind="backoff", severity="warn", message=text)
+    if unknown:
         text = f"{unknown:,} rows have characters that the model does not know; their labels say little"
-        found.append(Finding(kind="tokens", severity="warn", message=text))
-    return found
+        yield Finding(kind="tokens", severity="warn", message=text)
 
 
 def bundle_of(signature: str) -> BundleShown:
@@ -222,16 +211,16 @@ def bundle_of(signature: str) -> BundleShown:
 def of_bundle(output: Output) -> list[Finding]:
     """That the weights are random, that the export was forced, or that the model is a small one that ships."""
     name, summary = bundle_of(output.signature).name, output.summary
+    severity: Severity = "warn"
     if summary.random_weights:
-        text = f"the weights of the bundle {name} are random, so its labels mean nothing"
-        return [Finding(kind="bundle", severity="fail", message=text)]
-    if summary.forced:
+        severity, text = "fail", f"the weights of the bundle {name} are random, so its labels mean nothing"
+    elif summary.forced:
         text = f"the bundle {name} was exported although its checks failed (--force)"
-        return [Finding(kind="bundle", severity="warn", message=text, evidence=list(summary.forced))]
-    if name.startswith("embedded"):
+    elif name.startswith("embedded"):
         text = f"scored with {name}, a small model for a first look; export a larger one"
-        return [Finding(kind="bundle", severity="warn", message=text)]
-    return []
+    else:
+        return []
+    return [Finding(kind="bundle", severity=severity, message=text, evidence=list(summary.forced or ()))]
 
 
 def headline(groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked) -> str:

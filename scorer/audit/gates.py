@@ -175,32 +175,30 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
 
 
 def _group(values: Mapping[str, Any], where: str) -> Group:
-    said = f"{where}: group = {_shown(values)}"
-    if any(isinstance(value, (dict, list)) for value in values.values()):
-        raise UsageError(f'{said}; write a table of columns and values: {{ system = "tgen" }}')
     try:
+        if any(isinstance(value, (dict, list)) for value in values.values()):
+            raise ValueError
         return {column: as_text(value) for column, value in values.items()}
-    except ValueError as e:  # an integer that Python does not write
-        raise UsageError(f"{said}: {e}") from e
+    except ValueError as e:  # or an integer that Python does not write
+        said = f"{where}: group = {_shown(values)}"
+        raise UsageError(f'{said}; write a table of columns and values: {{ system = "tgen" }}') from e
 
 
 def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | None:
-    """``warn`` or ``fail``. How far a metric may fall may be written with any sign."""
+    """``warn`` or ``fail``, if it can be reached. How far a metric may fall may be written with any sign."""
     number: float | None = getattr(rule, key)
     if number is None:
         return None
-    metric, said = rule.metric, f"{where}: {key} = {number:g}"
-    falls = metric == LOWER_IS_WORSE and rule.against is not None
-    number = abs(number) if falls else number
-    if not math.isfinite(number):
-        raise UsageError(f"{said} is not a number that a figure can reach; write a finite one")
-    if number < 0:
-        raise UsageError(f"{said} is negative, and {metric} never falls below 0 by itself; did you mean {-number:g}?")
-    if metric in SHARES and number > 1:
-        raise UsageError(f"{said} is above 1, and {metric} is a share between 0 and 1; did you mean {number / 100:g}?")
-    side = "below 0" if metric == LOWER_IS_WORSE and not falls else "above 1"
-    if number == (0 if side == "below 0" else 1) and metric in SHARES:
-        raise UsageError(f"{said} never fires: a value equal to the threshold passes, and {metric} is never {side}")
+    is_least = rule.metric == LOWER_IS_WORSE and rule.against is None
+    number = abs(number) if rule.metric == LOWER_IS_WORSE and rule.against else number
+    if rule.metric in SHARES:
+        allowed, fits = ("above 0, at most 1", 0 < number <= 1) if is_least else ("from 0 to below 1", 0 <= number < 1)
+    else:
+        allowed, fits = "0 or more", number >= 0
+    if not fits or not math.isfinite(number):
+        guess = abs(number) / 100 if rule.metric in SHARES and abs(number) > 1 else abs(number)
+        meant = f"; did you mean {guess:g}?" if 0 < guess < 1 else ""
+        raise UsageError(f"{where}: {key} = {number:g}, and limits on {rule.metric} are {allowed}{meant}")
     return number
 
 
@@ -239,9 +237,8 @@ def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
     there = sorted(describe(group.group) for group in groups)
     more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
     listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
-    return _gate(
-        rule, dict(rule.group), 0, rule.missing, _Value(), f"no row has {describe(dict(rule.group))}; {listed}"
-    )
+    group = dict(rule.group)
+    return _gate(rule, group, 0, rule.missing, _Value(), f"no row has {describe(group)}; {listed}")
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
@@ -285,27 +282,11 @@ def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
 
 
 def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Value, reason: str | None = None) -> Gate:
-    return Gate(
-        metric=rule.metric,
-        group=group,
-        status=status,
-        value=found.value,
-        now=found.now,
-        before=found.before,
-        low=found.low,
-        high=found.high,
-        warn=rule.warn,
-        fail=rule.fail,
-        fail_p=rule.fail_p,
-        p=found.p,
-        rings=rule.rings,
-        against=rule.against,
-        rows=rows,
-        min_rows=rule.min_rows,
-        missing=rule.missing,
-        reason=reason,
-        message=_message(rule, group, status, found, reason),
-    )
+    own = ("metric", "warn", "fail", "fail_p", "against", "min_rows", "missing", "rings")
+    figures = ("value", "now", "before", "low", "high", "p")
+    copied = {name: getattr(rule, name) for name in own} | {name: getattr(found, name) for name in figures}
+    message = _message(rule, group, status, found, reason)
+    return Gate(group=group, status=status, rows=rows, reason=reason, message=message, **copied)
 
 
 def _unjudged(

@@ -72,19 +72,17 @@ def moved(run: ScannedRun, grouping: Grouping) -> Ints:
     return run.database.counts(query, run.groups(grouping), STATES)
 
 
-def kept(after: ScannedRun, grouping: Grouping, states: Ints) -> Ints:
-    """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES).
-
-    Args:
-        states: all rows of this run by group and state.
-    """
+def kept(after: ScannedRun, grouping: Grouping) -> Ints:
+    """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES)."""
     group, apart = after.database.column(grouping), f"count(*) FROM {after.table}_apart"
     shape, kept_here = (after.groups(grouping), STATES), f"WHERE {group} = other_{group}"
     counts = after.database.counts(
         f"SELECT {group}, other_state, state, {apart} {kept_here} GROUP BY ALL", *shape, STATES
     )
     same = np.arange(STATES)  # rows that are not apart have a partner of the same state
-    counts[:, same, same] += states - after.database.counts(f"SELECT {group}, state, {apart} GROUP BY ALL", *shape)
+    counts[:, same, same] += row_counts(after, grouping).states - after.database.counts(
+        f"SELECT {group}, state, {apart} GROUP BY ALL", *shape
+    )
     return counts
 
 

@@ -24,8 +24,8 @@ def load(tmp_path: Path, text: str | bytes) -> None:
     [
         ("", "neither warn nor fail is given"),
         ("warn = 0.2\nfail = 0.1", "is only reached after"),
-        ("fail = 20", "fail = 20 is above 1, and not_ok_rate is a share between 0 and 1; did you mean 0.2?"),
-        ("fail = -0.05", "fail = -0.05 is negative, and not_ok_rate never falls below 0 by itself; did you mean 0.05?"),
+        ("fail = 20", "fail = 20, and limits on not_ok_rate are from 0 to below 1; did you mean 0.2?"),
+        ("fail = -0.05", "fail = -0.05, and limits on not_ok_rate are from 0 to below 1; did you mean 0.05?"),
         ("fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; the keys are"),
         ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group = a dict too large to show"),
         ("fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
@@ -49,7 +49,7 @@ def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
     load(tmp_path, text + "fail = 0.5")
     never = "0" if metric == "mean_confidence" else "1"
     if metric in SHARES:
-        with pytest.raises(UsageError, match=f"fail = {never} never fires"):
+        with pytest.raises(UsageError, match=f"fail = {never}, and limits on {metric} are"):
             load(tmp_path, text + f"fail = {never}")
         with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
             load(tmp_path, text + "fail = 95")
@@ -61,7 +61,7 @@ def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
             load(tmp_path, text + f"fail = {value}")
     if metric == "mean_confidence":  # how far it may fall has any sign
         load(tmp_path, text + 'against = "baseline"\nwarn = -0.01\nfail = 0.02')
-        with pytest.raises(UsageError, match=r"fail = -20 is above 1, .* did you mean 0\.2\?"):
+        with pytest.raises(UsageError, match=r"fail = 20, and .* did you mean 0\.2\?"):
             load(tmp_path, text + 'against = "baseline"\nfail = -20')
 
 

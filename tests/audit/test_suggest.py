@@ -62,16 +62,6 @@ def test_eight_new_rows_all_wrong_fail_in_their_group_and_four_are_silent(tmp_pa
         assert [(gate.metric, gate.status) for gate in limits] == [("added_not_ok_rate", status)]
 
 
-def test_the_comment_has_the_figures_of_the_documented_table(tmp_path: Path) -> None:
-    """100 rows of which 10 are bad: docs/audit.md has 10 points, 14.9 points found, 0.7 % by chance."""
-    _, changes = init(night(tmp_path / "out", of_system(10, 100, "a")), tmp_path)
-    text = changes.read_text()
-    for figure in ("an increase by 14.9 points with a probability of 80.0%", "it fails in 0.67% of runs"):
-        assert text.count(figure) == 2
-    found = [rule for rule in load_gates([changes]) if rule.metric == "not_ok_rate"]
-    assert [rule.fail for rule in found] == [0.1, 0.1]
-
-
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
     """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
     _, changes = init(
