@@ -21,7 +21,6 @@ from ..metric.options import ColumnNames
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse
-from ..scoring.summary import RunSummary
 from .label_figures import Codes, Floats, Indices
 
 _RESTAURANT = "eatType=restaurant"
@@ -32,14 +31,12 @@ class Scored:
     """A scored folder or file.
 
     ``table``: the columns that were asked for, all files concatenated. ``signature``: the same in all files, ``None``
-    if they have none. ``finished``: whether the run is complete (always true for a single file). ``summary``: its
-    ``_run.json``, ``None`` if there is none.
+    if they have none. ``finished``: whether the run is complete (always true for a single file).
     """
 
     table: pa.Table
     signature: str | None
     finished: bool
-    summary: RunSummary | None
 
     @property
     def omissions_checked(self) -> bool:
@@ -74,12 +71,7 @@ def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
     if columns is not None:
         found = [holder for name in dict.fromkeys(columns) for holder in holders_of(output.schema, name) or [name]]
         wanted = list(dict.fromkeys(found))
-    return Scored(
-        output.table(wanted),
-        output.signature or None,
-        output.coverage.is_complete,
-        output.summary if output.runs and len(output.runs) == len(output.outs) else None,
-    )
+    return Scored(output.table(wanted), output.signature or None, output.coverage.is_complete)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The reliability of confidences, against sklearn and against confidences whose meaning is known."""
+"""Reliability and ranking of confidences, against sklearn and against confidences whose meaning is known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn import metrics
 from sklearn.isotonic import IsotonicRegression
 
 from scorer.errors import UsageError
 from scorer.evaluation import EvaluateOptions
-from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval
+from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval, ranking
+from scorer.evaluation.label_figures import drawn_rows
 from scorer.evaluation.report import evaluate
 from tests.evaluation.scored import save, scored
 
@@ -89,3 +91,30 @@ def test_a_report_has_the_reliability_if_asked_and_needs_gold(tmp_path: Path) ->
     bare = scored(labels, human_semantics=pa.array([1.0, 2, 3, 1, 2, 3]))
     with pytest.raises(UsageError, match="--gold-rough"):
         evaluate(save(bare, tmp_path / "y.parquet"), EvaluateOptions(resamples=0, calibration=True))
+
+
+def test_ranking_by_counting_pairs() -> None:
+    confidence, wrong = np.array([0.1, 0.4, 0.35, 0.8, np.nan]), np.array([True, True, False, False, True])
+    # Of four pairs (wrong, right) the wrong row has the lower confidence in three.
+    found = ranking(confidence, wrong, np.arange(5), 0)
+    assert (found["n"], found["roc_auc"]) == (4, pytest.approx(3 / 4))
+    assert "interval" not in found
+    assert ranking(confidence, wrong | True, np.arange(5))["roc_auc"] is None
+
+
+def test_ranking_with_ties_as_sklearn() -> None:
+    for _ in range(20):
+        confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3
+        found = ranking(confidence, wrong, np.arange(60), 0)
+        assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(wrong, -confidence), abs=1e-12)
+
+
+def test_intervals_of_a_ranking_draw_inputs() -> None:
+    inputs = np.repeat(np.arange(40), 5)
+    hard = RNG.random(40)[inputs]
+    wrong = RNG.random(200) < hard
+    confidence = np.round(1 - hard + RNG.normal(0, 0.4, 200), 1)
+    found = ranking(confidence, wrong, inputs, 3000)
+    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in drawn_rows(inputs, 1500, 9)]
+    low, high = np.percentile([one["roc_auc"] for one in drawn], (2.5, 97.5))
+    assert found["interval"] == pytest.approx([low, high], abs=0.02)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from scorer.errors import ColumnError, OutputError, UsageError
+from scorer.errors import ColumnError, OutputError
 from scorer.evaluation.gold import Scored, find_inputs, load
 from scorer.metric.options import ColumnNames
 from scorer.scoring.outputs import Output
@@ -14,7 +14,7 @@ from tests.evaluation.scored import SIGNATURE, save, scored
 
 
 def _scored(**columns: object) -> Scored:
-    return Scored(pa.table(columns), None, True, {})
+    return Scored(pa.table(columns), None, True)
 
 
 def test_inputs_are_sets_of_facts() -> None:
@@ -42,26 +42,14 @@ def test_inputs_without_facts() -> None:
         find_inputs(table, ColumnNames(), "y")
 
 
-def test_folder_in_order_without_a_plan(tmp_path: Path) -> None:
+def test_columns_that_exist_in_the_order_of_files_of_a_folder_or_a_run(tmp_path: Path) -> None:
     save(scored(["OK"], gold_fine=["OK"]), tmp_path / "b.parquet")
     save(scored(["omission"], gold_fine=["OK"]), tmp_path / "a" / "a.parquet")
     found = load(Output.open(tmp_path), ["fine", "absent"])
     assert found.table.to_pydict() == {"fine": ["omission", "OK"]}
-    assert found.signature == SIGNATURE and found.finished and found.summary is None
-
-
-def test_a_run_that_is_not_finished(tmp_path: Path) -> None:
-    out = night(tmp_path / "out", [row()], by_predicate={"food": {"template": 3, "backoff": 0}})
-    summary = load(Output.open(out)).summary
-    assert summary is not None and summary.counts.facts.template == 3
+    assert found.signature == SIGNATURE and found.finished
+    out = night(tmp_path / "out", [row()])
     (out / "_SUCCESS").unlink()
     with pytest.raises(OutputError, match=r"not finished: it has no _SUCCESS.*--allow-partial"):
         Output.open(out)
     assert not load(Output.open(out, allow_partial=True)).finished
-
-
-def test_mixed_signatures_are_refused_by_name(tmp_path: Path) -> None:
-    save(scored(["OK"]), tmp_path / "a.parquet")
-    save(scored(["OK"]), tmp_path / "b.parquet", SIGNATURE.replace("fp32", "int8"))
-    with pytest.raises(UsageError, match=r"a.parquet and b.parquet were scored differently \(prec: fp32 → int8\)"):
-        load(Output.open(tmp_path))

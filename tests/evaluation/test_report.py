@@ -162,6 +162,12 @@ def test_unlabelled_rows_are_no_errors(tmp_path: Path) -> None:
     assert report["errors"]["n"] == 0
 
 
+def test_rows_of_equal_attributes_share_an_input(tmp_path: Path) -> None:
+    attributes = ['{"name": "p", "x": 1}', '{"x": 1.0, "name": "p"}', '{"name": "p", "x": 2}']
+    table = scored(["OK"] * 3, gold_fine=["OK"] * 3, attributes=attributes).drop_columns(["triples"])
+    assert _report(tmp_path, table)["inputs"] == 2
+
+
 @pytest.mark.parametrize("given", [{"triples": [1, 2]}, {"triples": [[{"x": 1}], []]}], ids=["numbers", "other parts"])
 def test_without_facts_that_can_be_read_there_are_figures_but_no_intervals(tmp_path: Path, given: Any) -> None:
     said: list[str] = []
