@@ -387,7 +387,7 @@ def find_family(config: Config, where: str) -> Family:
 
 
 def _reason(classes: Any) -> str:
-    """Why a class is refused."""
+    """Reason why a class is refused."""
     name = str(classes[0]) if isinstance(classes, list) and len(classes) == 1 else ""
     known = ", ".join(family.architecture for family in FAMILIES)
     if name.endswith("ForTokenClassification"):

@@ -58,7 +58,7 @@ def inputs_of(segments: bool) -> list[str]:
 
 
 def operator_counts(model: Any) -> dict[str, int]:
-    """How many nodes of each operator an ONNX model has, by name; those in bodies of loops count once each."""
+    """Number of nodes of each operator of an ONNX model, by name; those in bodies of loops count once each."""
     return dict(sorted(Counter(node.op_type for graph in _graphs(model.graph) for node in graph.node).items()))
 
 

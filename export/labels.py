@@ -1,4 +1,4 @@
-"""What the columns of the logits mean: read from the checkpoint or given by the user, and never guessed."""
+"""Meaning of the columns of the logits: read from the checkpoint or given by the user, and never guessed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ same word with *not* or *non* before it."""
 
 @dataclass(frozen=True)
 class Answers:
-    """What a user says of a checkpoint's logits and of how its pairs are written; ``None``: as the checkpoint says.
+    """Statements of a user about a checkpoint's logits and pairs; ``None``: as the checkpoint says.
 
     ``labels``: of the columns, in their order. ``scheme``: ``nli``, ``binary`` or ``score``. ``supported``: of two
     labels the one that means that the premise supports the hypothesis. ``threshold``: the least P(entailment) that
@@ -43,7 +43,7 @@ FACTSPOTTER = Answers(scheme=BINARY, hypothesis_first=True, one_text=True)
 def choose_scheme(
     config: Mapping[str, Any], answers: Answers, where: str, log: Callable[[str], None], logits: int | None = None
 ) -> Scheme:
-    """How the logits of a checkpoint are read.
+    """The scheme by which the logits of a checkpoint are read.
 
     Args:
         logits: of a pair, by the weights; what counts where the config names no labels, as old ones do not.

@@ -12,7 +12,7 @@ from pathlib import Path
 from scorer.errors import OutputError, UsageError
 
 NOT_IN_NAMES = r"[|@/\\\s]+"
-"""What would break the line of a signature."""
+"""Characters that would break the line of a signature."""
 
 
 def check_name(name: str | None) -> None:

@@ -38,7 +38,7 @@ _OFFSETS, _ENDS, _FIRST = "token_offset", "cumulative_sequence_length", "first_t
 _LEAST_SCALE = 1e-3
 """Ratio of the smallest to the largest weight of a normalisation, from which its outputs tell a constant exactly."""
 _LEAST_SUM = 0.5
-"""How far the sum of a normalisation's outputs over its weights is kept from 0, for each output."""
+"""Distance from 0 at which the sum of a normalisation's outputs over its weights is kept, for each output."""
 _NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePadding", "RestorePadding", "Shape")
 
 

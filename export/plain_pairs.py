@@ -44,7 +44,7 @@ def mean_probabilities(
 
 
 def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | None:
-    """Why the labels cannot be right, in one line; ``None`` if nothing speaks against them.
+    """Reason why the labels cannot be right, in one line; ``None`` if nothing speaks against them.
 
     Args:
         means: of :func:`mean_probabilities`; float64, *Shape:* (kinds, labels).

@@ -160,7 +160,7 @@ class _Quantised:
         return node
 
     def _outliers(self, maker: Any, inner: int) -> Floats:
-        """How far channels may exceed the median one: a normalised value is seldom beyond 3. *Shape:* (inner,)."""
+        """Factor by which channels may exceed the median: normalised values are seldom beyond 3. *Shape:* (inner,)."""
         from onnx import numpy_helper
 
         if maker is None or maker.op_type != "LayerNormalization":

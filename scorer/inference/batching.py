@@ -1,4 +1,4 @@
-"""How the pairs of a window lie in the calls of the model: which share a call, and how its inputs are put together.
+"""Batching: which pairs of a window share a call of the model, and the inputs of each call.
 
 Whatever a layout decides depends on the lengths of the pairs and on its own settings alone, so that the same plan gives
 the same calls.
@@ -42,7 +42,7 @@ _ENOUGH = 0.75
 Int32 = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Feed = dict[str, npt.NDArray[Any]]
-"""What a call of the model takes: its inputs by name."""
+"""Inputs of a call of the model, by name."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class EncodedPairs:
 
     @property
     def share(self) -> float:
-        """How much of the window is computed, from 0 to 1, by tokens: long pairs take longer."""
+        """Share of the window that is computed, from 0 to 1, by tokens: long pairs take longer."""
         return min(1.0, self.computed_tokens / max(self.padded_tokens, 1))
 
     @property
@@ -304,7 +304,7 @@ class Packed:
 
 
 Layout = Padded | Packed
-"""How pairs lie in calls."""
+"""Arrangement of pairs in calls."""
 
 
 def _classes(lengths: Ints) -> Ints:
@@ -313,7 +313,7 @@ def _classes(lengths: Ints) -> Ints:
 
 
 def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
-    """Where the tokens of a call stand, as the packed operators want it.
+    """Positions of the tokens of a call, as the packed operators take them.
 
     Args:
         lengths: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included.

@@ -53,7 +53,7 @@ TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
 
 class Scheme(Record, frozen=True):
-    """How the logits of a bundle are read, see :mod:`.scheme`.
+    """Meaning of the logits of a bundle, see :mod:`.scheme`.
 
     ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
     premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
@@ -128,7 +128,7 @@ class PairLayout(Record, frozen=True):
 
 
 class CheckpointSource(Record, frozen=True, kw_only=True):
-    """Where the weights come from: a hub id with its revision, the name of a folder, or ``random_init`` of a size.
+    """Origin of the weights: a hub id with its revision, the name of a folder, or ``random_init`` of a size.
 
     ``files``: sha256 of the checkpoint's files.
     """
@@ -204,7 +204,7 @@ class Manifest(Record, frozen=True, kw_only=True):
 
     @property
     def caveat(self) -> str | None:
-        """Why its labels should not be trusted, for users; ``None`` where nothing is known."""
+        """Reason not to trust its labels, for users; ``None`` where nothing is known."""
         if self.source.random_init:
             return f"the weights of the bundle {self.name} are random, so its labels mean nothing"
         if self.forced:

@@ -66,7 +66,7 @@ class Hardware:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """What decides which kernels run, and so the last bits of every number, besides the name."""
+        """Properties besides the name that decide which kernels run, and so the last bits of every number."""
         return (self.capability, str(self.multiprocessors), self.driver, self.cudnn) if self.capability else ()
 
 
@@ -196,7 +196,7 @@ def read_gpu(index: int) -> Hardware | None:
 
 @cache
 def count_gpus() -> int:
-    """How many GPUs the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
+    """Number of GPUs that the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
     return next(number for number in count() if read_gpu(number) is None)
 
 
@@ -211,7 +211,7 @@ def cudnn_version() -> str:
 
 
 def kernels_missing(capability: str, runtime_version: str) -> str | None:
-    """Why the wheel's own kernels do not run on a GPU; ``None`` where they do, or where it is not known.
+    """Reason why the wheel's own kernels do not run on a GPU; ``None`` where they do, or where it is not known.
 
     Code for one capability runs on later ones of the same major version, and on no other.
     """
@@ -229,7 +229,7 @@ def kernels_missing(capability: str, runtime_version: str) -> str | None:
 
 
 def diagnose(capability: str, runtime_version: str, message: str) -> str | None:
-    """Why the first call of a session failed with a message, and what to install; ``None`` where it is not known."""
+    """Reason why the first call of a session failed, and what to install; ``None`` where it is not known."""
     missing = kernels_missing(capability, runtime_version)
     if missing is None and "cudnn" in message.lower() and not cudnn_version():
         return f"cuDNN 9 (libcudnn.so.9) is not installed, which {NEEDS_CUDNN} need: pip install {CUDNN_WHEEL}"
@@ -281,7 +281,7 @@ def _cpu(index: int) -> Hardware:
 
 
 _HOST_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "cannot allocate memory")
-"""What every provider says where memory of the process itself is short."""
+"""Signs of every provider that memory of the process itself is short."""
 
 KINDS: Mapping[str, DeviceKind] = MappingProxyType(
     {

@@ -39,7 +39,7 @@ from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
 from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory, parse
 
 _NOTICE_S = 5.0
-"""How long :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
+"""Seconds that :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
 graph."""
 OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
 """A matrix product and a sum, which need the libraries that a model's graph needs: what a device is tried with."""
@@ -332,7 +332,7 @@ class VariantOnDevice:
         return Grid(self.step, token_budget, self.bundle.max_length, few)
 
     def layout_of(self, token_budget: int) -> Layout:
-        """How pairs lie in its calls, were they to have so many tokens."""
+        """Arrangement of pairs in its calls of so many tokens."""
         if self.layout == PACKED:
             return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
         return Padded(self.grid(token_budget), self.bundle.layout)

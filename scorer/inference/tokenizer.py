@@ -50,7 +50,7 @@ _INVISIBLE = re.compile(
 
 
 class PairFormat(Enum):
-    """What surrounds the two texts of a pair before they are tokenised.
+    """Blanks around the two texts of a pair before they are tokenised.
 
     ``SEPARATE``: the tokenizer's own pair encoding. ``ONE_STRING``: what the released code of Dušek & Kasner (2020)
     feeds the model: one string ``premise </s></s> hypothesis``, whose blanks around the separators reach the tokenizer.
@@ -213,7 +213,7 @@ class TextTokenizer:
 
     @contextmanager
     def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
-        """What the library raises, as an error of the bundle."""
+        """Raise errors of the library as errors of the bundle."""
         try:
             yield
         except (UnicodeError, MemoryError):
@@ -243,7 +243,7 @@ def is_byte_level(content: Mapping[str, Any]) -> bool:
 
 
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
-    """What to put before the second and later words of a text, or ``None`` for a tokenizer of another build.
+    """Prefix of the second and later words of a text, or ``None`` for a tokenizer of another build.
 
     It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it.
 

@@ -88,7 +88,7 @@ class DisagreementError(BundleError):
 
 
 class DeviceReport(Record, frozen=True, kw_only=True):
-    """What a variant does on a device.
+    """Agreement, bound, isolation and token budget of a variant on a device.
 
     ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
     ``invariance_error``: largest |Δlogit| of a pair between being alone and with others. ``token_budget``: tokens of a
@@ -378,7 +378,7 @@ def matrix_rate(on: Device, precision: str, threads: int) -> float | None:
 
 
 class _Request(Record, frozen=True, kw_only=True):
-    """What to verify. ``use``: further fields of a :class:`.VariantOnDevice`. ``budget``: tokens a batch."""
+    """A variant to verify. ``use``: further fields of a :class:`.VariantOnDevice`. ``budget``: tokens a batch."""
 
     bundle: str
     sha256: str
