@@ -159,28 +159,21 @@ def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("out", "options", "error", "message"),
     [
-        ({"precisions": ["fp64"]}, "--precision is 'fp64'"),
-        ({"name": "a|b"}, "--name"),
+        ("out", {"precisions": ["fp64"]}, UsageError, "--precision is 'fp64'"),
+        ("out", {"name": "a|b"}, UsageError, "--name"),
+        ("", {}, OutputError, "not an empty folder"),
+        ("file", {}, OutputError, "not an empty folder"),
+        ("file/out", {}, OutputError, "cannot be written"),
     ],
 )
-def test_options_that_cannot_be_honoured(
-    checkpoint: Path, tmp_path: Path, options: dict[str, Any], message: str
+def test_what_cannot_be_done_is_refused_and_leaves_nothing(
+    checkpoint: Path, tmp_path: Path, out: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
-        exported(checkpoint, tmp_path / "out", force=False, **options)
-    assert "\n" not in str(caught.value) and caught.value.exit_code == 2
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_in_use_is_left_alone(checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    for out in (tmp_path, tmp_path / "file"):
-        with pytest.raises(OutputError, match="not an empty folder"):
-            exported(checkpoint, out, force=False)
-    with pytest.raises(OutputError, match="cannot be written"):
-        exported(checkpoint, tmp_path / "file" / "out", precisions=["fp32"], force=False)
+    with pytest.raises(error, match=message):
+        exported(checkpoint, tmp_path / out, force=False, **options)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -40,17 +40,6 @@ def test_every_pair_is_in_one_batch_of_a_shape_on_the_grid(lengths: list[int], s
     assert widths == sorted(widths, reverse=True)
 
 
-@given(lengths=st.lists(st.integers(1, 100), min_size=1, max_size=40), seed=st.integers(0, 100))
-def test_the_shape_of_a_pair_does_not_depend_on_other_pairs(lengths: list[int], seed: int) -> None:
-    grid = Grid(8, 512, 128)
-    array = np.array(lengths, np.int64)
-    some = np.flatnonzero(np.random.default_rng(seed).random(len(lengths)) < 0.5)
-    everything = Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
-    width = {pair: batch.sequence_length for batch in everything for pair in batch.pairs.tolist()}
-    for batch in Padded(grid, LAYOUT).pack(array, some):
-        assert all(width[p] == batch.sequence_length for p in batch.pairs.tolist())
-
-
 @given(a=st.integers(0, 60), b=st.integers(0, 60), room=st.integers(1, 50))
 def test_cutting_keeps_as_much_as_the_tokenizers_longest_first(a: int, b: int, room: int) -> None:
     REFERENCE.enable_truncation(room + LAYOUT.overhead, strategy="longest_first")
