@@ -21,7 +21,7 @@ from scorer.inference.tokenizer import TextTokenizer
 from tests.export.checkpoints import expected_logits, exported, make_checkpoint
 
 TRIPLES = [("Alan_Bean", "birthPlace", "Wheeler, Texas"), ("Blue Spice", "eatType", "pub"), ("X", "food", "Thai")]
-TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The Mill!", "a", "?"]
+TEXTS = ["Alan Bean was born in Wheeler, Texas.", "Blue Spice is a pub near The Mill!", "a", "5?"]
 
 
 @pytest.mark.slow
