@@ -118,8 +118,10 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
 
     parts: list[_Part] = []
     if options.sides == "both":
-        optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
-        required = used & ~optional[triples.ids] if optional.any() else used
+        required = used
+        if options.optional:
+            optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
+            required = used & ~optional[triples.ids] if optional.any() else used
         facts = np.flatnonzero(required)
         owners = row_of_fact[facts]
         asked_of = fact_ids

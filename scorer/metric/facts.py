@@ -91,23 +91,11 @@ class Rows:
         if len(self.triples) != len(self.text_codes):
             raise ValueError(f"{len(self.triples)} rows of triples, but {len(self.text_codes)} texts")
         self.texts = [decode(value) for value in self.text_values]
-        self._find_errors()
-
-    def __len__(self) -> int:
-        return len(self.text_codes)
-
-    def text_of(self, row: int) -> str | None:
-        """The text of a row; ``None`` when it is null or not UTF-8."""
-        code = int(self.text_codes[row])
-        return self.texts[code] if code >= 0 else None
-
-    def _find_errors(self) -> None:
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         lengths = self.triples.lengths
         if self.used is not None:
-            starts, ends = self.triples.offsets[:-1], self.triples.offsets[1:]
             before = np.concatenate([[0], np.cumsum(self.used)])
-            lengths = before[ends] - before[starts]
+            lengths = np.diff(before[self.triples.offsets])
         found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
         found.update(self.errors)
         found.update(self.triples.errors)
@@ -116,6 +104,14 @@ class Rows:
             found.update(dict.fromkeys(np.flatnonzero(np.isin(self.text_codes, broken)).tolist(), INVALID_UTF8))
         found.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), NULL_TEXT))
         self.errors = found
+
+    def __len__(self) -> int:
+        return len(self.text_codes)
+
+    def text_of(self, row: int) -> str | None:
+        """The text of a row; ``None`` when it is null or not UTF-8."""
+        code = int(self.text_codes[row])
+        return self.texts[code] if code >= 0 else None
 
 
 Selection = list[int] | None | str

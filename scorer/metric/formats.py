@@ -43,8 +43,8 @@ from .facts import (
 from .sentences import split_document
 from .values import as_text, flatten, is_list, is_part, is_text, shown, spell_or_none, to_bytes_list, to_python
 
-PARTS = ("subject", "predicate", "object")
-_OTHER_NAMES = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
+PARTS = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
+"""The parts of a triple, and other names for them."""
 # Blanks are stripped in code: a pattern that also matched them would backtrack over every split of a long run of
 # blanks.
 _SLOT = re.compile(r"([^\[\],]+)\[([^\[\]]*)\](?:\s*,|\s*$)")
@@ -80,27 +80,21 @@ def holds_sentences(kind: pa.DataType) -> bool:
 # --- the value of one row ---
 
 
-def part_name(part: str, names: Iterable[object]) -> str | None:
-    """The name that holds a part: ``subject``, ``predicate`` or ``object`` itself, else in another case, else ``s``,
-    ``p`` (or ``property``, as in WebNLG) and ``o`` in any case.
+def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
+    """The names of subject, predicate and object; ``None`` unless all three are there.
 
-    ``None`` where there is no such name, and where two names of the same rank differ only in case.
+    A part is named by ``subject``, ``predicate`` or ``object`` itself, else in another case, else by ``s``, ``p`` (or
+    ``property``, as in WebNLG) and ``o`` in any case. Two names of the same rank that differ only in case are none.
     """
     known = [name for name in names if isinstance(name, str)]
-    if part in known:
-        return part
-    for wanted in (part, *_OTHER_NAMES[part]):
-        found = [name for name in known if name.lower() == wanted]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
-    """The names of subject, predicate and object; ``None`` unless all three are there, under different names."""
-    known = list(names)
-    subject, predicate, value = (part_name(part, known) for part in PARTS)
-    return None if subject is None or predicate is None or value is None else (subject, predicate, value)
+    found = []
+    for part, others in PARTS.items():
+        ranks = [[name for name in known if name.lower() == wanted] for wanted in (part, *others)]
+        first = [part] if part in known else next(filter(None, ranks), [])
+        if len(first) != 1:
+            return None
+        found.append(first[0])
+    return found[0], found[1], found[2]
 
 
 def triple_parts(element: Any) -> tuple[str, str, str]:
@@ -169,7 +163,7 @@ def parse_triples(value: str | list[Any]) -> list[Triple]:
         except ValueError as error:
             raise FactError(MALFORMED, f"triple {number} {error}") from error
         if not all(parts):
-            raise FactError(MALFORMED, f"triple {number} has no {PARTS[parts.index('')]}: {shown(element)}")
+            raise FactError(MALFORMED, f"triple {number} has no {list(PARTS)[parts.index('')]}: {shown(element)}")
         found.append(Triple(*parts))
     return _readable(found)
 
@@ -392,15 +386,12 @@ def _distinct_structs(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
     columns = part_columns(flat)
     codes, values = zip(*(encode(columns[part]) for part in PARTS), strict=True)
     # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
-    mixed = _compact(_compact(codes[0], codes[1]), codes[2])
-    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-    return inverse.reshape(-1), np.stack([_texts(of, part[first]) for of, part in zip(values, codes, strict=True)])
-
-
-def _compact(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    width = int(right.max(initial=-1)) + 2
-    mixed = (left + 1) * width + (right + 1)
-    return np.asarray(np.unique(mixed, return_inverse=True)[1], np.int64).reshape(-1)
+    mixed = codes[0] + 1
+    for code in codes[1:]:
+        mixed = mixed * (int(code.max(initial=-1)) + 2) + code + 1
+        _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+        mixed = inverse.reshape(-1)
+    return mixed, np.stack([_texts(of, part[first]) for of, part in zip(values, codes, strict=True)])
 
 
 def _distinct_strings(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:

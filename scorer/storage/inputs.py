@@ -58,7 +58,7 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
     for given in inputs:
         for file in _files(_parse(given), form, delimiter):
             earlier = found.setdefault(file.relative, file)
-            if not _same(earlier.uri, file.uri):
+            if earlier is not file and not _same(earlier.uri, file.uri):
                 raise UsageError(
                     f"{earlier.uri} and {file.uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
