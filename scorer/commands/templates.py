@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import OutputError, UsageError
-from .console import print_result, say, say_once
+from .console import print_result, say, say_once, share
 from .ending import App
-from .options import DeviceOptions, InputsArgument, bundle_argument, local, written
+from .options import DeviceOptions, InputsArgument, JsonOption, bundle_argument, local, written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..templating.check import CheckReport, TemplateUse
+    from ..templating.extract import ExtractionReport
 
 app = App(help="Extract templates from references, or check them.")
 
@@ -75,7 +81,7 @@ def extract_command(
     triples_column: TriplesColumnOption = None,
     mr_column: MrColumnOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace F.json and F.candidates.json.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Extract templates from references of single triples.
 
@@ -85,7 +91,6 @@ def extract_command(
     from ..metric.options import ColumnNames
     from ..storage.user_files import check_user_file
     from ..templating.extract import candidates_path, make_templates
-    from .templates_console import print_extracted
 
     if (choose is Choose.nli) != (bundle is not None):
         raise UsageError("--choose nli and --bundle go together: the model of the bundle chooses")
@@ -129,7 +134,7 @@ def check_command(
         ),
     ] = None,
     mr_column: MrColumnOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check a template file against data.
 
@@ -142,7 +147,6 @@ def check_command(
     from ..storage.plan import PLAN
     from ..system.files import user_path
     from ..templating.check import review
-    from .templates_console import print_check
 
     templates = load_templates(file, say_once)
     plan = ColumnNames()
@@ -157,3 +161,57 @@ def check_command(
         mr=mr_column if given else plan.mr,
     )
     print_result(review(templates, str(file), data, names), as_json, print_check)
+
+
+# --- what is printed ---
+
+LINES = 20
+"""Findings of one kind that are shown; the JSON has all."""
+
+
+def print_extracted(console: Console, report: ExtractionReport) -> None:
+    """Print what was found, and why references gave no template."""
+    made = report.predicates - len(report.missing)
+    console.print(f"{report.out}: {made:,} templates of {report.predicates:,} predicates")
+    console.print(f"{report.candidates_file}: {report.candidates:,} candidates")
+    used = share(report.used / report.references)
+    console.print(f"references: {report.references:,}, {report.used:,} gave a template ({used})")
+    for reason, n in report.rejected.items():
+        console.print(f"  {reason}: {n:,}")
+    _listed(console, "predicates without a template", report.missing)
+
+
+def print_check(console: Console, report: CheckReport) -> None:
+    """Print the findings; in each kind, those with the most facts come first."""
+
+    def part(facts: int) -> str:
+        return f"{facts:,} facts ({share(facts / report.facts)})"
+
+    by_backoff = f"{report.backoff:,} by backoff ({share(report.backoff / report.facts if report.facts else 0.0)})"
+    console.print(f"{report.facts:,} facts in {report.rows:,} rows; {by_backoff}")
+    for kind, n in report.errors.items():
+        console.print(f"rows with an error, {kind}: {n:,}")
+    whole = [one for one in report.missing if one.object is None]
+    values = [one for one in report.missing if one.object is not None]
+    for title, found in (("predicates without a template", whole), ("objects missing from a per-object map", values)):
+        _listed(console, title, [f"{_name(one)}: {part(one.facts)}" for one in found])
+    lacking = [
+        f"{_name(one)} lacks {' and '.join(f'<{slot}>' for slot in one.slots)}: {one.template}"
+        for one in report.without_slot
+    ]
+    _listed(console, "templates without a slot", lacking)
+    if report.unused:
+        console.print(f"predicates of the file that do not occur in the data: {len(report.unused):,}")
+
+
+def _listed(console: Console, title: str, lines: list[str]) -> None:
+    if lines:
+        console.print(f"{title}: {len(lines):,}")
+        for line in lines[:LINES]:
+            console.print(f"  {line}")
+        if len(lines) > LINES:
+            console.print(f"  and {len(lines) - LINES:,} more; --json has them all")
+
+
+def _name(one: TemplateUse) -> str:
+    return one.predicate if one.object is None else f"{one.predicate} = {one.object}"

@@ -6,9 +6,23 @@ Every line that is a row becomes a row; a value that cannot be read becomes null
 
 from __future__ import annotations
 
-from .e2e import convert_e2e
-from .files import Problems
-from .rows import Rows, check_output
-from .webnlg import convert_webnlg
+from dataclasses import dataclass
 
-__all__ = ["Problems", "Rows", "check_output", "convert_e2e", "convert_webnlg"]
+from ..system.arguments import check_fields, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions:
+    """How files are read, and what becomes of malformed lines."""
+
+    texts: tuple[str, ...] = option("Texts of a system, one line per input. Repeatable.", "[NAME=]FILE", ())
+    mr_column: str | None = option("Column of inputs. Default: mr or orig_mr.", "NAME", None)
+    text_column: str | None = option(
+        "Column of texts. Default: a usual name, such as text, output or ref.", "NAME", None
+    )
+    empty: tuple[str, ...] = option("Word that means an empty text, such as null. Repeatable.", "WORD", ())
+    strict: bool = option("Exit 2 at the first malformed line. Default: report it, and write nulls.", default=False)
+    force: bool = option("Replace files that exist.", default=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

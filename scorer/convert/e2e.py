@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..errors import UsageError
 from ..metric.facts import Triple
 from ..metric.formats import parse_mr
+from . import ConvertOptions
 from .files import Problems, parse_source, parse_systems
 from .rows import Input, References, Rows, Text, no_references
 from .sheets import Form, read_sheet
@@ -20,14 +21,7 @@ _POUND = re.compile(r"Ł(?=[0-9])")
 
 
 def convert_e2e(
-    inputs: Sequence[str],
-    problems: Problems,
-    *,
-    texts: Sequence[str] = (),
-    references: str | None = None,
-    mr_column: str | None = None,
-    text_column: str | None = None,
-    empty: Sequence[str] = (),
+    inputs: Sequence[str], options: ConvertOptions, problems: Problems, *, references: str | None = None
 ) -> Rows:
     """Rows from E2E files, each given as ``FILE`` or ``NAME=FILE``.
 
@@ -38,17 +32,16 @@ def convert_e2e(
 
     Args:
         references: a file of inputs and references; the references become a column.
-        empty: texts that mean that there is no text (``null``, ``N/A``).
 
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_mr, True, True, mr_column, text_column, tuple(empty), _repair_pounds)
+    form = Form(read_mr, options, True, True, _repair_pounds)
     rows = Rows()
     find: References = no_references
     if references is not None:
         find = _by_key(read_sheet(parse_source(references), form, problems, "").inputs, rows)
-    if texts:
+    if options.texts:
         if len(inputs) != 1:
             raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
         source = parse_source(inputs[0])
@@ -56,7 +49,7 @@ def convert_e2e(
         if references is None and sheet.has_text:
             find = _by_key(sheet.inputs, rows)
         distinct = list({one.key: one for one in reversed(sheet.inputs)}.values())[::-1]
-        rows.add_text_files([sheet.inputs, distinct], source.shown, parse_systems(texts), find, problems, form.empty)
+        rows.add_text_files([sheet.inputs, distinct], source.shown, find, options, problems)
     else:
         seen: set[object] = set()
         for source in parse_systems(inputs):

@@ -14,7 +14,8 @@ from ..errors import InputError, OutputError, UsageError
 from ..metric.facts import Triple
 from ..storage.user_files import check_user_file, staged
 from ..storage.writer import ShardWriter
-from .files import Problems, Source, read_lines, readable
+from . import ConvertOptions
+from .files import Problems, parse_systems, read_lines, readable
 
 _TRIPLES = pa.list_(pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())]))
 _COLUMNS = {
@@ -99,10 +100,9 @@ class Rows:
         self,
         choices: Sequence[Sequence[Input]],
         where: str,
-        systems: Sequence[Source],
         references: References,
+        options: ConvertOptions,
         problems: Problems,
-        empty: Sequence[str],
     ) -> None:
         """A row for every line of every text file, with the input of the same position.
 
@@ -111,7 +111,7 @@ class Rows:
         Raises:
             InputError: a file has another number of lines than there are inputs.
         """
-        for system in systems:
+        for system in parse_systems(options.texts):
             lines = read_lines(system)
             inputs = next((choice for choice in choices if len(choice) == len(lines)), None)
             if inputs is None:
@@ -126,7 +126,7 @@ class Rows:
                 if line.error is not None:
                     problems.add(system.shown, number, line.error, text)
                     text = readable(line.text.strip())
-                text = "" if text in empty else text
+                text = "" if text in options.empty else text
                 self._add(one, text, system.name, system.file, number, references(one, None), {})
 
     def _add(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..errors import InputError, UsageError
 from ..metric.facts import Triple
+from . import ConvertOptions
 from .files import Line, Problems, Source, read_lines, readable
 from .rows import Input, Text, free_names
 
@@ -29,11 +30,9 @@ class Form:
     """
 
     parse: Callable[[str], list[Triple] | str]
+    options: ConvertOptions
     headless: bool = False
     unwrap: bool = False
-    mr_column: str | None = None
-    text_column: str | None = None
-    empty: tuple[str, ...] = ()
     repair: Callable[[str], str] = str
 
 
@@ -151,10 +150,10 @@ def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
             raise InputError(f"{source.shown}: no column {given!r} for {option}; the columns are {', '.join(names)}")
         return names.index(given)
 
-    mr = find(form.mr_column, "--mr-column", MR_NAMES)
+    mr = find(form.options.mr_column, "--mr-column", MR_NAMES)
     if mr is None:
         return None
-    text = find(form.text_column, "--text-column", TEXT_NAMES, mr)
+    text = find(form.options.text_column, "--text-column", TEXT_NAMES, mr)
     # The user's name overrides the file's column, which is then passed through.
     system = None if source.named else find(None, "", SYSTEM_NAMES)
     return _Columns(tuple(names), mr, text, system if system not in (mr, text) else None)
@@ -212,7 +211,7 @@ class _Reader:
             self._problems.add(self._source.shown, record.line, problem, shown)
         extra = {name: value for n, name in self._passed if (value := cells[n]) is not None}
         system = None if columns.system is None else cells[columns.system]
-        texts = () if columns.text is None else (Text(record.line, "" if text in form.empty else text, system),)
+        texts = () if columns.text is None else (Text(record.line, "" if text in form.options.empty else text, system),)
         return Input(self._source.file, record.line, mr, triples, texts, extra)
 
 

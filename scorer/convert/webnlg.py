@@ -16,7 +16,8 @@ from xml.parsers import expat
 from ..errors import InputError
 from ..metric.facts import Triple
 from ..metric.formats import parse_triple
-from .files import Problems, Source, expand_folders, parse_source, parse_systems, read_bytes, shorten
+from . import ConvertOptions
+from .files import Problems, Source, expand_folders, parse_source, read_bytes, shorten
 from .rows import Input, Rows, Text, no_references, own_texts
 from .sheets import Form, read_sheet
 
@@ -33,14 +34,7 @@ _XML_START = re.compile(rb"\s*(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<")
 
 
 def convert_webnlg(
-    inputs: Sequence[str],
-    problems: Problems,
-    *,
-    texts: Sequence[str] = (),
-    mr_column: str | None = None,
-    text_column: str | None = None,
-    empty: Sequence[str] = (),
-    lang: str | None = None,
+    inputs: Sequence[str], options: ConvertOptions, problems: Problems, *, lang: str | None = None
 ) -> Rows:
     """Rows from WebNLG files or folders of XML, each given as ``PATH`` or ``NAME=PATH``.
 
@@ -51,21 +45,20 @@ def convert_webnlg(
     Ratings of a CSV (:data:`RATINGS`) are also columns ``human_…``, and those of semantics give ``gold_rough``.
 
     Args:
-        empty: texts that mean that there is no text (``null``).
         lang: leave out lexicalisations that are marked with another language.
 
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_triples, False, False, mr_column, text_column, tuple(empty))
-    hint = None if texts else "; name it with --text-column, or pass the texts with --texts NAME=FILE"
+    form = Form(read_triples, options)
+    hint = None if options.texts else "; name it with --text-column, or pass the texts with --texts NAME=FILE"
     sources = expand_folders([parse_source(argument) for argument in inputs], ".xml")
     rows = Rows()
     together: list[Input] = []
     for source in sources:
         is_xml = _XML_START.match(read_bytes(source)[:100]) is not None
         found = read_xml(source, problems, lang) if is_xml else read_sheet(source, form, problems, hint).inputs
-        if texts:
+        if options.texts:
             together += found
         elif is_xml:
             if not any(entry.texts for entry in found):
@@ -78,10 +71,10 @@ def convert_webnlg(
         else:
             rows.inputs += len({one.key for one in found})
             rows.add_own_texts(found, source.name, no_references)
-    if texts:
+    if options.texts:
         where = sources[0].shown if len(sources) == 1 else f"{len(sources)} files together"
         references = own_texts if any(one.texts for one in together) else no_references
-        rows.add_text_files([together], where, parse_systems(texts), references, problems, form.empty)
+        rows.add_text_files([together], where, references, options, problems)
     else:
         for name in RATINGS:
             rows.derive(f"human_{name}", (name,), str)
