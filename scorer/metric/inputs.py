@@ -261,7 +261,11 @@ def _named_paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
 
 def split_names(name: str) -> list[str]:
     """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
-    return [part.strip() for part in next(csv.reader([name], skipinitialspace=True), [])]
+    try:
+        parts = next(csv.reader([name], skipinitialspace=True), [])
+    except csv.Error:  # such as a line end in a name
+        parts = name.split(",")
+    return [part.strip() for part in parts]
 
 
 def _named_path(schema: pa.Schema, name: str) -> list[str] | None:
