@@ -84,9 +84,9 @@ def test_attributes_are_the_same_in_every_form_and_company(row: Row, others: lis
     assert found(as_table(together)[0])[place] == alone
     assert found(read("jsonl", json_lines([row])))[0][0] != [] and alone[2] is None
     if not any(isinstance(value, Decimal) for value in rest.values()):  # JSON of Python has no digits of its own
-        for rows in ([row], together):
-            assert found(read("jsonl", json_lines(rows)))[rows.index(row)] == alone
-            assert found(read("jsonl", json.dumps(rows, default=str, indent=1).encode()))[rows.index(row)] == alone
+        for rows, at in (([row], 0), (together, place)):
+            assert found(read("jsonl", json_lines(rows)))[at] == alone
+            assert found(read("jsonl", json.dumps(rows, default=str, indent=1).encode()))[at] == alone
     struct = pa.table({"text": [row["text"]], "attributes": [{"name": subject, **rest}]})
     assert found(struct)[0] == alone
     columns = {key: [str(spell(value))] for key, value in rest.items()}

@@ -24,15 +24,6 @@ def lines(*rows: Any) -> bytes:
     return b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def test_the_order_of_keys_is_that_of_the_row() -> None:
-    keys = {"familyFriendly": "yes", "near": "Clare Hall", "eatType": "restaurant"}
-    row = {"text": "t", "attributes": {"name": "Blue Spice", **keys}}
-    other = {"text": "u", "attributes": {"name": "Fox", "eatType": "restaurant", "near": "x", "familyFriendly": "no"}}
-    (alone,) = found(read("jsonl", lines(row)))
-    assert [triple.predicate for triple in alone[0]] == list(keys)
-    assert found(read("jsonl", lines(other, row)))[1] == found(read("jsonl", lines(row, other)))[0] == alone
-
-
 @pytest.mark.parametrize(
     ("line", "error"),
     [
@@ -115,11 +106,6 @@ def test_names_of_parts_and_nulls_are_those_of_the_row() -> None:
         lines({"text": "t", "attributes": {"name": "X", "a": 1}}, {"text": "t", "attributes": {"name": "Y", "b": 2}}),
     )
     assert find_columns(table.schema, ColumnNames()).rows(table).triples.skipped == 0
-
-
-def test_a_nested_object_with_a_name_is_linked_to_its_parent() -> None:
-    row = {"text": "t", "attributes": {"name": "The Salt Road", "author": {"name": "Miriam Kestler"}}}
-    assert found(read("jsonl", lines(row)))[0][1] == ["The author of The Salt Road is Miriam Kestler."]
 
 
 def test_the_path_of_the_subject_is_no_fact() -> None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scorer.errors import TemplateError, UsageError
 from scorer.metric.facts import Triple
-from scorer.metric.templates import LARGEST_FILE, Templates, parse_optional
+from scorer.metric.templates import LARGEST_FILE, Templates, load_templates, parse_optional, slot_warning
 
 RATED = {
     "$version": 1,
@@ -122,3 +123,36 @@ def test_a_file_of_more_than_the_limit(tmp_path: Path) -> None:
         sparse.truncate(LARGEST_FILE + 1)
     with pytest.raises(TemplateError, match="more than the 67,108,864 bytes"):
         Templates.load(file)
+
+
+WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["<object> of <subject>", "unused"]}
+
+
+@pytest.mark.parametrize(
+    ("data", "warning"),
+    [
+        (WHOLE, None),
+        ({"p": "<subject> is it."}, "the template of 'p' has no <object>, so its facts do not name the object: "),
+        ({"p": ["It is <object>.", "<subject> <object>"]}, "the template of 'p' has no <subject>"),
+        ({"p": "<Subject> is <object >."}, "has no <subject> and <object>"),
+        (
+            {"q": {"yes": "It does.", "no": "<subject> does not."}},
+            "the template of 'q', object 'yes', has no <subject>",
+        ),
+        (WHOLE | {"a": "x", "b": "y", "c": {"d": "z"}}, "(3 templates of the file lack a slot)"),
+    ],
+)
+def test_one_line_names_the_first_and_counts_the_rest(
+    data: dict[str, Any], warning: str | None, tmp_path: Path
+) -> None:
+    found = slot_warning(Templates.from_dict(data), "here")
+    if warning is None:
+        assert found is None
+    else:
+        assert found is not None and warning in found and found.startswith("here: ")
+        assert len(found) < 400
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps(data))
+    said: list[str] = []
+    assert load_templates(file, said.append) == Templates.from_dict(data)
+    assert len(said) == (warning is not None)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from scorer.metric.facts import MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate
-from scorer.metric.formats import from_lists, part_names
+from scorer.metric.facts import INVALID_UTF8, MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate
+from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple, part_names
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
@@ -42,24 +40,6 @@ def test_the_forms_give_the_same_triples_and_row_key(form: str) -> None:
     assert (list(iterate(rows.triples)), rows.errors) == ([TRIPLES], {})
     plain = from_lists(pa.array([BARS]))
     assert row_keys(rows).equals(row_keys(from_arrow(plain, pa.array(["t"]))))
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "text"),
-    [
-        (7, pa.int8(), "7"),
-        (True, pa.bool_(), "true"),
-        (Decimal("1.50"), pa.decimal128(5, 2), "1.50"),
-        (datetime.date(2026, 2, 3), pa.date32(), "2026-02-03"),
-        (datetime.datetime(2026, 2, 3, 4, 5), pa.timestamp("s"), "2026-02-03 04:05:00"),
-    ],
-)
-def test_other_values_are_taken_as_their_arrow_text(value: Any, kind: pa.DataType, text: str) -> None:
-    struct = pa.struct([("s", pa.string()), ("p", pa.string()), ("o", kind)])
-    column = pa.array([[{"s": "a", "p": "b", "o": value}], [{"s": "a", "p": "b", "o": None}]], pa.list_(struct))
-    table = pa.table({"text": ["t", "t"], "triples": column})
-    rows = find_columns(table.schema, ColumnNames()).rows(table)
-    assert (list(iterate(rows.triples)), rows.errors) == ([[Triple("a", "b", text)], []], {1: MALFORMED})
 
 
 @pytest.mark.parametrize(
@@ -127,3 +107,47 @@ def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> Non
     assert "--text-column" in (refused(text=pa.nulls(1, pa.string()), triples=["a | b | c"]) or "")
     assert refused(text=["t", None], triples=["a | b | c", None]) is None
     assert refused(text=pa.array([], pa.string()), triples=pa.array([], pa.string())) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a|b|c", Triple("a", "b", "c")),
+        ('  Aarhus |  country | "Denmark, Europe" ', Triple("Aarhus", "country", '"Denmark, Europe"')),
+        ("AC/DC|x | genre | rock", Triple("AC/DC|x", "genre", "rock")),
+        ("a |  | c", None),
+        ("", None),
+    ],
+)
+def test_a_triple_has_three_parts_that_are_not_blank(text: str, expected: Triple | None) -> None:
+    assert parse_triple(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "name[Blue Spice], eatType[coffee shop], customer rating[5 out of 5]",
+            [Triple("Blue Spice", "eatType", "coffee shop"), Triple("Blue Spice", "customer rating", "5 out of 5")],
+        ),
+        ("name[X], food[Fish, Chips]", [Triple("X", "food", "Fish, Chips")]),
+        ("  name[ The Mill ] ,\teatType [pub] , ", [Triple("The Mill", "eatType", "pub")]),
+        ("name[The Mill]", []),
+        ("", None),
+        (" [pub], name[A]", None),
+        ("name[A], name[B], eatType[pub]", None),
+        ("name[A], eatType[]", None),
+        ("name[A, eatType[pub]", None),
+    ],
+)
+def test_meaning_representations(text: str, expected: list[Triple] | None) -> None:
+    assert parse_mr(text) == expected
+
+
+def test_broken_utf8_costs_its_row_only() -> None:
+    binary = pa.array([b"a | b | c", b"a | b | \xff", b"d | e | f"]).view(pa.string())
+    parsed = from_lists(pa.ListArray.from_arrays([0, 1, 2, 3], binary))
+    assert parsed.errors == {1: INVALID_UTF8}
+    assert list(iterate(parsed)) == [[Triple("a", "b", "c")], [], [Triple("d", "e", "f")]]
+    mr = pa.array([b"name[A], eatType[\xff]", b"name[A], eatType[pub]"]).view(pa.string())
+    assert from_mr(mr).errors == {0: INVALID_UTF8}

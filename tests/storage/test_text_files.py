@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ShardError
-from scorer.metric.facts import iterate
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
@@ -61,26 +60,6 @@ def test_a_cell_is_what_is_written(tmp_path: Path, name: str, delimiter: str) ->
     assert values(read(tmp_path / name, columns=["text"]))[0] == {"text": ROWS[0]["text"]}
 
 
-def test_a_value_of_json_does_not_depend_on_other_lines(tmp_path: Path) -> None:
-    triples = [[["a", "b", 1.50]], "a | b | c", {"s": "é"}, None]
-    numbers = ["1", "1.0", "8.50", "1e-05"]
-    lines = [
-        f'{{"triples": {json.dumps(value)}, "n": {n}, "b": true}}' for value, n in zip(triples, numbers, strict=True)
-    ]
-    for order in (lines, lines[::-1]):
-        (tmp_path / "a.ndjson").write_text("\ufeff" + "\n\n".join(order), encoding="utf-8")
-        found = values(read(tmp_path / "a.ndjson"))
-        assert sorted(found, key=str) == sorted(
-            [
-                {"triples": '[["a", "b", 1.5]]', "n": "1", "b": "true"},
-                {"triples": "a | b | c", "n": "1", "b": "true"},
-                {"triples": '{"s": "\\u00e9"}', "n": "8.50", "b": "true"},
-                {"triples": None, "n": "0.00001", "b": "true"},
-            ],
-            key=str,
-        )
-
-
 @pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",\n", ":")}])
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
 def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str, Any]) -> None:
@@ -90,19 +69,6 @@ def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str
     found = values(read(tmp_path / name))
     assert [row["text"] for row in found] == ['a ] , " b', "b"]
     assert json.loads(found[0]["n"]) == rows[0]["n"] and found[1]["n"] is None
-
-
-@pytest.mark.parametrize(
-    ("value", "spelled"),
-    [("9.90", "9.90"), ("1e3", "1000"), ("1.0", "1"), ("12345678901234567890", "12345678901234567890"), ("-0", "0"),
-     ("0.00001", "0.00001"), ("7", "7"), ("true", "true"), ('"9.90"', "9.90"), ('"1.0"', "1.0")],
-)  # fmt: skip
-def test_numbers_in_facts_have_one_spelling(tmp_path: Path, value: str, spelled: str) -> None:
-    for also in ("1", "0.5", '"x"', "null"):
-        lines = [f'{{"triples": [{{"s": "a", "p": "b", "o": {one}}}], "text": "t"}}\n' for one in (value, also)]
-        (tmp_path / "a.jsonl").write_text("".join(lines))
-        found = find_columns((table := read(tmp_path / "a.jsonl")).schema, ColumnNames()).rows(table)
-        assert [triple.object for triple in next(iterate(found.triples))] == [spelled]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])

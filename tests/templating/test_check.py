@@ -46,12 +46,3 @@ def test_coverage_by_hand(tmp_path: Path) -> None:
         ("area", None): (("subject", "object"), 0),
         ("kids", "no"): (("subject",), 1),
     }
-
-
-def test_the_windows_of_many_files_add_up(tmp_path: Path) -> None:
-    rows: list[Row] = [([f"A | {('near', 'rating', 'colour')[i % 3]} | B{i}"], "x") for i in range(140)]
-    whole = review(TEMPLATES, "t.json", [save(tmp_path / "whole.parquet", rows)], ColumnNames())
-    (tmp_path / "parts").mkdir()
-    for i in range(7):
-        save(tmp_path / "parts" / f"{i}.parquet", rows[i * 20 : (i + 1) * 20])
-    assert review(TEMPLATES, "t.json", [str(tmp_path / "parts")], ColumnNames()) == whole
