@@ -168,22 +168,20 @@ def build_facts(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Se
         raws: the bytes that identify a row whose value has no facts.
     """
     interner: dict[Triple, int] = {}
-    parts = []
-    for found in parsed:
-        numbers = [] if isinstance(found, str) else [interner.setdefault(fact, len(interner)) for fact in found]
-        parts.append(np.array(numbers, np.int64))
-    sizes = np.array([*map(len, parts), 0], np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64)
-    lengths = sizes[codes]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.arange(offsets[-1]) + np.repeat(starts[codes] - offsets[:-1], lengths)
+    known = [
+        [] if isinstance(one, str) else [interner.setdefault(fact, len(interner)) for fact in one] for one in parsed
+    ]
+    lengths = np.array([*map(len, known), 0], np.int64)  # the last one, which null has, is empty
+    ids = np.array([number for numbers in known for number in numbers], np.int32)
+    values = FactTable(list(interner), np.concatenate([[0], np.cumsum(lengths)]), ids)
     errors, raw = {}, {}
-    failed = np.array([*(isinstance(found, str) for found in parsed), True], bool)
+    failed = np.array([*(isinstance(one, str) for one in parsed), True], bool)
     for row in np.flatnonzero(failed[codes]).tolist():
         code = int(codes[row])
         errors[row], raw[row] = (str(parsed[code]), raws[code]) if code >= 0 else (NO_TRIPLES, NULL)
-    ids = np.concatenate([np.empty(0, np.int64), *parts])[places]
-    return FactTable(list(interner), offsets, ids.astype(np.int32), errors, raw)
+    chosen = np.where(codes < 0, len(parsed), codes)
+    offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    return FactTable(values.distinct, offsets, values.ids[_facts(values, chosen)], errors, raw)
 
 
 def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:

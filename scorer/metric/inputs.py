@@ -162,7 +162,8 @@ class InputColumns:
         counted = Counter(error.partition(":")[0] for error in errors.values())
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
         first = min(errors)
-        return InvalidRows(len(errors) == len(table), kinds, first, _explain(table, first, errors[first], self))
+        why = _explain(table, first, errors[first], self)
+        return InvalidRows(len(errors) == len(table), why, f"{kinds}: row {first} {why}")
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -485,20 +486,13 @@ def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
 # --- why a row has no label ---
 
 
-@dataclass(frozen=True)
-class InvalidRows:
-    """Rows of a table that get no label. ``all``: whether no row gets one; ``kinds``: how many have which error;
-    ``row``: the first of them; ``why``: what is wrong with it."""
+class InvalidRows(NamedTuple):
+    """Rows of a table that get no label. ``all``: whether no row gets one; ``why``: what is wrong with the first of
+    them; ``message``: how many have which error, and why the first has one."""
 
     all: bool
-    kinds: str
-    row: int
     why: str
-
-    @property
-    def message(self) -> str:
-        """All of it in one line."""
-        return f"{self.kinds}: row {self.row} {self.why}"
+    message: str
 
 
 def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
