@@ -17,10 +17,8 @@ from scorer.commands.ending import App, run_app
 from scorer.commands.options import local
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
-from scorer.evaluation.gold import find_inputs, load
 from scorer.inference import BUILTIN_BUNDLES, folder_of
 from scorer.inference.bundle import Bundle
-from scorer.scoring.outputs import Output
 from scorer.storage.user_files import write_user_file
 
 app = App(add_completion=False, help="The papers' tables, and what docs/figures.md quotes.")
@@ -102,13 +100,7 @@ def ceiling_command(
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap samples; 0 for none.")] = 1000,
 ) -> None:
     """Print what no metric is expected to exceed: the reliability of ratings, by sentence and by system, as JSON."""
-    opened = Output.open(scored)
-    output = load(opened)
-    if exclude:
-        output = reliability.without_systems(output, exclude)
-    inputs = find_inputs(output, opened.columns, None).codes
-    single = None if annotations is None else load(Output.open(annotations))
-    print_json(reliability.ceilings(output, inputs, single, resamples))
+    print_json(reliability.ceilings(scored, annotations, exclude or (), resamples))
 
 
 @app.command("figures")

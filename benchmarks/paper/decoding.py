@@ -12,7 +12,7 @@ as a logits processor, it is. Greedy decoding is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -64,36 +64,23 @@ class FactPromoter(LogitsProcessor):
             return logarithms
         tokens = logarithms.topk(min(self._candidates, scores.shape[-1]), dim=-1).indices
         beams = len(input_ids) // len(self._facts)
-        prefixes = [ids.tolist() for ids in input_ids]
-        rows = [
-            (self._facts[row // beams], [*prefix, *more])
-            for row, prefix in enumerate(prefixes)
-            for more in ([], *([token] for token in tokens[row].tolist()))
-        ]
-        said = self._probabilities(rows)
         result = torch.full_like(logarithms, -torch.inf)
-        width = tokens.shape[-1] + 1
-        for row in range(len(prefixes)):
-            before, *after = said[row * width : (row + 1) * width]
+        for row, prefix in enumerate(input_ids.tolist()):
+            texts = [prefix, *([*prefix, token] for token in tokens[row].tolist())]
+            before, *after = self._probabilities(self._facts[row // beams], texts)
             terms = [float(((1 - before) * np.log(np.maximum(now, _SMALLEST))).sum()) for now in after]
-            promoted = logarithms[row, tokens[row]] + self._weight * logarithms.new_tensor(terms)
-            result[row, tokens[row]] = promoted
+            result[row, tokens[row]] = logarithms[row, tokens[row]] + self._weight * logarithms.new_tensor(terms)
         return result
 
-    def _probabilities(self, rows: Iterable[tuple[Sequence[Fact], list[int]]]) -> list[np.ndarray]:
-        """P(fact | text) of the facts of each row; float64, *Shape:* (facts,) each. An empty text says none.
+    def _probabilities(self, facts: Sequence[Fact], ids: list[list[int]]) -> list[np.ndarray]:
+        """P(fact | text) of the facts in each text; float64, *Shape:* (facts,) each. An empty text says none.
 
         Raises:
-            ValueError: a row that the scorer cannot judge, such as a text that is too long for its model.
+            ValueError: a text that the scorer cannot judge, such as one that is too long for its model.
         """
-        facts, ids = zip(*rows, strict=True)
         texts = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
-        table = pa.table({"triples": [list(map(dict, one)) for one in facts], "text": texts})
-        scored = self._scorer.score_table(table)
-        notes = scored["note"].to_pylist()
+        scored = self._scorer.score_table(pa.table({"triples": [list(map(dict, facts))] * len(texts), "text": texts}))
         if errors := [error for error in scored["error"].to_pylist() if error is not None]:
             raise ValueError(f"a text of this length or these facts cannot be judged: {errors[0]}")
-        return [
-            np.zeros(len(triples)) if note == EMPTY_TEXT else np.array(found, np.float64)
-            for triples, note, found in zip(facts, notes, scored["fact_entailment"].to_pylist(), strict=True)
-        ]
+        found = zip(scored["note"].to_pylist(), scored["fact_entailment"].to_pylist(), strict=True)
+        return [np.zeros(len(facts)) if note == EMPTY_TEXT else np.array(said, np.float64) for note, said in found]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scorer.evaluation.correlation import available
-from scorer.evaluation.gold import Scored
+from scorer.evaluation.gold import find_inputs, load
 from scorer.evaluation.label_figures import SEED, Ends, Floats, Indices, drawn_interval, ratio
 from scorer.evaluation.ratings import rating_columns
 from scorer.scoring.output_columns import group_codes, numbers
+from scorer.scoring.outputs import Output
 
 SPLITS = 200
 
@@ -135,20 +137,20 @@ def _means(ratings: Floats, systems: Indices, many: int, chosen: np.ndarray) -> 
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), np.float64)
 
 
-def without_systems(scored: Scored, names: Sequence[str]) -> Scored:
-    """The rows of all but these systems."""
-    left = pc.invert(pc.is_in(scored.table["system"].cast(pa.string()), pa.array(names)))
-    return replace(scored, table=scored.table.filter(left))
-
-
-def ceilings(scored: Scored, inputs: Indices, annotations: Scored | None, resamples: int) -> dict[str, dict[str, Any]]:
+def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resamples: int) -> dict[str, dict[str, Any]]:
     """By column of ratings: the ceiling by ``system``, and with annotations that by ``sentence``.
 
     Args:
-        scored: a scored output, with the ratings' means.
-        inputs: int64, *Shape:* (rows,), the input of each row.
+        path: a scored output, with the ratings' means.
         annotations: single ratings; ``row_id`` is the ``id`` of a text of the output.
+        exclude: systems whose rows are left out.
     """
+    output = Output.open(path)
+    scored = load(output)
+    if exclude:
+        kept = pc.invert(pc.is_in(scored.table["system"].cast(pa.string()), pa.array(exclude)))
+        scored = replace(scored, table=scored.table.filter(kept))
+    inputs = find_inputs(scored, output.columns, None).codes
     found: dict[str, dict[str, Any]] = {}
     columns = rating_columns(scored.table.schema.names, ())
     if scored.has("system"):
@@ -157,11 +159,12 @@ def ceilings(scored: Scored, inputs: Indices, annotations: Scored | None, resamp
             ratings = numbers(scored.array(column), column)
             found.setdefault(column, {})["system"] = halves_ceiling(ratings, systems, inputs, resamples)
     if annotations is not None:
-        texts, ids = annotations.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())
+        single = load(Output.open(annotations))
+        texts, ids = single.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())
         rows = pc.index_in(texts, value_set=ids, skip_nulls=True)
         there = rows.is_valid().to_numpy(zero_copy_only=False)
         owners, codes = inputs[rows.drop_null().to_numpy()], group_codes(texts)[0][there]
         for column in columns:
-            ratings = numbers(annotations.array(column), column)[there]
+            ratings = numbers(single.array(column), column)[there]
             found.setdefault(column, {})["sentence"] = sentence_ceiling(codes, ratings, owners, resamples)
     return found

@@ -8,17 +8,17 @@ have the code's names, and an empty text is the word "nan".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from benchmarks.paper.published import ROWS, Row
+from benchmarks.paper.published import ROWS
 from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import EvaluateOptions
@@ -29,7 +29,6 @@ from scorer.storage.user_files import write_user_file
 from scorer.system.terminal import all_visible
 
 FILES = {"e2e": "e2e_primary.parquet", "webnlg": "webnlg17_humeval.parquet"}
-PROTOCOLS = ("paper", "nlgi_eval")
 SLOT_NAMES = {
     "eatType": "eat_type",
     "priceRange": "price_range",
@@ -37,21 +36,21 @@ SLOT_NAMES = {
     "customer rating": "rating",
 }
 """The code's names of E2E slots; its backoff texts contain these names."""
+FIGURES = {"fine.accuracy": "Af", "rough.accuracy": "Ar", "rough.recall": "R", "rough.precision": "P", "rough.f1": "F1",
+           "rho": "ρ"}  # fmt: skip
+_TRIPLES = pa.list_(pa.struct([(part, pa.string()) for part in ("subject", "predicate", "object")]))
+_NEEDED = {"triples": _TRIPLES, "text": pa.string()}
+_GOLD = {"e2e": ("gold_fine",), "webnlg": ("gold_rough", "human_semantics")}
+Score = Callable[[Path, Path, Path, str], None]
+"""Scores (input, template file, output folder, protocol)."""
 
-_ROWS: dict[tuple[str, str], Row] = {
-    ("e2e" if row.data == "e2e" else "webnlg", row.row): row for row in ROWS if row.row in ("Default", "Backoff")
-}
-FIGURES = ("fine.accuracy", "rough.accuracy", "rough.recall", "rough.precision", "rough.f1", "rho")
-_HEADERS = ("Af", "Ar", "R", "P", "F1", "ρ")
 
-
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """One run. ``templates``: ``Default`` or ``Backoff``."""
 
     data: str
-    protocol: str
     templates: str
+    protocol: str
 
     @property
     def name(self) -> str:
@@ -59,20 +58,8 @@ class Condition:
         return f"{self.data}-{self.protocol}-{self.templates.lower()}"
 
 
-_PARTS = ("subject", "predicate", "object")
-_NEEDED = {"triples": pa.list_(pa.struct([(part, pa.string()) for part in _PARTS])), "text": pa.string()}
-_GOLD = {"e2e": ("gold_fine",), "webnlg": ("gold_rough", "human_semantics")}
-
-Score = Callable[[Path, Path, Path, str], None]
-"""Scores (input, template file, output folder, protocol)."""
-
-
-def conditions() -> Iterator[Condition]:
-    """All eight conditions, in the order of the table."""
-    for data in FILES:
-        for templates in ("Default", "Backoff"):
-            for protocol in PROTOCOLS:
-                yield Condition(data, protocol, templates)
+CONDITIONS = [Condition(*one) for one in product(FILES, ("Default", "Backoff"), ("paper", "nlgi_eval"))]
+"""All eight conditions, in the order of the table."""
 
 
 def reproduce(
@@ -91,7 +78,7 @@ def reproduce(
     """
     prepared = prepare(data, templates, out)  # which reads all inputs before the first run
     lines = []
-    for condition in conditions():
+    for condition in CONDITIONS:
         folder = out / condition.name
         score(*prepared[condition], folder, condition.protocol)
         options = EvaluateOptions(human=("human_semantics",) if condition.data == "webnlg" else (), resamples=resamples)
@@ -115,24 +102,21 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
         for column in _GOLD[name]:
             if column not in given.schema.names or given[column].null_count == len(given):
                 raise ColumnError(f"{data / file} has no {column}; docs/reproduce.md says how to make this file")
-        for protocol in PROTOCOLS:
-            read = _as_the_code_read_it(given) if protocol == "nlgi_eval" else given
+        for protocol, read in (("paper", given), ("nlgi_eval", _as_the_code_read_it(given))):
             sink = pa.BufferOutputStream()
             pq.write_table(read, sink)
             _put(inputs / f"{name}-{protocol}.parquet", sink.getvalue().to_pybytes())
         _put(files / f"{name}.json", json.dumps(_with_aliases(templates[name])).encode())
+    template_files = {"Default": "{}.json", "Backoff": "backoff.json"}
     return {
-        c: (
-            inputs / f"{c.data}-{c.protocol}.parquet",
-            files / ("backoff.json" if c.templates == "Backoff" else f"{c.data}.json"),
-        )
-        for c in conditions()
+        c: (inputs / f"{c.data}-{c.protocol}.parquet", files / template_files[c.templates].format(c.data))
+        for c in CONDITIONS
     }
 
 
 def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
     """One table: our figures, and below them the published row with the difference."""
-    made = table("data", "templates", "protocol", *_HEADERS, "n", "errors", left=3)
+    made = table("data", "templates", "protocol", *FIGURES.values(), "n", "errors", left=3)
     for line in all_visible(list(lines)):
         cells = [number(line["ours"][name]) for name in FIGURES]
         made.add_row(line["data"], line["templates"], line["protocol"], *cells, f"{line['n']:,}", str(line["errors"]))
@@ -143,30 +127,30 @@ def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
 
 
 def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
-    row = _ROWS[condition.data, condition.templates]
-    ours: dict[str, float | None] = {}
-    intervals: dict[str, Any] = {}
+    data = "e2e" if condition.data == "e2e" else "webnlg17"
+    row = next(row for row in ROWS if (row.data, row.row) == (data, condition.templates))
+    rho = (report["correlation"] if condition.data == "webnlg" else None) or {}
+    ours = {"rho": rho.get("spearman")}
+    intervals = {"rho": rho.get("interval", {}).get("spearman")}
     for figure in FIGURES:
-        if figure == "rho":
-            found = report["correlation"] if condition.data == "webnlg" else None
-            ours[figure] = found["spearman"] if found else None
-            intervals[figure] = found["interval"]["spearman"] if found and "interval" in found else None
-        else:
-            block, name = figure.split(".")
+        block, _, name = figure.partition(".")
+        if name:
             ours[figure] = report[block][name]
             intervals[figure] = report[block].get("interval", {}).get(name)
     published = {figure: row.figures.get(figure) for figure in FIGURES}
+    differences = {
+        figure: None if None in (ours[figure], published[figure]) else ours[figure] - published[figure]
+        for figure in FIGURES
+    }
     return {
-        "data": condition.data,
-        "templates": condition.templates,
-        "protocol": condition.protocol,
+        **condition._asdict(),
         "signature": report["signature"],
         "n": report["rough"]["n"],
         "errors": report["errors"]["n"],
         "ours": ours,
         "interval": intervals,
         "published": published,
-        "difference": {figure: _minus(ours[figure], published[figure]) for figure in FIGURES},
+        "difference": differences,
     }
 
 
@@ -189,7 +173,7 @@ def _as_the_code_read_it(table: pa.Table) -> pa.Table:
     ]
     text = table["text"]
     texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), "nan", text)
-    for name, column in {"triples": pa.array(triples, _NEEDED["triples"]), "text": texts}.items():
+    for name, column in {"triples": pa.array(triples, _TRIPLES), "text": texts}.items():
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 
@@ -232,7 +216,3 @@ def _put(path: Path, content: bytes) -> None:
         with output_errors("create", path.parent):
             make_folders(path.parent)
         write_user_file(path, content, "--out")
-
-
-def _minus(ours: float | None, published: float | None) -> float | None:
-    return None if ours is None or published is None else ours - published

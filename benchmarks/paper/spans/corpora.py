@@ -55,14 +55,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Collection:
-    """``name``: begins the ids of its texts. ``categories``: what the numbers of its annotations stand for; a span of
-    the first one contradicts the data. ``read``: the outputs of its folder. ``judge_columns``: the annotating models of
-    its Parquet file, by column. ``split``: the outputs of that file that are taken."""
+    """``name``: begins the ids of its texts. ``categories``: by the numbers of its annotations; a span of the first one
+    contradicts the data. ``read``: the outputs of its folder. ``judges``: before the names of the annotating models in
+    the columns of its Parquet file, and behind them. ``split``: the outputs of that file that are taken."""
 
     name: str
     categories: tuple[str, ...]
     read: Callable[[Path, Note], list[Output]]
-    judge_columns: Callable[[Sequence[str]], dict[str, str]]
+    judges: tuple[str, str]
     split: str | None = None
 
 
@@ -139,27 +139,18 @@ def _read_d2t_eval(path: Path, note: Note) -> list[Output]:
     return [output for output in outputs.values() if output.human or output.judges]
 
 
-QUINTD = Collection(
-    "quintd",
-    ("Incorrect", "Not checkable", "Misleading", "Other"),
-    _read_quintd,
-    lambda names: {"gpt4": "gpt4_spans"} if "gpt4_spans" in names else {},
-)
+QUINTD = Collection("quintd", ("Incorrect", "Not checkable", "Misleading", "Other"), _read_quintd, ("", "_spans"))
 D2T_EVAL = Collection(
     "d2teval",
     ("Contradictory", "Not checkable", "Misleading", "Incoherent", "Repetitive", "Other"),
     _read_d2t_eval,
-    lambda names: {name.removeprefix("spans_"): name for name in names if name.startswith("spans_")},
+    ("spans_", ""),
     "test",
 )
 
 
 def _annotations(
-    file: Path,
-    collection: Collection,
-    outputs: Mapping[Key, Output],
-    key_of: Callable[[Mapping[str, Any]], Key | None],
-    note: Note,
+    file: Path, collection: Collection, outputs: Mapping[Key, Output], key_of: Callable[[Any], Key | None], note: Note
 ) -> Iterator[tuple[Output, list[Span]]]:
     """The outputs that a file of annotations names, each with its spans in the order of the text."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -237,10 +228,11 @@ def _placed(
 
 
 def _from_parquet(path: Path, collection: Collection) -> list[Output]:
-    names = pq.read_schema(path).names
+    names, (before, behind) = pq.read_schema(path).names, collection.judges
     if missing := [name for name in _NEEDED if name not in names]:
         raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(_NEEDED)}")
-    judges = collection.judge_columns(names)
+    columns = [n for n in names if n.startswith(before) and n.endswith(behind) and not n.startswith("human")]
+    judges = {name.removeprefix(before).removesuffix(behind): name for name in columns}
     outputs = []
     for row in pq.read_table(path).to_pylist():
         if collection.split is not None and row.get("split", collection.split) != collection.split:

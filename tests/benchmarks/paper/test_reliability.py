@@ -10,8 +10,6 @@ import pytest
 from scipy import stats
 
 from benchmarks.paper.reliability import ceilings, halves_ceiling, sentence_ceiling
-from scorer.evaluation.gold import load
-from scorer.scoring.outputs import Output
 from tests.evaluation.scored import save, scored
 
 # Shrout & Fleiss (1979), Table 2: six targets, four judges. Table 4: ICC(1, 1) = .17, ICC(1, 4) = .44.
@@ -89,9 +87,9 @@ def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
     file = save(raw, tmp_path / "raw.parquet", None)
     table = scored(["OK"] * 4, human_correctness=[1.5, 3.5, 6.0, 2.0], id=["1", "2", "3", "9"], system=list("aabb"))
-    output = load(Output.open(save(table, tmp_path / "out.parquet")))
-    found = ceilings(output, np.arange(4), load(Output.open(file)), 0)["human_correctness"]
+    found = ceilings(save(table, tmp_path / "out.parquet"), file, (), 0)["human_correctness"]
     # Of texts 1, 2, 3, whose means are 1.5, 3.5 and 6: mean squares 61/6 between texts, and 1 within.
     assert found["sentence"]["ratings"] == 6
     assert found["sentence"]["icc_k"] == pytest.approx(1 - 6 / 61)
     assert found["system"]["systems"] == 2
+    assert ceilings(tmp_path / "out.parquet", None, ("a",), 0)["human_correctness"]["system"]["systems"] == 1
