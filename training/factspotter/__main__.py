@@ -10,7 +10,7 @@ from pathlib import Path
 from export import FACTSPOTTER, export_bundle
 from scorer.errors import ScorerError
 from training.factspotter.data import DataError, known, read, split
-from training.factspotter.epochs import Plan, opened, run_of
+from training.factspotter.epochs import BATCH, EPOCHS, RATE, Epochs
 from training.factspotter.examples import epoch
 from training.train import Run, begin
 
@@ -43,11 +43,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--precision", default="fp32,fp16,int8", help="comma-separated variants to export")
     add("--held-out", type=float, default=0.05, help="share of the inputs that are held out")
     add("--triples", type=int, default=None, help="triples of an epoch, drawn at random; default: all")
-    add("--epochs", type=int, default=Plan.epochs, help="epochs at most")
-    add("--patience", type=int, default=Plan.patience, help="epochs without a better F1 before the run ends")
-    add("--batch", type=int, default=Plan.batch, help="examples of a step")
-    add("--rate", type=float, default=Plan.rate, help="top learning rate")
-    add("--max-length", type=int, default=Plan.max_length, help="tokens of an example; longer ones are cut")
+    add("--epochs", type=int, default=EPOCHS, help="epochs at most")
+    add("--patience", type=int, default=3, help="epochs without a better F1 before the run ends")
+    add("--batch", type=int, default=BATCH, help="examples of a step")
+    add("--rate", type=float, default=RATE, help="top learning rate")
+    add("--max-length", type=int, default=256, help="tokens of an example; longer ones are cut")
     add("--limit", type=int, default=None, help="use about N rows (for tests)")
     add("--device", default="cpu", choices=("cpu", "cuda"))
     add("--seed", type=int, default=0)
@@ -60,15 +60,10 @@ def prepared(options: argparse.Namespace) -> Run:
     examples = epoch(held_out, known(held_out), options.seed, -1)
     if len(examples) > HELD_OUT:
         examples = random.Random(options.seed).sample(examples, HELD_OUT)
-    plan = Plan(
-        options.seed, options.epochs, options.batch, options.rate, options.patience, options.triples,
-        options.max_length,
-    )  # fmt: skip
-    drawn = 2 * sum(len(row.triples) for row in rows) if plan.triples is None else 2 * plan.triples
-    if not 0 < plan.batch <= drawn:
-        raise DataError(f"an epoch has {drawn} examples and a step {plan.batch}; give more rows, or another --batch")
-    base = Path(options.base)
-    return run_of(base, opened(base, options.seed), rows, known(rows), examples, options.out, plan, options.device)
+    triples = sum(len(row.triples) for row in rows) if options.triples is None else options.triples
+    if not 0 < options.batch <= 2 * triples:
+        raise DataError(f"an epoch has {2 * triples} examples and a step {options.batch}; give another --batch")
+    return Epochs(Path(options.base), rows, known(rows), examples, options).run(options.out, options.device)
 
 
 if __name__ == "__main__":

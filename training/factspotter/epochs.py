@@ -3,12 +3,12 @@ part held out, early stopping."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import random
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -26,13 +26,14 @@ from .data import DataError, Known
 from .data import Row as Data
 from .examples import Example, epoch
 
+EPOCHS, BATCH, RATE = 15, 64, 5e-5
+"""Of the authors' script for WebNLG."""
 LABELS = ("absent", "present")
-_REQUIRED = ("config.json", "model.safetensors", "tokenizer.json")
 _EPSILON = 1e-12
 
 
-def opened(base: Path, seed: int) -> Network:
-    """The network of a checkpoint, with a new head of two labels.
+def open_base(base: Path, seed: int) -> Network:
+    """The network of a checkpoint, any BERT, MiniLM among them, with a new head of two labels.
 
     Raises:
         DataError: a file is missing or damaged, or the checkpoint is not a BERT that the network computes.
@@ -49,35 +50,8 @@ def opened(base: Path, seed: int) -> Network:
         size = size_of(state, known["num_attention_heads"], labels=LABELS, pad=known["pad_token_id"])
         return with_new_head(state, size, seed)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, CheckpointError) as e:
-        raise DataError(f"{base} is not a checkpoint ({first_line(e)}); it needs {', '.join(_REQUIRED)}") from e
-
-
-def save_tokenizer(base: Path, folder: Path) -> None:
-    """Copies the tokenizer's files."""
-    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
-        if (base / name).exists():
-            shutil.copyfile(base / name, folder / name)
-
-
-EPOCHS, BATCH, RATE = 15, 64, 5e-5
-"""Of the authors' script for WebNLG."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run depends on besides its data and its base.
-
-    ``patience``: epochs without a better F1 after which it ends. ``triples``: of an epoch; ``None``: all.
-    ``max_length``: tokens of an example; longer ones are cut. ``batch``: examples of a step.
-    """
-
-    seed: int = 0
-    epochs: int = EPOCHS
-    batch: int = BATCH
-    rate: float = RATE
-    patience: int = 3
-    triples: int | None = None
-    max_length: int = 256
+        needed = "config.json, model.safetensors, tokenizer.json"
+        raise DataError(f"{base} is not a checkpoint ({first_line(e)}); it needs {needed}") from e
 
 
 def rate_of(number: int) -> float:
@@ -107,50 +81,54 @@ def figures(present: Sequence[bool], expected: Sequence[bool]) -> dict[str, floa
     }
 
 
-def run_of(
-    base: Path, network: Network, rows: Sequence[Data], known: Known, held_out: Sequence[Example], out: Path,
-    plan: Plan, device: str = "cpu",
-) -> Run:  # fmt: skip
-    """The run at its start; the checkpoint of its best epoch will be ``best`` in `out`.
+class Epochs:
+    """Epochs of new examples, and the figures of the checkpoint that each leaves; the best is ``best`` in the folder of
+    the run.
 
     Args:
+        base: the checkpoint that is trained on.
+        rows: to train on, with what the negatives are drawn from.
         held_out: examples that are never trained on, the same in all epochs.
+        options: ``seed``, ``epochs`` at most, ``patience`` (epochs without a better F1 after which the run ends),
+            ``triples`` of an epoch (``None``: all), ``max_length`` of an example in tokens, ``batch``, ``rate``.
     """
-    epochs = _Epochs(Tokenizer.from_file(str(base / "tokenizer.json")), network.size.pad, rows, known, held_out, plan)
-    recipe = Recipe(
-        batches=epochs.batches,
-        loss=lambda logits, batch: cross_entropy(logits, batch.label),
-        rate=lambda place: plan.rate * rate_of(place.pool),
-        ended=epochs.ended,
-        save_tokenizer=lambda folder: save_tokenizer(base, folder),
-        concluded=epochs.concluded,
-    )
-    return Run(network, recipe, out, device=device)
 
-
-class _Epochs:
     def __init__(
-        self, tokenizer: Tokenizer, pad: int, rows: Sequence[Data], known: Known, held_out: Sequence[Example],
-        plan: Plan,
-    ) -> None:  # fmt: skip
-        tokenizer.encode_special_tokens = True
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(plan.max_length)
-        self._tokenizer, self._pad, self._rows, self._known, self._plan = tokenizer, pad, rows, known, plan
+        self, base: Path, rows: Sequence[Data], known: Known, held_out: Sequence[Example], options: argparse.Namespace
+    ) -> None:
+        self._tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+        self._tokenizer.encode_special_tokens = True
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(options.max_length)
+        self._base, self._rows, self._known, self._options = base, rows, known, options
+        self._network = open_base(base, options.seed)
         self._held_out = self._tokens(held_out)
         self._expected = [example.present for example in held_out]
 
-    def batches(self, number: int) -> list[Batch]:
-        plan = self._plan
-        examples = epoch(self._rows, self._known, plan.seed, number, plan.triples)
+    def run(self, out: Path, device: str) -> Run:
+        """The run at its start."""
+        recipe = Recipe(
+            batches=self._batches,
+            loss=lambda logits, batch: cross_entropy(logits, batch.label),
+            rate=lambda place: self._options.rate * rate_of(place.pool),
+            ended=self._ended,
+            save_tokenizer=self._save_tokenizer,
+            concluded=self._concluded,
+        )
+        return Run(self._network, recipe, out, device=device)
+
+    def _batches(self, number: int) -> list[Batch]:
+        options = self._options
+        examples = epoch(self._rows, self._known, options.seed, number, options.triples)
         rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
-        return batched(rows, lambda _: plan.batch, self._pad, random.Random(f"{plan.seed}/{number}"))
+        rng = random.Random(f"{options.seed}/{number}")
+        return batched(rows, lambda _: int(options.batch), self._network.size.pad, rng)
 
-    def ended(self, place: Place) -> bool:
-        late = place.pool - 1 - place.best_pool >= self._plan.patience
-        return place.pool >= self._plan.epochs or (place.pool > 0 and late)
+    def _ended(self, place: Place) -> bool:
+        late: bool = place.pool - 1 - place.best_pool >= self._options.patience
+        return bool(place.pool >= self._options.epochs or (place.pool > 0 and late))
 
-    def concluded(self, run: Run, number: int) -> dict[str, object]:
+    def _concluded(self, run: Run, number: int) -> dict[str, object]:
         """Figures of the checkpoint that an epoch leaves; it is kept if it is the best so far."""
         folder, best = run.out / "epoch", run.out / "best"
         run.save_checkpoint(folder)
@@ -160,10 +138,14 @@ class _Epochs:
             run.place.best, run.place.best_pool = found["f1_weighted"], number
             shutil.rmtree(best, ignore_errors=True)
             folder.rename(best)
-            kept = json.dumps({**told, "plan": asdict(self._plan)}, indent=1) + "\n"
-            (run.out / "figures.json").write_text(kept, encoding="utf-8")
+            (run.out / "figures.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         return told
+
+    def _save_tokenizer(self, folder: Path) -> None:
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+            if (self._base / name).exists():
+                shutil.copyfile(self._base / name, folder / name)
 
     def _tokens(self, examples: Iterable[Example]) -> list[Row]:
         encoded = self._tokenizer.encode_batch_fast([example.said for example in examples])
