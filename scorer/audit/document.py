@@ -1,7 +1,7 @@
 """The audit as one document: what the console, ``--json``, JUnit, Markdown, Prometheus and the HTML report all show.
 
 Everything in it is what JSON has. Rates and probabilities are between 0 and 1; a figure without any row or fact is
-null. The number ``schema`` (:mod:`scorer.system.formats`) rises when a key is removed or changes its meaning; keys may
+null. The number ``schema`` rises when a key is removed or changes its meaning; keys may
 be added under the same one.
 """
 
@@ -15,7 +15,6 @@ from msgspec import Meta, field
 from ..metric.group_values import spelled
 from ..stats.intervals import Rate as Rate
 from ..storage.receipts import RowCounts as RowCounts
-from ..system.formats import AUDIT_SCHEMA
 
 Status = Literal["pass", "warn", "fail"]
 Severity = Literal["fail", "warn", "info"]
@@ -378,7 +377,7 @@ class Document(Part, kw_only=True):
     ``headline``: what changed most, in a sentence or two. ``worse``: null without a baseline; ``comparison``: of two
     groups, null where no input has a text of both."""
 
-    schema: int = AUDIT_SCHEMA
+    schema: int = 1
     out: str
     audited: str
     finished: str

@@ -22,17 +22,17 @@ from ..storage.store import output_errors
 from ..storage.user_files import check_user_file, write_user_file
 from ..system.codec import convert
 from ..system.files import read_small
-from ..system.formats import HISTORY_SCHEMA
 from .document import RATES, Document, HistoryRow
 
 _SCHEMA_KEY = b"d2t_scorer.history"
+_SCHEMA = 1
 COLUMNS = pa.schema(
     [
         *((name, pa.string()) for name in ("night", "signature", "status", "group")),
         ("rows", pa.int64()),
         *((name, pa.float64()) for name in ("mean_confidence", *RATES)),
     ],
-    {_SCHEMA_KEY: str(HISTORY_SCHEMA)},
+    {_SCHEMA_KEY: str(_SCHEMA)},
 )
 """``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
 LARGEST = 256 << 20
@@ -88,8 +88,8 @@ def _read(path: Path) -> list[HistoryRow]:
             if file.metadata.num_rows > MOST_ROWS:
                 raise ValueError(f"it has {file.metadata.num_rows:,} rows, more than {MOST_ROWS:,}")
             schema = (file.metadata.metadata or {}).get(_SCHEMA_KEY, b"none").decode(errors="replace")
-            if schema != str(HISTORY_SCHEMA):
-                raise ValueError(f"it has schema {schema}, and this version reads schema {HISTORY_SCHEMA}")
+            if schema != str(_SCHEMA):
+                raise ValueError(f"it has schema {schema}, and this version reads schema {_SCHEMA}")
             lines = file.read(columns=COLUMNS.names, use_threads=False).select(COLUMNS.names).cast(COLUMNS).to_pylist()
         for line in lines:
             line["group"] = json.loads(line["group"] or "null")

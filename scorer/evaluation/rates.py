@@ -12,7 +12,6 @@ from ..errors import InputError
 from ..metric.verdict import FINE
 from ..stats.post_stratified import LabelledClass, estimate, random_labels
 from ..system.codec import Record
-from ..system.formats import RATES_SCHEMA
 from .sampling import LabelledOutput, read_items, read_labels
 
 Bools = npt.NDArray[np.bool_]
@@ -44,7 +43,7 @@ class TrueRate(Record, frozen=True, kw_only=True):
 class RateReport(Record, frozen=True, kw_only=True):
     """Output of ``scorer rate``. ``by``: the column of the groups. ``labels``: rows with a human label."""
 
-    schema: int = RATES_SCHEMA
+    schema: int = 2
     path: str
     signature: str | None
     finished: bool

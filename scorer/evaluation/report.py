@@ -16,7 +16,6 @@ from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
-from ..system.formats import EVALUATION_SCHEMA as SCHEMA
 from . import EvaluateOptions, correlation
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
 from .gold import Scored, find_gold, find_inputs, load
@@ -188,7 +187,7 @@ class _Evaluation:
         labels = self.labels or Labels(None, nothing, None, nothing, self.inputs.codes)
         lines = self.ratings.correlations(self.metrics)
         result: LabelReport = {
-            "schema": SCHEMA,
+            "schema": 1,
             "path": self.path,
             "signature": self.scored.signature,
             "finished": self.scored.finished,

@@ -20,7 +20,6 @@ from msgspec import Meta
 from ..errors import BundleError, DamagedFileError, SchemaError
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
-from ..system.formats import BUNDLE_SCHEMA
 from ..system.progress import sha256_of
 from . import VariantPrecision, folder_of
 
@@ -176,7 +175,7 @@ class Manifest(Record, frozen=True, kw_only=True):
     """``bundle.json``. ``variants``: by ``<precision>``, or ``<precision>.packed``. ``forced``: why the export was
     refused before ``--force`` overrode that."""
 
-    schema: int = BUNDLE_SCHEMA
+    schema: int = 3
     name: str
     source: CheckpointSource
     forced: tuple[str, ...] = ()

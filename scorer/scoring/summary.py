@@ -15,7 +15,6 @@ from ..metric.options import FINE
 from ..storage.plan import ExactBudget
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.codec import Count, Magnitude, OpenRecord, encode
-from ..system.formats import RUN_SCHEMA
 from .signature import Signed
 
 MOST_PREDICATES = 1000
@@ -130,7 +129,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     ISO 8601.
     """
 
-    schema: int = RUN_SCHEMA
+    schema: int = 1
     rows: RowCounts
     labels: Mapping[str, Count]
     facts: FactCounts

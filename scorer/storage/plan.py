@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError, UsageError
 from ..system.codec import Count, Magnitude, Record, encode
-from ..system.formats import PLAN_SCHEMA
 from .location import Location, named
 from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, digest
 from .store import open_store
@@ -78,7 +77,7 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     ``split_rows``: rows of a shard at most; ``None`` where inputs are not divided.
     """
 
-    schema: int = PLAN_SCHEMA
+    schema: int = 2
     signature: str
     signature_parts: Mapping[str, Any]
     inputs: Mapping[str, InputRecord]

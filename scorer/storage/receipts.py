@@ -19,11 +19,12 @@ from msgspec import field
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, OpenRecord, Record
-from ..system.formats import FAILED_SCHEMA, RECEIPT_SCHEMA, SIGNATURE_KEY, SIGNATURE_PARTS_KEY
 from ..system.progress import sha256_of
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its output is damaged"
+SIGNATURE_KEY, SIGNATURE_PARTS_KEY = "d2t_scorer.signature", "d2t_scorer.signature_parts"
+"""Keys in a Parquet footer: the line of the signature; its parts with whole digests, as canonical JSON."""
 _SUFFIX = ".json"
 _SHOWN = 40
 
@@ -257,7 +258,7 @@ class Receipt(Record, frozen=True, kw_only=True):
     written. ``counts``: of its rows. ``plan``: digest of the plan it was made under. ``created``: UTC, ISO 8601.
     """
 
-    schema: int = RECEIPT_SCHEMA
+    schema: int = 4
     relative: str
     input: InputRecord
     fingerprint: Fingerprint
@@ -272,7 +273,7 @@ class FailedShard(Record, frozen=True, kw_only=True):
     """Record of a quarantined shard. ``kind``: that of the error. ``identity``: of its input, ``None`` if that could
     not be opened. ``created``: UTC, ISO 8601."""
 
-    schema: int = FAILED_SCHEMA
+    schema: int = 1
     relative: str
     kind: str = ""
     message: str = ""

@@ -3,7 +3,7 @@
 Rules for all kinds:
 
 - A file has an integer ``schema``. Another number than the struct's is a :class:`SchemaError`: such a file is intact
-  and was written by another version.
+  and was written by another version. The number rises when a key is removed or changes its meaning.
 - Anything else that does not decode is a :class:`DamagedFileError` that names the field by its path. The caller decides
   whether that counts as absent (plan, receipt, cache entry) or ends the command.
 - Unknown keys are refused by structs that derive from :class:`Record`, and ignored by those that derive from

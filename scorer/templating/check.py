@@ -14,7 +14,6 @@ from ..metric.templates import Key, Templates, without_slot
 from ..storage.inputs import find_files
 from ..storage.shards import read_tables
 from ..system.codec import Record
-from ..system.formats import TEMPLATES_SCHEMA
 
 
 class TemplateUse(Record, frozen=True, kw_only=True):
@@ -33,7 +32,7 @@ class CheckReport(Record, frozen=True, kw_only=True):
     all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map without a
     template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
 
-    schema: int = TEMPLATES_SCHEMA
+    schema: int = 1
     file: str
     sha256: str
     predicates: int

@@ -27,7 +27,6 @@ from ..storage.inputs import find_files
 from ..storage.shards import read_tables
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
-from ..system.formats import TEMPLATES_SCHEMA
 from .matching import delexicalise, is_boolean
 
 Choice = Literal["first", "random", "nli"]
@@ -54,7 +53,7 @@ class ExtractionReport(Record, frozen=True, kw_only=True):
     by reason. ``predicates``: all of the references, ``missing``: those without a template. ``pairs``: of texts that
     the model compared."""
 
-    schema: int = TEMPLATES_SCHEMA
+    schema: int = 1
     out: str
     candidates_file: str
     choose: Choice

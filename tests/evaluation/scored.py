@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from scorer.metric.columns import SENTENCES
 from scorer.metric.verdict import FINE
-from scorer.system.formats import SIGNATURE_KEY
+from scorer.storage.receipts import SIGNATURE_KEY
 
 SIGNATURE = "model:hand@0|prec:fp32|optional:none|metric:1"
 
