@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import ColumnError, UsageError
 from ..metric.group_values import spelled
-from ..metric.templates import Templates
 from ..scoring.outputs import Output, open_labels
 from ..scoring.signature import parse
 from ..storage.finished_output import paths_of
@@ -55,9 +54,10 @@ class DocumentBuilder:
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        self.templates: Templates | None
-        self.template_file: Path | None
-        self.templates, self.template_file = self.output.find_templates() or (None, None)
+        templates = self.output.find_templates()
+        self.templates = templates[0] if templates is not None else None
+        file = templates[1] if templates is not None else None
+        self.template_file = _printable(file) if file is not None else None
 
     def _baseline(self, earlier: Output) -> Baseline:
         if {out.resolve() for out in earlier.outs} & {out.resolve() for out in self.output.outs}:
@@ -100,9 +100,8 @@ class DocumentBuilder:
 
     def _judge(self, database: Database) -> Document:
         run = scan_output(self.output, database, "now")
-        before = None
-        if self.earlier is not None:
-            before = scan_output(self.earlier, database, "was")
+        before = scan_output(self.earlier, database, "was") if self.earlier is not None else None
+        if before is not None:
             match(before, run)
         figures = self._figures(run, before)
         whole = figures[()][0]
@@ -118,11 +117,10 @@ class DocumentBuilder:
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
-        about_templates = findings.of_templates(run, self.by[0] if self.by else (), whole, self.templates)
+        doubts = findings.of_templates(run, self.by[0] if self.by else (), whole, self.templates)
+        doubts += findings.of_bundle(self.output)
         others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
-        said = findings.all_findings(
-            found, [*shown, *others], self.baseline, changes, [*about_templates, *findings.of_bundle(self.output)]
-        )
+        said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
             self._add_rows(said, before, reader)
         signature, summary = self.output.signature, self.output.summary
@@ -136,16 +134,11 @@ class DocumentBuilder:
             checked=checked,
             signature=signature,
             bundle=findings.bundle_of(signature),
-            templates=TemplatesShown(
-                sha=parse(signature).get("templates", ""),
-                file=_printable(self.template_file) if self.template_file is not None else None,
-            ),
+            templates=TemplatesShown(sha=parse(signature).get("templates", ""), file=self.template_file),
             device=summary.device.name or summary.device.kind,
             versions=dict(summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by]),
-            rows=RowCounts(
-                all=whole.rows, scored=whole.scored, reused=whole.reused, errors=whole.errors, notes=whole.notes
-            ),
+            rows=_row_counts(whole),
             baseline=self.baseline,
             baseline_changes=changes,
             findings=said,
@@ -227,6 +220,11 @@ class DocumentBuilder:
             yield f"rows share inputs or are duplicates; they say as much about the not_OK rate as {rows}"
         for key in self.output.hidden_keys:
             yield f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
+
+
+def _row_counts(whole: GroupFigures) -> RowCounts:
+    rows = {"all": whole.rows, "scored": whole.scored, "reused": whole.reused}
+    return RowCounts(**rows, errors=whole.errors, notes=whole.notes)
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

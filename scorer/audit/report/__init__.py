@@ -15,7 +15,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
@@ -62,7 +61,6 @@ GLYPHS: Final = {
     "fail": "M7 7l10 10M17 7L7 17",
 }
 WHY: Final = {"flipped": "same row, another label", "rewritten": "new text for the same facts", "new": "new facts"}
-_LONGEST_COMMAND = 400
 _WIDE = 0.2  # of an interval: such a rate is too uncertain to make a scale for
 _BREAK = re.compile(r"[ \t]*\n\s*")
 _MANY_BREAKS = re.compile(r"\n{3,}")
@@ -135,7 +133,7 @@ def environment(kind: str) -> Environment:
         auto_reload=False,
     )
     functions = (describe, shown, verdict, sections, tables_of_groups, gate_figure, runs, histories,
-                 sample, facts_of, triple, place, command, moment, policy, own)  # fmt: skip
+                 sample, facts_of, triple, place, moment, policy, own)  # fmt: skip
     made.filters |= {one.__name__: one for one in (*text.FILTERS, across, scale, nice_top)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}
     made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "METRICS": METRICS, "STATUSES": STATUSES, "TAGS": TAGS,
@@ -267,14 +265,6 @@ def triple(fact: FactShown) -> str:
 def place(row: WorstRow, limits: Limits) -> str:
     """``part-0.parquet:17``."""
     return f"{clip_plain(row.file, limits.name)}:{row.row}"
-
-
-def command(document: Document, row: WorstRow) -> str:
-    """The command that explains a row; empty where a name in it is too long, or not plain text."""
-    out, where = document.out, f"{row.file}:{row.row}"
-    if len(out) + len(where) > _LONGEST_COMMAND or not (out + where).isprintable() or "\ufffd" in out + where:
-        return ""
-    return f"scorer explain {shlex.quote(out)} --row {shlex.quote(where)}"
 
 
 def moment(stamp: str) -> str:
