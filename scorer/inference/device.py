@@ -84,7 +84,7 @@ class DeviceKind:
         ``precisions``: for ``auto``, the best first. ``refused``: precisions with the reason they do not run.
         ``layouts``: for ``auto``, the best first.
         ``token_budgets``: tokens a call, the usual number first. ``fixed_pairs``: pairs a call when fp32 stands in for
-        another precision. ``matrix``: rows of the square matrices of the rate.
+        another precision.
 
     Machine:
         ``is_host``: whether a session computes with the threads of this process. Such a device is the only one of its
@@ -102,7 +102,6 @@ class DeviceKind:
     layouts: tuple[str, ...]
     token_budgets: tuple[int, ...]
     fixed_pairs: int
-    matrix: int
     memory_errors: tuple[str, ...]
     install: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -296,7 +295,6 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             layouts=(PACKED, PADDED),
             token_budgets=(65536, 32768, 16384, 8192, 4096),
             fixed_pairs=64,
-            matrix=8192,
             memory_errors=(
                 "out of memory",
                 "cudaerrormemoryallocation",
@@ -328,7 +326,6 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             layouts=(PADDED,),
             token_budgets=(1024, 512, 2048, 4096),
             fixed_pairs=1,
-            matrix=1024,
             memory_errors=_HOST_MEMORY,
             install=install_hint("cpu"),
             # Its kernel of a fused residual and normalisation is slower than the two apart

@@ -41,8 +41,8 @@ from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory, parse
 _NOTICE_S = 5.0
 """Seconds that :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
 graph."""
-OWN_GRAPH = Path(__file__).parent / "matrix" / "start.onnx"
-"""A matrix product and a sum, which need the libraries that a model's graph needs: what a device is tried with."""
+OWN_GRAPH = Path(__file__).parent / "start.onnx"
+"""The graph that a device is tried with: a matrix product and a sum, which need the libraries that a model needs."""
 Result = TypeVar("Result")
 
 

@@ -40,9 +40,9 @@ from ..system.progress import advance, tell
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes
-from .device import Device, device, parse
+from .device import device, parse
 from .scheme import decisions
-from .session import OutOfMemoryError, VariantOnDevice, create_session, runtime
+from .session import OutOfMemoryError, VariantOnDevice, runtime
 from .tokenizer import Tokens
 
 if TYPE_CHECKING:
@@ -69,14 +69,6 @@ SILENCE_S = 600.0
 WORKER = "scorer.inference.engine"
 """The module of such a process, which calls :func:`serve_verification`."""
 _TICK_S = 0.5
-_MATRIX_GRAPHS = Path(__file__).parent / "matrix"
-_MATRIX_CALLS, _MATRIX_SECONDS = 4, 0.05
-"""A product takes a few milliseconds, and something else may hold a processor for as long as four of them."""
-_MATRIX_TYPES: dict[str, tuple[type, type, type]] = {
-    "fp32": (np.float32, np.float32, np.float32),
-    "fp16": (np.float16, np.float16, np.float16),
-    "int8": (np.uint8, np.int8, np.int32),
-}
 
 
 class DisagreementError(BundleError):
@@ -343,38 +335,6 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
         tokens += int(encoded.lengths[batch.pairs].sum())
         seconds += best
     return tokens / seconds
-
-
-def matrix_rate(on: Device, precision: str, threads: int) -> float | None:
-    """Operations a second of a plain product of square matrices by ONNX Runtime, the best of a few; ``None`` where it
-    does not run."""
-    size, rng = on.spec.matrix, np.random.default_rng(0)
-    left, right, product = _MATRIX_TYPES[precision]
-    # Values as a model has them: matrices of zeros and small integers use less power, and so run faster.
-    if precision == "int8":
-        matrices: list[npt.NDArray[Any]] = [
-            rng.integers(0, 256, (size, size), np.uint8).view(kind) for kind in (left, right)
-        ]
-    else:
-        matrices = [((rng.random((size, size), np.float32) - 0.5) * 0.07).astype(kind) for kind in (left, right)]
-    try:
-        session = create_session(_MATRIX_GRAPHS / f"{precision}.onnx", on, threads)
-        value, place = runtime().OrtValue, (on.kind, on.index)
-        binding = session.io_binding()
-        # Bound to the device's own memory, so that no copy is timed.
-        for name, matrix in zip("ab", matrices, strict=True):
-            binding.bind_ortvalue_input(name, value.ortvalue_from_numpy(matrix, *place))
-        binding.bind_ortvalue_output("c", value.ortvalue_from_shape_and_type((size, size), product, *place))
-        best, calls, first = float("inf"), 0, time.perf_counter()
-        while calls < _MATRIX_CALLS or time.perf_counter() - first < _MATRIX_SECONDS:
-            began = time.perf_counter()
-            session.run_with_iobinding(binding)
-            binding.synchronize_outputs()
-            best = min(best, time.perf_counter() - began)
-            calls += 1
-    except Exception:  # the runtime's exceptions share no base class; nothing fails for want of this figure
-        return None
-    return 2.0 * size**3 / best
 
 
 class _Request(Record, frozen=True, kw_only=True):
