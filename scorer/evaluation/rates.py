@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InputError
 from ..metric.verdict import FINE
 from ..stats.post_stratified import LabelledClass, estimate, random_labels
 from ..system.codec import Record
+from .label_figures import Codes, Indices, Mask
 from .sampling import LabelledOutput, read_items, read_labels
-
-Bools = npt.NDArray[np.bool_]
 
 RATES = ("not_ok_rate", "omission_rate", "hallucination_rate")
 _SIDE = {"omission_rate": 1, "hallucination_rate": 2}
@@ -107,72 +105,69 @@ def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None
         InputError: no row of a label of the metric is labelled, so that its rows would not be represented.
     """
     rows = np.array(list(labels), np.int64)
-    said = np.array([FINE.index(label) if label in FINE else -1 for label in labels.values()], np.int64)
+    human = np.array([FINE.index(label) if label in FINE else -1 for label in labels.values()], np.int64)
     for code, label in output.classes.items():
         if not (output.fine[rows] == code).any():
             raise InputError(
                 f"no row that the metric calls {label} has a human label, so that its "
                 f"{int((output.fine == code).sum()):,} rows are not represented; label at least one of them"
             )
-    everything = np.ones(len(output), bool)
-    found = []
-    groups: list[tuple[str | None, Bools]] = [(None, everything)]
+    groups: list[tuple[str | None, Mask]] = [(None, np.ones(len(output), bool))]
     if by is not None:
         codes, names = output.groups(by)
         groups += [(name, codes == code) for code, name in enumerate(names)]
-    for name in _rates_of(output, said):
-        hits = said != 0 if name == RATES[0] else said & _SIDE[name] > 0
-        pooled = {one.label: one.share for one in _classes(output, everything, rows, hits, {})}
+    # Rates that both the metric and the labels have.
+    rates: tuple[str, ...] = RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
+    if not output.has_sides or (human < 0).any():
+        rates = RATES[:1]
+    found = []
+    for name in rates:
+        shares: dict[str, float] = {}
         for group, inside in groups:
             if inside[rows].any():
-                found.append(_rate(output, name, group, inside, _classes(output, inside, rows, hits, pooled)))
+                found.append(_rate(output, name, group, inside, rows, _counted(name, human), shares))
+                shares = shares or {one.label: one.share for one in found[-1].classes}  # of all rows
     return found
 
 
-def _rates_of(output: LabelledOutput, said: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """The rates that both the metric and the labels have."""
-    if not output.has_sides or (said < 0).any():
-        return RATES[:1]
-    return RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
-
-
-def _classes(
-    output: LabelledOutput, inside: Bools, rows: npt.NDArray[np.int64], hits: Bools, assumed: Mapping[str, float]
-) -> tuple[LabelledClass, ...]:
-    """The labels by the metric's label, of the rows in a group. A class without labels has the share of all rows."""
-    found = []
-    for code, label in output.classes.items():
-        of_class = inside & (output.fine == code)
-        if size := int(of_class.sum()):
-            mine = of_class[rows]
-            found.append(
-                LabelledClass(
-                    label=label,
-                    rows=size,
-                    labels=int(mine.sum()),
-                    count=int((mine & hits).sum()),
-                    assumed=assumed.get(label, 0.0),
-                )
-            )
-    return tuple(found)
+def _counted(name: str, fine: Codes | Indices) -> Mask:
+    """Rows that a rate counts, by FINE codes. Without a label (-1) a row is not_OK, and names no side."""
+    return fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
 
 
 def _rate(
-    output: LabelledOutput, name: str, group: str | None, inside: Bools, classes: tuple[LabelledClass, ...]
+    output: LabelledOutput,
+    name: str,
+    group: str | None,
+    inside: Mask,
+    labelled: Indices,
+    hits: Mask,
+    shares: Mapping[str, float],
 ) -> TrueRate:
+    """A rate of the rows of a group.
+
+    Args:
+        labelled: numbers of the rows with a human label. hits: those of them that count. *Shape:* (labels,) each.
+        shares: by label of the metric, the share of all rows that counts, for classes without a label in the group.
+    """
+    classes = []
+    for code, label in output.classes.items():
+        of_class = inside & (output.fine == code)
+        if size := int(of_class.sum()):
+            mine = of_class[labelled]
+            count, known = int((mine & hits).sum()), shares.get(label, 0.0)
+            classes.append(LabelledClass(label=label, rows=size, labels=int(mine.sum()), count=count, assumed=known))
     value, low, high = estimate(classes)
-    fine, rows = output.fine[inside], int(inside.sum())
-    # A row without a label of the metric counts as not_OK, and names no side.
-    metric = fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
+    rows = int(inside.sum())
     return TrueRate(
         rate=name,
         group=group,
         rows=rows,
         labels=sum(one.labels for one in classes),
-        metric=float(metric.mean()),
+        metric=float(_counted(name, output.fine[inside]).mean()),
         value=value,
         low=low,
         high=high,
         random_labels=random_labels(value, high - low, rows),
-        classes=classes,
+        classes=tuple(classes),
     )
