@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 
+import scorer
 from scorer.errors import ShardError, without_user_info
 
 
@@ -22,3 +25,12 @@ from scorer.errors import ShardError, without_user_info
 )
 def test_user_information_is_masked(given: str, shown: str) -> None:
     assert without_user_info(given) == shown == str(ShardError(given, "unreadable"))
+
+
+def test_a_source_tree_has_no_version_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    assert scorer.__version__ == metadata.version("d2t-scorer")
+    monkeypatch.setattr(metadata, "version", version)
+    assert scorer.__version__ == "not installed"
