@@ -29,8 +29,9 @@ from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.closing import Closing
 from ..system.codec import OpenRecord, decode, encode
 from ..system.waiting import interruptible
+from .object_store import Store
 from .plan import LOCK
-from .store import ABSENT, FileInfo, LocalStore, Store, output_errors, temporary_name
+from .store import ABSENT, FileInfo, LocalStore, output_errors, temporary_name
 
 RENEW_S = 60.0
 STALE_S = 120.0

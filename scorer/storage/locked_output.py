@@ -21,6 +21,7 @@ from ..errors import OutputError
 from ..system.codec import encode, seal
 from .location import Location, StoreUri
 from .lock import FileLock, RunLock, take_lock
+from .object_store import Store, open_store
 from .output_folder import OutputFolder, count_of, versions_of
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
@@ -34,17 +35,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
-from .store import (
-    Store,
-    crash_point,
-    is_temporary,
-    make_folders,
-    open_store,
-    output_errors,
-    refuse_links,
-    require_space,
-    temporary_name,
-)
+from .store import crash_point, is_temporary, make_folders, output_errors, refuse_links, require_space, temporary_name
 
 if TYPE_CHECKING:
     from .shards import Shard

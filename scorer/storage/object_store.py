@@ -1,4 +1,4 @@
-"""A prefix of an object store (S3, Google Cloud Storage, Azure) as a :class:`.store.Store`, through ``obstore``.
+"""A prefix of an object store (S3, Google Cloud Storage, Azure) with the methods of a local one, through ``obstore``.
 
 Outputs are written unconditionally: the same plan gives the same bytes. Only the lock is written on condition of the
 version that was seen. The acknowledgement of such a write can get lost; the client then repeats a request that has
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import MissingDependencyError, OutputError, without_user_info
 from ..system.progress import limited
 from ..system.waiting import interruptible
-from .location import StoreUri
-from .store import ABSENT, FileInfo, crash_point, discard, output_errors
+from .location import Location, StoreUri
+from .store import ABSENT, FileInfo, LocalStore, crash_point, discard, output_errors
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -51,7 +51,7 @@ class StoreError(OutputError):
 
 
 class ObjectStore:
-    """See :class:`.store.Store`. Names are keys below the prefix. Threads may share it.
+    """See :class:`.LocalStore`. Names are keys below the prefix. Threads may share it.
 
     Args:
         patient: retry requests for four minutes while the store does not answer, as a run does; otherwise for seconds.
@@ -227,6 +227,21 @@ class ObjectStore:
         if isinstance(error, errors.PermissionDeniedError | errors.UnauthenticatedError) or _DENIED.search(str(error)):
             hint = "; check the credentials and the policy of the bucket (docs/stores.md)"
         return StoreError(f"cannot {action} {uri}: {error_text(error)}{hint}")
+
+
+Store = LocalStore | ObjectStore
+
+
+def open_store(location: Location, *, patient: bool = True) -> Store:
+    """Open the store of a location.
+
+    Args:
+        patient: retry requests to an object store for minutes instead of seconds.
+
+    Raises:
+        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
+    """
+    return LocalStore(location) if isinstance(location, Path) else ObjectStore(location, patient=patient)
 
 
 class VersionedFile(io.BufferedReader):

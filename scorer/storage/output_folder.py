@@ -14,6 +14,7 @@ from ..system.codec import decode, unseal
 from ..system.progress import sha256_of
 from ..system.waiting import several
 from .location import Location, named
+from .object_store import Store, open_store
 from .plan import PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     DAMAGED_OUTPUT,
@@ -30,12 +31,7 @@ from .receipts import (
     relatives_of,
     why_outdated,
 )
-from .store import (
-    FileInfo,
-    Store,
-    open_store,
-    refuse_links,
-)
+from .store import FileInfo, refuse_links
 
 if TYPE_CHECKING:
     from .shards import Shard

@@ -1,7 +1,7 @@
-"""A folder or a prefix of an object store behind six methods, and durable files on local disks.
+"""A folder behind six methods, and durable files on local disks.
 
 Names are paths below the store's location, with slashes. A version is a short text that changes whenever a file is
-replaced. :class:`LocalStore` is in this module, :class:`.object_store.ObjectStore` in its own.
+replaced.
 
 A local file is written under a temporary name in its own folder, synced, renamed, and its folder is synced. Temporary
 names are random and created with ``O_EXCL`` and ``O_NOFOLLOW``, so that no other user can place a file or a link there.
@@ -20,17 +20,16 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple
 
 from ..errors import OutputError
 from ..system.progress import sha256_of
-from .location import Location, StoreUri
 
 ABSENT: Final = ""
 """Expected version of a write that replaces nothing."""
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
-"""Largest size in bytes of a file that :meth:`Store.read` reads; the plan of a million shards has a third of it."""
+"""Largest size in bytes of a file that :meth:`LocalStore.read` reads; the plan of a million shards has a third."""
 _TEMPORARY = re.compile(r"\.d2t-[0-9a-f]{16}\.tmp")
 _HINTS = {
     errno.ENOSPC: "free some space and run again: it resumes",
@@ -57,75 +56,12 @@ class FileInfo(NamedTuple):
     modified: float
 
 
-class Store(Protocol):
-    """The files of one location. All methods raise :class:`.OutputError` if the store cannot be used."""
-
-    @property
-    def location(self) -> Location: ...
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether each call is a request to another machine."""
-        ...
-
-    def uri(self, name: str) -> str:
-        """Absolute path or URI of a file."""
-        ...
-
-    def list(self, prefix: str = "") -> dict[str, FileInfo]:
-        """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
-        ...
-
-    def read(self, name: str) -> bytes | None:
-        """Content of a small file; ``None`` if there is no regular file of that name."""
-        ...
-
-    def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
-        """Write a small file atomically and durably.
-
-        Args:
-            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version.
-
-        Returns:
-            The new version; ``None`` if another version than the expected one is there.
-        """
-        ...
-
-    def publish(self, temporary: Path, name: str) -> FileInfo:
-        """Give a complete, synced local file its name in the store; the local file is moved or deleted."""
-        ...
-
-    def delete(self, names: Iterable[str]) -> None:
-        """Delete files; missing ones are skipped."""
-        ...
-
-    def open(self, name: str, version: str | None = None) -> BinaryIO:
-        """Open one version of a file for reading, by default the current one.
-
-        Raises:
-            OSError: it does not exist or cannot be read. OutputError: another version is there.
-        """
-        ...
-
-
-def open_store(location: Location, *, patient: bool = True) -> Store:
-    """Open the store of a location.
-
-    Args:
-        patient: retry requests to an object store for minutes instead of seconds.
-
-    Raises:
-        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
-    """
-    if isinstance(location, StoreUri):
-        from .object_store import ObjectStore
-
-        return ObjectStore(location, patient=patient)
-    return LocalStore(location)
-
-
 class LocalStore:
-    """A folder; see :class:`Store`. Nothing below it is written through a symbolic link; the folder may be one."""
+    """The files of a folder; :class:`.ObjectStore` has the same methods. All raise :class:`.OutputError` if the store
+    cannot be used. Nothing is written through a symbolic link below the folder; the folder may be one.
+
+    ``is_remote``: whether each call is a request to another machine.
+    """
 
     is_remote = False
 
@@ -133,9 +69,11 @@ class LocalStore:
         self.location = location
 
     def uri(self, name: str) -> str:
+        """Absolute path or URI of a file."""
         return str((self.location / name).absolute())
 
     def list(self, prefix: str = "") -> dict[str, FileInfo]:
+        """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
         top, found = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
         skip = len(os.path.join(self.location, ""))  # noqa: PTH118
         with output_errors("list", Path(top)):
@@ -151,6 +89,7 @@ class LocalStore:
         return dict(sorted(found.items()))
 
     def read(self, name: str) -> bytes | None:
+        """Content of a small file; ``None`` if there is no regular file of that name."""
         path = self.location / name
         try:
             # Non-blocking: opening a FIFO would wait for its writer.
@@ -165,6 +104,14 @@ class LocalStore:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
 
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
+        """Write a small file atomically and durably.
+
+        Args:
+            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version.
+
+        Returns:
+            The new version; ``None`` if another version than the expected one is there.
+        """
         refuse_links(self.location, self.location / name)
         if expect:
             there = self.list(name).get(name)
@@ -174,7 +121,8 @@ class LocalStore:
         return None if written is None else written.version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
-        """See :meth:`Store.publish`. The temporary file is in the folder of its final name."""
+        """Give a complete, synced local file its name in the store; the local file is moved or deleted. Here it is in
+        the folder of its final name."""
         path = self.location / name
         try:
             refuse_links(self.location, path)
@@ -184,7 +132,7 @@ class LocalStore:
             discard(temporary)
 
     def delete(self, names: Iterable[str]) -> None:
-        """See :meth:`Store.delete`. Folders that became empty are removed."""
+        """Delete files; missing ones are skipped. Folders that became empty are removed."""
         for name in names:
             path = self.location / name
             refuse_links(self.location, path)
@@ -199,6 +147,11 @@ class LocalStore:
                     (self.location / folder).rmdir()
 
     def open(self, name: str, version: str | None = None) -> BinaryIO:
+        """Open one version of a file for reading, by default the current one.
+
+        Raises:
+            OSError: it does not exist or cannot be read. OutputError: another version is there.
+        """
         file = (self.location / name).open("rb")
         if version is not None and _info(os.fstat(file.fileno())).version != version:
             file.close()

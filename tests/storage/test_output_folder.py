@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from scorer.errors import DeviceError, OutputError
 from scorer.storage.location import Location
 from scorer.storage.locked_output import LockedOutput, lock_output
+from scorer.storage.object_store import open_store
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
-from scorer.storage.store import open_store, temporary_name
+from scorer.storage.store import temporary_name
 from scorer.system.codec import seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import files, put, remove

@@ -16,7 +16,8 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage.location import Location
-from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, is_temporary, open_store, temporary_name
+from scorer.storage.object_store import Store, open_store
+from scorer.storage.store import ABSENT, LocalStore, atomic_write, is_temporary, temporary_name
 from scorer.storage.writer import ShardWriter
 from tests.processes import finish
 from tests.storage.tables import rows_table
