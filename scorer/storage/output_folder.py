@@ -17,19 +17,18 @@ from .location import Location, named
 from .object_store import Store, open_store
 from .plan import PLAN, RUN, SUCCESS, Plan
 from .receipts import (
-    DAMAGED_OUTPUT,
     FAILED,
     NO_RECEIPT,
     RECEIPTS,
     FailedShard,
     Receipt,
     Signature,
+    content_sha256,
     digest_of,
     failed_name,
     is_output,
     receipt_name,
     relatives_of,
-    why_outdated,
 )
 from .store import FileInfo, refuse_links
 
@@ -191,15 +190,25 @@ class OutputFolder:
     def _why_unfinished(
         self, shard: Shard, plan: Plan, receipt: Receipt | str, files: Mapping[str, FileInfo]
     ) -> str | None:
-        """Why a shard is not done; ``None`` if it is, and is remembered."""
-        relative = shard.relative
+        """Why a shard is not done; ``None`` if it is, and is remembered.
+
+        The receipt's fingerprint must be the wanted one, its input the same (size and footer, and either time and
+        version or the content), and its output intact.
+        """
         if isinstance(receipt, str):
             return receipt
-        if reason := why_outdated(receipt, shard.identity, plan.fingerprint(shard), shard.uri):
-            return reason
-        if not self.is_intact(receipt, files.get(relative)):
-            return DAMAGED_OUTPUT
-        self._done[relative] = receipt, versions_of(relative, files)
+        wanted, found = plan.fingerprint(shard), receipt.input
+        if receipt.fingerprint != wanted:
+            return "; ".join(receipt.fingerprint.differences(wanted))
+        if found.identity != shard.identity:
+            changed = ["identity"] if found.identity is None else found.identity.changes_to(shard.identity)
+            was = found.content_sha256 if changed == ["mtime_ns"] else None
+            if was is None or content_sha256(shard.uri, shard.identity) != was:
+                return f"its input changed: {', '.join(changed)}"
+        counted = receipt.counts.rows.all == receipt.output.rows
+        if not counted or not self.is_intact(receipt, files.get(shard.relative)):
+            return "its output is damaged"
+        self._done[shard.relative] = receipt, versions_of(shard.relative, files)
         return None
 
     def refuse_replacement(

@@ -22,7 +22,7 @@ from ..system.codec import Count, Magnitude, OpenRecord, Record
 from ..system.progress import sha256_of
 
 RECEIPTS, FAILED = "_receipts", "_failed"
-NO_RECEIPT, DAMAGED_OUTPUT = "it has no receipt", "its output is damaged"
+NO_RECEIPT = "it has no receipt"
 SIGNATURE_KEY, SIGNATURE_PARTS_KEY = "d2t_scorer.signature", "d2t_scorer.signature_parts"
 """Keys in a Parquet footer: the line of the signature; its parts with whole digests, as canonical JSON."""
 _SUFFIX = ".json"
@@ -281,51 +281,21 @@ class FailedShard(Record, frozen=True, kw_only=True):
     created: str = ""
 
 
-def why_outdated(receipt: Receipt, identity: Identity | None, wanted: Fingerprint, uri: str = "") -> str | None:
-    """Why a receipt does not cover an input that is to be scored; ``None`` if it does.
-
-    Its counts must be those of the output, its fingerprint the wanted one, and its input the same: the same size and
-    footer, and either the same time and version or the same content.
-
-    Args:
-        uri: of the input, whose content is read where only its time changed; empty: it is not read.
-    """
-    if receipt.counts.rows.all != receipt.output.rows:
-        return DAMAGED_OUTPUT
-    if receipt.fingerprint != wanted:
-        return "; ".join(receipt.fingerprint.differences(wanted))
-    found = receipt.input.identity
-    if found is not None and found == identity:
-        return None
-    if found is None or identity is None:
-        return "its input changed: identity"
-    changed, content = found.changes_to(identity), receipt.input.content_sha256
-    if changed == ["mtime_ns"] and uri and content is not None and content_sha256(uri, identity) == content:
-        return None
-    return f"its input changed: {', '.join(changed)}"
-
-
 @lru_cache(maxsize=1024)
 def content_sha256(uri: str, identity: Identity) -> str | None:
-    """SHA-256 of a local file, as hex, which tells a touched file from a changed one.
-
-    The ranges of one file share what was taken once by this process.
+    """SHA-256 of a local file, as hex, which tells a touched file from a changed one; the ranges of a file share it.
 
     Returns:
         ``None`` for an object of a store, which would have to be sent again, and for a file that cannot be read or has
         another size or time than the identity, before or after it was read.
     """
-    if "://" in uri:
-        return None
+    expected = identity.size, identity.mtime_ns
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
-            before = os.fstat(file.fileno())
-            digest = sha256_of(file)
-            after = os.fstat(file.fileno())
-    except (OSError, ValueError):
+            before, digest, after = os.fstat(file.fileno()), sha256_of(file), os.fstat(file.fileno())
+    except (OSError, ValueError):  # also for a URI, which is no local file
         return None
-    times = {(found.st_size, found.st_mtime_ns) for found in (before, after)}
-    return digest if times == {(identity.size, identity.mtime_ns)} else None
+    return digest if {(found.st_size, found.st_mtime_ns) for found in (before, after)} == {expected} else None
 
 
 def digest_of(receipts: Iterable[Receipt]) -> bytes:
