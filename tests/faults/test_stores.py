@@ -213,23 +213,3 @@ def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bund
         assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "local")
     assert "is the output folder itself" in stored.run("--reuse", out, code=2)
     assert "has no readable _plan.json" in replace(stored).run("--reuse", new_prefix("none"), code=2)
-
-
-def test_a_plan_of_a_run_into_a_store(stored: StoreTrial, bundle: Path) -> None:
-    data, whole, out = stored.data, stored.whole, stored.out
-    stored.run()
-    before = objects(out)
-
-    def planned(into: Any, *more: Any) -> Any:
-        return asked("plan", data, "--bundle", bundle, "--out", into, *more)
-
-    for more in ((), ("--checks", "hallucination")):
-        found, local = planned(out, *more), planned(whole, *more)
-        for key in ("shards", "rows", "done", "again"):
-            assert found[key] == local[key]
-    nowhere = new_prefix("none")
-    open_store(out).delete(["_receipts/01.parquet.json"])
-    assert planned(out)["done"] == 7
-    assert planned(nowhere)["done"] == 0
-    left = {name: tag for name, tag in before.items() if name != "_receipts/01.parquet.json"}
-    assert objects(out) == left, "nothing was written"

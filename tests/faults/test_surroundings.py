@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import socket
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -28,30 +27,6 @@ def test_no_network_is_asked_for(trial: Trial, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(socket.socket, name, blocked)
     monkeypatch.setattr(socket, "getaddrinfo", blocked)
     trial.resume()
-
-
-def test_a_machine_without_a_network(trial: Trial) -> None:
-    """Native code is not bound by what Python's sockets do: a network namespace with nothing in it is."""
-    needs_namespace()
-    execute(["unshare", "--user", "--map-root-user", "--net", *trial.command()])
-    trial.check()
-
-
-def test_the_runtime_reports_to_nobody(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ONNX Runtime's reporting leaves a session file among temporary files where it is on; a control shows that."""
-    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
-
-    def left_behind(name: str, asked: list[str]) -> list[Path]:
-        temporary = trial.base / name
-        temporary.mkdir()
-        execute(asked, env=os.environ | {"TMPDIR": str(temporary)})
-        return list(temporary.iterdir())
-
-    model = trial.bundle / "model.fp32.onnx"
-    control = f"import onnxruntime; onnxruntime.InferenceSession({str(model)!r}, providers=['CPUExecutionProvider'])"
-    if left_behind("control", [sys.executable, "-c", control]) == []:
-        pytest.skip("this ONNX Runtime reports nothing by itself")
-    assert left_behind("run", trial.command()) == []
 
 
 ODD = "déjà vu  ☃ 日本 'q\" $HOME %s {x}"
@@ -88,35 +63,11 @@ def test_names_that_are_not_utf8(tmp_path: Path, bundle: Path) -> None:
     assert "opens only paths in UTF-8" in run(data, base / "out2", made, code=2)
 
 
-def test_stamps_from_the_future(trial: Trial) -> None:
-    """A clock that was set back: nothing is trusted, or mistrusted, for its age."""
-    future = 4_000_000_000
-    for path in trial.own_data().rglob("*.parquet"):
-        os.utime(path, (future, future))
-    trial.run()
-    for path in trial.out.rglob("*"):
-        os.utime(path, (future, future))
-    (trial.out / "_receipts" / "01.parquet.json").unlink()
-    trial.resume()
-    assert trial.skipped == 7
-
-
 def test_a_read_only_input(trial: Trial) -> None:
     needs_namespace()
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && "$@"'
     execute([*NAMESPACE, "sh", "-c", script, "sh", str(trial.data), *trial.command()])
     trial.check()
-
-
-def test_an_output_on_another_file_system(trial: Trial) -> None:
-    other = Path("/dev/shm")
-    if not other.is_dir() or other.stat().st_dev == trial.base.stat().st_dev:
-        pytest.skip("there is no second file system at /dev/shm")
-    trial.out = other / f"d2t-scorer-test-{os.getpid()}"
-    try:
-        trial.resume()
-    finally:
-        shutil.rmtree(trial.out, ignore_errors=True)
 
 
 def descriptors() -> list[str]:
