@@ -14,7 +14,7 @@ from ..errors import OutputError, UsageError
 from ..system.codec import Count, Magnitude, Record, encode
 from .location import Location, named
 from .object_store import open_store
-from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, digest
+from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, changes, digest
 
 if TYPE_CHECKING:
     from .shards import Shard
@@ -117,10 +117,11 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     def hardware_changes(self, other: Plan) -> str:
         """Differences in device and versions that numbers depend on besides the signature, as ``device: a → b``; empty
         if there are none."""
-        names = ("device", "provider", "runtime")
-        one, two = (dict(plan.versions) | {name: getattr(plan, name) for name in names} for plan in (self, other))
-        keys = [*names, *sorted({*self.versions, *other.versions} - {"pyarrow"})]  # which writes files, not labels
-        return "; ".join(f"{key}: {one.get(key)} → {two.get(key)}" for key in keys if one.get(key) != two.get(key))
+        one, two = (
+            {"device": plan.device, "provider": plan.provider, "runtime": plan.runtime, **plan.versions, "pyarrow": ""}
+            for plan in (self, other)  # pyarrow writes files, not labels
+        )
+        return "; ".join(changes(one, two))
 
 
 def belongs_to_part(relative: str, number: int, count: int) -> bool:
