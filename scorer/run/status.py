@@ -58,9 +58,11 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
     missing = check_parts({str(output.location): plan for output, plan, _ in folders}, allow_partial=True)
     done: list[Receipt] = []
     failed: list[FailedShard] = []
-    rate = 0.0
+    rate, finished = 0.0, not missing
     for output, plan, files in folders:
-        mine = [found for found in output.receipts(plan.inputs).values() if isinstance(found, Receipt)]
+        receipts = output.receipts(plan.inputs)
+        finished = finished and output.why_unfinished(receipts) is None
+        mine = [found for found in receipts.values() if isinstance(found, Receipt)]
         names = {receipt.relative for receipt in mine}
         failed += [one for name, one in output.failed().items() if name in plan.inputs and name not in names]
         done += mine
@@ -69,7 +71,7 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
     waiting, rows = planned - len(done) - len(failed), sum(one.output.rows for one in done)
     return RunStatus(
         out=", ".join(map(str, outs)),
-        finished=not missing and all(output.why_unfinished() is None for output, _, _ in folders),
+        finished=finished,
         planned=planned,
         done=len(done),
         failed=len(failed),

@@ -289,7 +289,8 @@ class _RunFolder:
         self.path, self.versions = path, _versions(path)
         with _unchanged(path, self.versions):
             folder = OutputFolder(path)
-            plan, self.run, self.why_unfinished = folder.read_plan(), folder.store.read(RUN), folder.why_unfinished()
+            plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
+            self.why_unfinished = folder.why_unfinished(receipts)
             if plan is None:
                 raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
             self.plan, self.files = plan, list[OutputFile]()
@@ -298,7 +299,7 @@ class _RunFolder:
                     f"{path} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
                     "--allow-partial to read what there is"
                 )
-            for relative, receipt in folder.receipts().items():
+            for relative, receipt in receipts.items():
                 if isinstance(receipt, str):
                     raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:

@@ -51,11 +51,6 @@ class Totals:
     missing: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every planned shard is done."""
-        return not self.failed and not self.missing
-
 
 @contextmanager
 def lock_output(location: Location, say: Callable[[str], None] = lambda message: None) -> Iterator[LockedOutput]:
@@ -218,10 +213,11 @@ class LockedOutput(OutputFolder):
             self.store.write(PLAN, plan.content)
         elif stored != plan:
             raise OutputError(f"Another run replaced {PLAN} in {self.location}. Stop the other run, then run again.")
-        if not totals.is_complete:
+        is_complete = not totals.failed and not totals.missing
+        if not is_complete:
             self._reopen()
         self.store.write(RUN, run_json)
-        if totals.is_complete:
+        if is_complete:
             self.store.write(SUCCESS, digest_of(totals.receipts))
 
     def _reopen(self) -> None:

@@ -105,19 +105,24 @@ class OutputFolder:
                 found[relative] = FailedShard(relative=relative)
         return found
 
-    def why_unfinished(self) -> str | None:
-        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts."""
+    def why_unfinished(self, receipts: Mapping[str, Receipt | str] | None = None) -> str | None:
+        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts.
+
+        Args:
+            receipts: see :meth:`receipts`, if they are read.
+        """
         success, plan = self.store.read(SUCCESS), self.read_plan(lambda message: None)
         if success is None:
             return f"it has no {SUCCESS}"
         if plan is None or not all(map(is_output, plan.inputs)):
             return f"its {PLAN} is damaged"
-        receipts = self.receipts(plan.inputs)
-        for relative, receipt in receipts.items():
+        found, done = self.receipts(plan.inputs) if receipts is None else receipts, list[Receipt]()
+        for relative in plan.inputs:
+            receipt = found.get(relative, NO_RECEIPT)
             if isinstance(receipt, str):
                 return f"{relative}: {receipt}"
-        agrees = success == digest_of(one for one in receipts.values() if isinstance(one, Receipt))
-        return None if agrees else f"its {SUCCESS} does not agree with its receipts"
+            done.append(receipt)
+        return None if success == digest_of(done) else f"its {SUCCESS} does not agree with its receipts"
 
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
         """Whether a receipt's output is the file that the receipt describes: by the version that an object store gave
@@ -274,14 +279,13 @@ class OutputFolder:
         for shard in todo:
             name = _input_of(shard.relative, shard.groups)
             before, after = rows.get(name, (0, 0))
-            rows[name] = before + self._rows(shard.relative), after + shard.rows
+            there = self._rows(shard.relative) if shard.relative in self._files else 0
+            rows[name] = before + there, after + shard.rows
         return {name: counted for name, counted in rows.items() if counted[0] > counted[1]}
 
     def _rows(self, relative: str) -> int:
-        """Rows of an output, by its receipt or its footer; 0 if there is none, or neither can be read."""
+        """Rows of an output, by its receipt or its footer; 0 if neither can be read."""
         receipt = self._receipts.get(relative)
-        if relative not in self._files:
-            return 0
         if isinstance(receipt, Receipt):
             return receipt.output.rows
         import pyarrow as pa
@@ -295,11 +299,12 @@ class OutputFolder:
 
     def _refuse_other_labels(self, plan: Plan, todo: Iterable[Shard]) -> None:
         """Refuse to replace labels because the bundle, the templates or an option changed."""
+        wanted = Signature.of(plan)
         for shard in todo:
             receipt = self._receipts.get(shard.relative, NO_RECEIPT)
             if isinstance(receipt, str):
                 continue
-            changed = Signature.of(receipt.fingerprint).changes_to(Signature.of(plan))
+            changed = Signature.of(receipt.fingerprint).changes_to(wanted)
             if changed and self.is_intact(receipt, self._files.get(shard.relative)):
                 raise OutputError(
                     f"{self.location} has labels of another signature ({', '.join(changed)}); nothing was written: "
