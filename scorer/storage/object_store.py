@@ -130,6 +130,8 @@ class ObjectStore:
         get = partial(self._obstore.get, self._bulk, key, options={"range": (start, end), "if_match": version})
         try:
             found: bytes = self._request("read", key, lambda: bytes(get().bytes()))
+        except FileNotFoundError as error:
+            raise OSError(f"{self.location.root}/{key} was removed while it was read") from error
         except StoreError as error:
             raise OSError(str(error)) from error
         if len(found) != end - start:
@@ -179,7 +181,10 @@ class ObjectStore:
 
     def _stat(self, key: str) -> FileInfo:
         """Raises ``FileNotFoundError`` if the object does not exist."""
-        return _info(self._request("look up", key, lambda: self._obstore.head(self._small, key)))
+        try:
+            return _info(self._request("look up", key, lambda: self._obstore.head(self._small, key)))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.location.root}/{key} does not exist") from error
 
     def _get(self, key: str) -> tuple[bytes, str] | None:
         """Content and version of an object; ``None`` if there is none."""

@@ -77,7 +77,7 @@ def test_what_is_deleted_or_was_never_there(store: Store) -> None:
     assert store.read("deep/er/a") is None and list(store.list()) == ["deep/b"]
     if isinstance(store, LocalStore):
         assert tree(store.location) == ["deep", "deep/b"], "a bucket has no empty folders either"
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="none"):
         store.open("none")
 
 
