@@ -118,8 +118,9 @@ class RecordLock(Closing):
 
     def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
         self._store, self._record, self._renewed = store, LockRecord(), 0.0
-        self._guard, self._ended, self._is_lost = threading.Lock(), threading.Event(), False
-        replaced = self._version = _await_expiry(store, on_wait)
+        self._guard, self._ended = threading.Lock(), threading.Event()
+        replaced = _await_expiry(store, on_wait)
+        self._version: str | None = replaced  # None: another run has taken the lock over
         if not self._renew():
             raise _held(store)
         try:
@@ -137,7 +138,7 @@ class RecordLock(Closing):
     @property
     def may_publish(self) -> bool:
         """Whether outputs and receipts may be written now; costs no request."""
-        return not self._is_lost and not self._ended.is_set() and _now() - self._renewed < STALE_S
+        return self._version is not None and not self._ended.is_set() and _now() - self._renewed < STALE_S
 
     def check(self) -> None:
         """Check before a write that the lock is still held; renews an old record first.
@@ -162,7 +163,7 @@ class RecordLock(Closing):
 
     def _delete(self) -> None:
         with self._guard:  # a renewal under way would write the record again
-            if not self._is_lost and self._is_mine():
+            if self._is_mine():
                 self._store.delete([LOCK])
 
     def _keep_renewing(self) -> None:
@@ -174,12 +175,10 @@ class RecordLock(Closing):
     def _renew(self) -> bool:
         """Write the record over the version that this holder wrote last; ``False`` if another one is there."""
         with self._guard:
-            if not self._is_lost:
-                began, version = _now(), self._write(self._version)
-                self._is_lost = version is None
-                if version is not None:
-                    self._version, self._renewed = version, began
-            return not self._is_lost
+            if self._version is not None:
+                began, self._version = _now(), self._write(self._version)
+                self._renewed = began
+            return self._version is not None
 
     def _write(self, expect: str) -> str | None:
         record = replace(self._record, nonce=secrets.token_hex(8))
@@ -195,7 +194,7 @@ class RecordLock(Closing):
         Raises:
             OutputError: it writes them nevertheless.
         """
-        first = self._version
+        first = self._version or ABSENT
         self._renew()
         for expect in (ABSENT, first):
             if self._write(expect) is not None:
