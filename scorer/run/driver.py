@@ -10,7 +10,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
@@ -56,7 +56,8 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             stored = output.read_plan(reporter.say)
             found = executor.inspect(files)
             refuse_unusable(found, reporter)
-            info = executor.open(plan_to_resume(stored, output, options), found.sample)
+            known = plan_to_resume(stored, output, options) if stored is not None else None
+            info = executor.open(known, found.sample)
             plan, shards = make_plan(info, found, options, stored, executor.job.settings.to_plan())
             todo = output.unfinished(shards, plan, rescore=options.rescore)
             output.refuse_replacement(
@@ -108,10 +109,8 @@ def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
         reporter.say(f"note: {last}: some of its first rows get no label: {others.message}")
 
 
-def plan_to_resume(stored: Plan | None, output: OutputFolder, options: RunOptions) -> Plan | None:
+def plan_to_resume(stored: Plan, output: OutputFolder, options: RunOptions) -> Plan:
     """The plan whose budgets hold, without its inputs. The bound of ``--exact`` holds while its labels are kept."""
-    if stored is None:
-        return None
     keeps = not options.rescore and output.store.list(RECEIPTS)
     return replace(stored, inputs={}, budgets=stored.budgets if keeps else replace(stored.budgets, exact=None))
 
@@ -164,7 +163,8 @@ def notes_of(todo: Mapping[Shard, str]) -> list[str]:
         f"scored again ({len(paths):,} shard{'' if len(paths) == 1 else 's'}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
     ]
-    return [*lines, *large_shards_note(todo)]
+    large = [shard for shard in todo if shard.rows > LARGE_ROWS]
+    return [*lines, note_of_large(large)] if large else lines
 
 
 def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
@@ -176,11 +176,8 @@ def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
     return found
 
 
-def large_shards_note(shards: Iterable[Shard]) -> list[str]:
-    """A note on shards of more than :data:`LARGE_ROWS` rows, which names ``--split-rows``, if there are any."""
-    large = [shard for shard in shards if shard.rows > LARGE_ROWS]
-    if not large:
-        return []
+def note_of_large(large: Sequence[Shard]) -> str:
+    """A note on shards of more than :data:`LARGE_ROWS` rows, which names ``--split-rows``."""
     first = large[0]
     more = f" and {len(large) - 1} more" if len(large) > 1 else ""
     if first.groups is not None:
@@ -189,10 +186,10 @@ def large_shards_note(shards: Iterable[Shard]) -> list[str]:
         advice = "--split-rows divides only Parquet files of several row groups; write it as one to use it"
     else:
         advice = "--split-rows N divides it along row groups"
-    return [
+    return (
         f"note: {first.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
         f"begins again; {advice}"
-    ]
+    )
 
 
 def score(

@@ -20,7 +20,7 @@ from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder
 from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
-from .driver import group_by_reason, large_shards_note, make_plan, notes_of
+from .driver import group_by_reason, make_plan, notes_of
 from .executors import Inspected, Job, Reporter, RunOptions
 from .inline import Inline
 from .inspection import read_first_rows
@@ -78,7 +78,7 @@ def plan_run(
         unreadable = {name: footer.error for name, (_, footer) in found.unreadable.items()}
         lines = [f"shards: {len(found.shards):,}, {len(unreadable)} unusable"]
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
-        for line in [*lines, f"rows: {found.rows:,}", *large_shards_note(found.shards)]:
+        for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
             show(line)
         sample = _sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)

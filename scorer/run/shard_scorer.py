@@ -58,7 +58,8 @@ class ShardScorer:
     def __init__(self, request: Open, log: Callable[[str], None]) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
         self.scorer = open_scorer(settings, request, log)
-        self._measure_bound(request)
+        if self.scorer.engine.exact:
+            self._measure_bound(request)
         self._reuse = None
         if request.reuse:
             from .reuse import Reuse
@@ -80,10 +81,8 @@ class ShardScorer:
         self.scorer.close()
 
     def _measure_bound(self, request: Open) -> None:
-        """With ``exact``, measure the bound, unless it was taken from a plan of the same signature and provider."""
+        """Measure the bound of ``exact``, unless it was taken from a plan of the same signature and provider."""
         scorer, plan = self.scorer, request.plan
-        if not scorer.engine.exact:
-            return
         here = scorer.full_signature.parts, scorer.engine.provider
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
             first = [read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards]

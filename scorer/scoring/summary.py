@@ -89,20 +89,15 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
     @classmethod
     def of(cls, counts: Counts, seconds: float) -> Speed:
         """What the counts of shards and the seconds that they took say."""
-        checks, tokens = counts.checks, counts.tokens
+        checks, tokens, per_second = counts.checks, counts.tokens, 1 / seconds if seconds else 0.0
         return cls(
             seconds=round(seconds, 3),
-            rows_per_s=rate(counts.rows.all, seconds),
-            unique_pairs_per_s=rate(checks.computed, seconds),
-            real_tokens_per_s=rate(tokens.real, seconds),
+            rows_per_s=round(counts.rows.all * per_second, 1),
+            unique_pairs_per_s=round(checks.computed * per_second, 1),
+            real_tokens_per_s=round(tokens.real * per_second, 1),
             padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
             duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
         )
-
-
-def rate(count: float, seconds: float) -> float:
-    """So many a second; 0 where no time passed."""
-    return round(count / seconds, 1) if seconds else 0.0
 
 
 class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
