@@ -1,4 +1,4 @@
-"""What a run is asked to do, and executors: who scores its shards.
+"""Options of a run, and executors: who scores its shards.
 
 These are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray`), or this process (:mod:`.inline`).
 """
@@ -25,7 +25,7 @@ _SAMPLED_SHARDS = 8
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked to do.
+    """Options of a run.
 
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n; a
     limit is that of all parts together. ``max_error_rate``: share of rows with errors above which the run exits 3.

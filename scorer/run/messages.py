@@ -1,4 +1,4 @@
-"""What driver and worker say to each other: structs over one connection (:mod:`scorer.system.worker_process`).
+"""Messages between driver and worker: structs over one connection (:mod:`scorer.system.worker_process`).
 
 The driver sends requests and the worker replies. Nothing is pickled: an error travels as its class name and message.
 """
@@ -29,7 +29,7 @@ class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a worker once its scorer is open. Workers of one run are equal in all of it.
+    """Description of a worker whose scorer is open. Workers of one run are equal in all of it.
 
     ``signature``, ``signature_parts``: of its scores. ``budgets``: what batches are cut by, and the bound of
     ``--exact``. ``origin``: where it computes, and how far logits stray there. ``versions``: of the packages that
@@ -128,7 +128,7 @@ class WorkerReady(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """How far a worker is. ``rows``: of the shards that it has not finished, and those that the work on the window in
+    """Progress of a worker. ``rows``: of the shards that it has not finished, and those that the work on the window in
     the model amounts to; ``pairs``: computed since it started. Sent at most four times a second, and only if something
     was done (:mod:`scorer.system.progress`), so that silence means that nothing is."""
 

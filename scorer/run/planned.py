@@ -1,4 +1,4 @@
-"""What a run would do, without scoring: shards, the facts of a sample, what is done already, and the time."""
+"""Preview of a run, without scoring: shards, the facts of a sample, what is done already, and the time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Show = Callable[[str], None]
 
 
 class PlannedRun(OpenRecord, frozen=True, kw_only=True):
-    """What a run would do.
+    """Preview of a run.
 
     ``shards``, ``rows``: of the inputs; ``unreadable``: why a file cannot be scored, by the path of its output.
     ``done``: shards that would be skipped; ``again``: outputs that would be scored again, by reason; ``refused``: why
@@ -119,7 +119,7 @@ def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict
 
 
 def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> dict[str, Any]:
-    """What is done, would be scored again, or would be refused. Opens the model, for the signature."""
+    """Compare with the output: what is done, or would be scored again or refused. Opens the model for its signature."""
     options = inline.job.options
     output = OutputFolder(options.out) if has_output else None
     stored = output.read_plan(show) if output is not None else None

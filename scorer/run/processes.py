@@ -69,7 +69,7 @@ class Place:
 
     @property
     def prefix(self) -> str:
-        """What messages about its worker begin with."""
+        """Beginning of messages about its worker."""
         return f"{self.name}: " if self.name else ""
 
 
@@ -258,9 +258,11 @@ class Processes(Executor):
         )
 
     def _receive(self) -> Iterator[tuple[Worker, Any]]:
-        """What workers say next, and who of them ended; waits for a second at most. Progress and lines for people go to
-        the reporter. The silence of a worker counts up to the moment from which it is waited for: before, this process
-        may have published for long, or have been stopped, and what the worker sent was not read.
+        """Receive the next messages of workers, and the end of those that ended; waits for a second at most.
+
+        Progress and lines for people go to the reporter. The silence of a worker counts up to the moment from which it
+        is waited for: before, this process may have published for long, or have been stopped, and what the worker sent
+        was not read.
 
         Raises:
             ScorerError: one that no other worker could do better with, such as a full disk.

@@ -121,7 +121,7 @@ class RaySlot(Place):
 
 @dataclass(frozen=True)
 class Demand:
-    """What each worker gets. ``gpus``: 1 or 0. ``cpus``: processors; ``None`` for all of its node, or one next to a
+    """Share of each worker. ``gpus``: 1 or 0. ``cpus``: processors; ``None`` for all of its node, or one next to a
     GPU."""
 
     gpus: int
@@ -135,7 +135,7 @@ class Demand:
 
 
 def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
-    """What each worker is to get; ``auto`` is a GPU if a node has one, otherwise processors.
+    """Choose the share of each worker; ``auto`` is a GPU if a node has one, otherwise processors.
 
     Args:
         device, cpus: of ``--device`` and ``--ray-cpus``.
@@ -190,7 +190,7 @@ class Nodes:
         self._alive: list[Node] = []
 
     def alive(self) -> list[Node]:
-        """Those that are alive, by their ids; while the head does not answer, those that were. It is asked once a
+        """Nodes that are alive, by their ids; while the head does not answer, those that were. It is asked once a
         second: an answer takes as long as a small shard.
 
         Raises:

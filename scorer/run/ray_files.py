@@ -48,7 +48,7 @@ class SentFile:
 
 
 def files_of(settings: Settings) -> tuple[SentFile, ...]:
-    """What workers need besides the data: the bundle's small files, the variants that they may open (that of the
+    """Files that workers need besides the data: the bundle's small files, the variants that they may open (that of the
     precision, and fp32 for ``--exact`` and for rows that are not finite), and the template file.
 
     Raises:

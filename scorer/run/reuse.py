@@ -64,7 +64,7 @@ class Reuse:
         return cls(open_all(outs, signature, labels), signature, labels)
 
     def info(self) -> ReuseInfo:
-        """What ``_plan.json`` and ``_run.json`` say of the earlier outputs."""
+        """Record of the earlier outputs for ``_plan.json`` and ``_run.json``."""
         planned = [(one.name, one.signature.line, len(one.shards), one.digest) for one in self._outputs]
         origins = [origin for one in self._outputs if one.shards for origin in one.origins]
         return ReuseInfo(
@@ -75,7 +75,7 @@ class Reuse:
         )
 
     def outputs(self) -> tuple[ReusedOutput, ...]:
-        """What ``_run.json`` says of the earlier outputs; ``keys`` is ``None`` until :meth:`load`."""
+        """Record of the earlier outputs for ``_run.json``; ``keys`` is ``None`` until :meth:`load`."""
         ends = np.cumsum([sum(shard.rows for shard in one.shards) for one in self._outputs]).tolist()
         return tuple(
             ReusedOutput(

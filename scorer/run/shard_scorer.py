@@ -115,7 +115,7 @@ class ShardScorer:
         return ReuseLoaded(outputs=self._reuse.outputs())
 
     def progress(self) -> Progress:
-        """How far it is. Any thread may ask."""
+        """Report progress. Any thread may ask."""
         rows, computing = float(self._rows), self.scorer.pipeline.computing
         if computing is not None:
             window, work = computing
@@ -212,7 +212,7 @@ class ShardScorer:
         return msgspec.structs.replace(result, temporary=output.task.temporary, receipt=receipt)
 
     def _provenance(self, run: str) -> Provenance:
-        """What made a shard, with the seconds and the pairs since the shard before."""
+        """Provenance of a shard, with the seconds and the pairs since the shard before."""
         origin, computed = self.scorer.origin, self.scorer.engine.computed
         seconds = dict(self.scorer.pipeline.seconds, write=self._writing)
         found = Provenance(

@@ -1,4 +1,4 @@
-"""How far the run into an output is, read from the output alone: ``scorer status``."""
+"""Progress of a run, read from its output alone: ``scorer status``."""
 
 from __future__ import annotations
 

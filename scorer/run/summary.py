@@ -31,7 +31,7 @@ class Outcome:
 
 @dataclass
 class RunWork:
-    """What this run did. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
+    """Work of this run. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
     scored. ``failures``: why it quarantined others, by relative path. ``skipped``: shards that were done before.
     ``scoring``: seconds from the first shard to the last receipt; ``publishing``: seconds of giving outputs their names
     and receipts."""

@@ -94,7 +94,7 @@ def measure_bound(engine: Engine, pipeline: Pipeline, sources: Sequence[Iterable
 
 
 def budgets_of(engine: Engine) -> Budgets:
-    """What an engine cuts its work by; windows are the run's."""
+    """Budgets that an engine cuts its work by; windows are the run's."""
     bound, chosen = engine.bound, len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
     return Budgets(
         batch_tokens=engine.grid.token_budget,

@@ -1,4 +1,4 @@
-"""What happens to every row: window of rows → checks → unique pairs → probabilities → verdicts.
+"""The pipeline of every row: window of rows → checks → unique pairs → probabilities → verdicts.
 
 Everything that scores goes through here: the run over shards, the Python interface, the check of one row.
 """
@@ -33,7 +33,7 @@ from .summary import most_frequent
 
 
 class Model(Protocol):
-    """What the pipeline asks of an engine; a stand-in for tests and benchmarks needs no more."""
+    """Interface of an engine to the pipeline; a stand-in for tests and benchmarks needs no more."""
 
     def encode(
         self, texts: list[str], premise: npt.NDArray[np.int32], hypothesis: npt.NDArray[np.int32]
@@ -99,7 +99,7 @@ class Window:
 
 @dataclass(frozen=True)
 class ScoredWindow:
-    """What became of a :class:`Window`: its table with the output columns, and its counts."""
+    """Result of a :class:`Window`: its table with the output columns, and its counts."""
 
     tag: Any
     table: pa.Table

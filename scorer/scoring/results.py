@@ -1,4 +1,4 @@
-"""What the Python interface returns: the verdict of a row with all of its checks."""
+"""Results of the Python interface: the verdict of a row with all of its checks."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Scorer(Closing):
 
     @property
     def budgets(self) -> Budgets:
-        """What it cuts its work by, for a later scorer that shall compute the same bits."""
+        """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
         return budgets_of(self.engine)
 
     def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
@@ -118,7 +118,7 @@ class Scorer(Closing):
 
     @property
     def signature(self) -> str:
-        """What the scores depend on, in one line; scores compare only under equal signatures."""
+        """Signature of the scores in one line; scores compare only under equal signatures."""
         return self.full_signature.line
 
     @property

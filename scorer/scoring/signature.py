@@ -1,4 +1,4 @@
-"""What a score depends on, in one line, in the manner of sacreBLEU. Scores compare only under equal signatures.
+"""Signature of scores: what they depend on, in one line, as of sacreBLEU. Scores compare only under equal signatures.
 
 ``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
 after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the

@@ -25,7 +25,7 @@ ROUNDING = 1e-6
 
 
 class Device(OpenRecord, frozen=True):
-    """What computed: kind, name and threads. ``threads``: ``None`` where the runtime chooses them."""
+    """Device that computed: kind, name and threads. ``threads``: ``None`` where the runtime chooses them."""
 
     kind: str
     name: str
@@ -88,7 +88,7 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, counts: Counts, seconds: float) -> Speed:
-        """What the counts of shards and the seconds that they took say."""
+        """Compute the speed from counts of shards and the seconds that they took."""
         checks, tokens, per_second = counts.checks, counts.tokens, 1 / seconds if seconds else 0.0
         return cls(
             seconds=round(seconds, 3),
@@ -101,7 +101,7 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
 
 
 class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
-    """What an earlier output contributed. ``differs``: parts of its signature that are not this run's. ``keys``: rows
+    """Contribution of an earlier output. ``differs``: parts of its signature that are not this run's. ``keys``: rows
     that it offers, ``None`` where nothing was left to score. ``shards_refused``: those not believed, by reason."""
 
     out: str
@@ -153,7 +153,7 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
 
     @property
     def content(self) -> bytes:
-        """What ``_run.json`` holds."""
+        """Bytes of ``_run.json``."""
         return encode(self, indent=1)
 
 

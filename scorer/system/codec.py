@@ -72,7 +72,7 @@ def seal(content: Any) -> bytes:
 
 
 def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """What :func:`seal` gave, as :func:`decode`.
+    """Decode what :func:`seal` gave, as :func:`decode` does.
 
     Raises:
         DamagedFileError: also if the digest is not that of the rest. SchemaError: only of a file that is intact.

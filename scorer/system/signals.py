@@ -20,7 +20,7 @@ class Terminated(BaseException):
 
 
 class _Received:
-    """What the last signal raised since :func:`signals_raise` was entered. The exception alone may be lost: Python
+    """The exception of the last signal since :func:`signals_raise` was entered. The exception alone may be lost: Python
     drops what is raised while an object is deleted, and an extension module that is being loaded turns it into an
     ImportError."""
 

@@ -70,7 +70,7 @@ def prompt_switching() -> Iterator[None]:
 
 
 def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
-    """What a call into a library returns; a signal ends the wait, though the library looks for none.
+    """Result of a call into a library; a signal ends the wait, though the library looks for none.
 
     The call is made in a thread that nobody waits for at the end. In other threads than the main one, which get no
     signals, it is made as it is.
@@ -113,7 +113,7 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
 
 
 def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """What ``work`` gives for each item, in order, several at a time; a signal or an error ends the wait at once."""
+    """Results of ``work`` for each item, in order, several at a time; a signal or an error ends the wait at once."""
     pool = ThreadPoolExecutor(threads)
     try:
         return [outcome(future) for future in [pool.submit(work, item) for item in items]]
