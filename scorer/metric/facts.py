@@ -128,7 +128,7 @@ def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection]
 def _used(
     triples: FactTable, selected: Sequence[Selection]
 ) -> tuple[npt.NDArray[np.bool_], dict[int, list[int] | str], dict[int, str]]:
-    """Which facts are selected; a position that the row does not have is the error ``invalid_selection``."""
+    """The facts that are selected; a position that the row does not have is the error ``invalid_selection``."""
     lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
     used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
     given: dict[int, list[int] | str] = {}
@@ -148,7 +148,7 @@ def _used(
 
 
 class FactError(ValueError):
-    """Why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong with the value."""
+    """The reason why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong with the value."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

@@ -127,7 +127,7 @@ class InputColumns:
 
     @property
     def shape(self) -> dict[str, object]:
-        """What the columns of the output depend on, in the types of JSON; receipts compare it."""
+        """The choices that the columns of the output depend on, in the types of JSON; receipts compare them."""
         return {
             "text": self.text,
             "facts": self.facts,
@@ -223,7 +223,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
 
 
 def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
-    """What a name means: a column, the field that dots lead to (``output.text``), or a struct of several of them, with
+    """The field that a name means: a column, the field that dots lead to (``output.text``), or a struct of several of them, with
     commas between them (``brand,weight``).
 
     ``None`` if there is none. A column whose own name has the dots or commas goes first.
@@ -308,7 +308,7 @@ def _read_path(table: pa.Table, path: list[str]) -> pa.Array:
 
 
 def _in_json(column: pa.Array, path: list[str]) -> pa.Array:
-    """What stands at a path in objects of JSON, as text; null where there is no such thing."""
+    """The values at a path in objects of JSON, as text; null where there is no such thing."""
     codes, values = encode(column)
     found: list[bytes | None] = []
     for value in values:
@@ -475,7 +475,7 @@ def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str
 
 
 def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """What the reader tells of rows, by row, where it tells anything."""
+    """Notes of the reader about rows, by row, where there are any."""
     if ROW_INFO not in table.column_names:
         return []
     infos = one_array(table, ROW_INFO)
@@ -496,7 +496,7 @@ class InvalidRows(NamedTuple):
 
 
 def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
-    """Why a row, which has the error, gets no label."""
+    """The reason why a row, which has the error, gets no label."""
     text, facts, form, key = columns.text, columns.facts, columns.form, columns.subject or NAME
     info = dict(_row_infos(table)).get(row)
     if info is not None and info["error"] == error:
@@ -521,7 +521,7 @@ def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> st
 
 
 def _why_malformed(value: Any, form: FactForm, key: str) -> str | None:
-    """Which of the facts of a value, which Python has as text, is malformed, and why; ``None`` if none is."""
+    """The first malformed fact of a value, and why it is; ``None`` if none is."""
     try:
         if form == "attributes":
             parse_attributes(value, None, key)

@@ -16,7 +16,7 @@ Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 Sides = Literal["both", "hallucination"]
 """The sides that are checked."""
 MissingTemplate = Literal["backoff", "error"]
-"""What becomes of a triple without a template: the backoff template, or an error that ends the run."""
+"""Treatment of a triple without a template: the backoff template, or an error that ends the run."""
 
 
 @dataclass(frozen=True)

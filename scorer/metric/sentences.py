@@ -44,7 +44,7 @@ class Room:
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """What the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences.
+    """Functions that the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences.
     ``truncates``: whether pairs that are too long are cut."""
 
     split: Callable[[str], list[Span]]
@@ -247,7 +247,7 @@ PACKAGE = "nupunkt"
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\v\n]*\n")
 _BLANK_LINES = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _ENDS = re.compile(r"[.?!\u2026\u3002\uff01\uff1f]")
-"""What may end a sentence within a paragraph; most lines of a table have none, and need no splitter."""
+"""A character that may end a sentence within a paragraph; most lines of a table have none, and need no splitter."""
 _LONGEST_PARAGRAPH = 8192
 """Code points that are given to the splitter of sentences at once; its time grows faster than some texts."""
 

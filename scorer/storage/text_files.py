@@ -103,7 +103,7 @@ def _info(record: Record) -> dict[str, Any]:
 
 
 def delimiter_of(form: str, header: bytes, given: str | None = None) -> str:
-    """What separates the fields of a file: what is given, else in ``tsv`` a tab, and in ``csv`` a comma, or where its
+    """The delimiter of a file: the one that is given, else in ``tsv`` a tab, and in ``csv`` a comma, or where its
     header has none a semicolon or a tab."""
     if given is not None or form == "tsv":
         return given or "\t"

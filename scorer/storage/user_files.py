@@ -127,7 +127,7 @@ def check_user_file(
 
 
 def _scored_from(out: str) -> list[str]:
-    """What the run read whose output folder this is."""
+    """The inputs of the run whose output folder this is."""
     with suppress(UsageError, OSError):  # not an output
         path = local_path(out)
         plan = OutputFolder(path).read_plan(lambda message: None)

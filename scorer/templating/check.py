@@ -28,7 +28,7 @@ class TemplateUse(Record, frozen=True, kw_only=True):
 
 
 class CheckReport(Record, frozen=True, kw_only=True):
-    """What ``scorer templates check`` found. ``rows``, ``errors``: read, and those with an error by kind. ``facts``: of
+    """Findings of ``scorer templates check``. ``rows``, ``errors``: read, and those with an error by kind. ``facts``: of
     all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map without a
     template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
 

@@ -49,7 +49,7 @@ class Candidate:
 
 
 class ExtractionReport(Record, frozen=True, kw_only=True):
-    """What was read, found and written. ``references``: all, and those that gave a template; ``rejected``: the others
+    """Counts of an extraction. ``references``: all, and those that gave a template; ``rejected``: the others
     by reason. ``predicates``: all of the references, ``missing``: those without a template. ``pairs``: of texts that
     the model compared."""
 

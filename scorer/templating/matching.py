@@ -94,7 +94,7 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _targets(name: str) -> frozenset[str]:
-    """What the tokens of an entity spell when written together."""
+    """The spellings of an entity's tokens, written together."""
     return frozenset("".join(token.key for token in tokens(spelling)) for spelling in _spellings(name)) - {""}
 
 

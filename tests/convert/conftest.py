@@ -14,7 +14,7 @@ from scorer.commands import app
 
 
 class Converted(NamedTuple):
-    """What a conversion left behind: exit code, stderr, and the rows when there are any."""
+    """The result of a conversion: exit code, stderr, and the rows when there are any."""
 
     code: int
     err: str

@@ -26,7 +26,7 @@ TRIPLE = tuple[str, str, str]
 
 @dataclass
 class Expected:
-    """What one row should come to."""
+    """The verdict that one row should have."""
 
     fine: str | None
     confidence: float | None

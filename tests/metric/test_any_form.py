@@ -54,7 +54,7 @@ def found(table: pa.Table, **names: Any) -> Found:
 
 
 def read(form: str, content: bytes) -> pa.Table:
-    """What a reader of text files gives for the bytes of a file."""
+    """The rows of a text file of these bytes."""
     *complete, last = content.split(b"\n")
     lines = [*(line + b"\n" for line in complete), *([last] if last else [])]
     names: dict[str, None] = {}

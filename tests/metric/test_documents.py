@@ -23,7 +23,7 @@ def rows(documents: pa.Array, texts: list[str | None] | None = None) -> Rows:
 
 
 def premises(document: str, text: str, limit: int) -> list[str]:
-    """What each sentence of a text is checked against; tokens are words."""
+    """The premise of each sentence of a text; tokens are words."""
     given = rows(pa.array([document]), [text])
     checks = build_checks(given, Templates(), Options(sides="hallucination"))
     checks = add_sentences(checks, given, SentenceSide(split, Room(limit, count, count)))

@@ -32,7 +32,7 @@ def facts(row: list[Triple]) -> list[FactTerms]:
 
 
 def chosen(*sentences: str, row: list[Triple] | None = None) -> list[list[int]]:
-    """What is chosen for each sentence of a text."""
+    """The facts chosen for each sentence of a text."""
     index = FactIndex(facts(row or ROW), 512)
     subjects: dict[int, float] = {}
     found = []

@@ -71,7 +71,7 @@ LITERALS = st.sampled_from([" is near ", " serves ", ", by the way, likes ", "'s
 @UNTIMED
 @given(WORDS, WORDS, LITERALS)
 def test_a_filled_template_gives_the_template_back(subject: list[str], value: list[str], literal: str) -> None:
-    """What the scorer's own filling writes is found again; only then do templates mean what they say."""
+    """The scorer's own filling is found again; only then do templates mean what they say."""
     assume(not set(subject) & set(value))
     triple = Triple("_".join(subject), "p", "_".join(value))
     template = f"<subject>{literal}<object>."
