@@ -36,16 +36,16 @@ OUTPUT = pa.schema(
 """The columns that a run adds, in order."""
 
 WORDED_FACTS = pa.field("worded_facts", pa.list_(pa.string()))
-"""The facts of a row, added by ``--details``: as the model reads them; null for rows whose facts cannot be read."""
+"""The facts of a row, added by ``--details``, as the model reads them; null for rows whose facts cannot be read."""
 
 DETAILS = pa.field("details", pa.list_(pa.struct([("check", pa.string()), ("fact", pa.int32()), *_CLASSES])))
-"""The checks of a row, added by ``--details`` too: each of the row with C, N and E; null where it has no probabilities."""
+"""The checks of a row, added by ``--details`` too, with C, N and E; null where it has no probabilities."""
 
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
-"""The sentences of a text, added by ``--sentences``: P(entailment) of facts → each sentence, and its position in the text in code points.
-``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
+"""The sentences of a text, added by ``--sentences``: P(entailment) of facts → each sentence, and its position in the
+text in code points. ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
