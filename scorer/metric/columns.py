@@ -45,7 +45,8 @@ SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
 """The sentences of a text, added by ``--sentences``: P(entailment) of facts → each sentence, and its position in the
-text in code points. ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
+text in code points. ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model
+gave no result."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:

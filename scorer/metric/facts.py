@@ -148,7 +148,7 @@ def _used(
 
 
 class FactError(ValueError):
-    """The reason why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong with the value."""
+    """The reason why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

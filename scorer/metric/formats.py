@@ -122,14 +122,14 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     if len(parts) != 3:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
         raise ValueError(f"has {number} and not three: {shown(element)}")
-    texts = [spell_or_none(part) for part in parts]
-    for name, part, text in zip(PARTS, parts, texts, strict=True):
-        if part is None:
-            raise ValueError(f"has no {name}: {shown(element)}")
-        if text is None:
-            raise ValueError(f"has {shown(part)} as its {name}; give a string or a number")
-    subject, predicate, value = (str(text).strip() for text in texts)
-    return subject, predicate, value
+    texts: list[Any] = parts if isinstance(element, str) else [spell_or_none(part) for part in parts]
+    if None in texts:
+        position = texts.index(None)
+        name, part = list(PARTS)[position], parts[position]
+        is_null = part is None
+        raise ValueError(f"has no {name}: {shown(element)}" if is_null else f"has {shown(part)} as its {name}")
+    subject, predicate, value = texts
+    return subject.strip(), predicate.strip(), value.strip()
 
 
 def parse_triple(element: Any) -> Triple | None:
@@ -423,11 +423,14 @@ def _build_rows(
     errors_of: dict[int, str] = {}
     numbers = np.full(elements.shape[1], -1, np.int64)
     for position, parts in enumerate(zip(*elements.tolist(), strict=True)):
-        if None in parts or any(isinstance(part, bytes) for part in parts):
+        if {*map(type, parts)} != {str}:
             errors_of[position] = MALFORMED if None in parts else INVALID_UTF8
             continue
-        stripped = [part.strip() for part in parts] if len(parts) == 3 else []
-        triple = parse(parts[0]) if not stripped else Triple(*stripped) if all(stripped) else None
+        if len(parts) == 1:
+            triple = parse(parts[0])
+        else:
+            stripped = [part.strip() for part in parts]
+            triple = Triple(*stripped) if all(stripped) else None
         if triple is None:
             errors_of[position] = MALFORMED
         else:

@@ -223,8 +223,8 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
 
 
 def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
-    """The field that a name means: a column, the field that dots lead to (``output.text``), or a struct of several of them, with
-    commas between them (``brand,weight``).
+    """The field that a name means: a column, the field that dots lead to (``output.text``), or a struct of several of
+    them, with commas between them (``brand,weight``).
 
     ``None`` if there is none. A column whose own name has the dots or commas goes first.
     """

@@ -44,8 +44,8 @@ class Room:
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """Functions that the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its sentences.
-    ``truncates``: whether pairs that are too long are cut."""
+    """Functions that the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its
+    sentences. ``truncates``: whether pairs that are too long are cut."""
 
     split: Callable[[str], list[Span]]
     room: Room

@@ -28,9 +28,9 @@ class TemplateUse(Record, frozen=True, kw_only=True):
 
 
 class CheckReport(Record, frozen=True, kw_only=True):
-    """Findings of ``scorer templates check``. ``rows``, ``errors``: read, and those with an error by kind. ``facts``: of
-    all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map without a
-    template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
+    """Findings of ``scorer templates check``. ``rows``, ``errors``: read, and those with an error by kind. ``facts``:
+    of all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map that
+    have no template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
 
     schema: int = 1
     file: str
