@@ -73,7 +73,7 @@ def make_reporter() -> Iterator[PlainReporter]:
 
     A command that a notebook calls has a terminal that keeps every state of a bar as a line.
     """
-    if is_quiet() or not sys.stderr.isatty() or "JPY_PARENT_PID" in os.environ:
+    if is_quiet() or not sys.stderr.isatty() or _in_notebook():
         yield PlainReporter()
         return
     columns = (
@@ -86,3 +86,8 @@ def make_reporter() -> Iterator[PlainReporter]:
     )
     with Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
         yield BarReporter(bar)
+
+
+def _in_notebook() -> bool:
+    """True if a kernel of Jupyter, or of an editor, has started this process; both set variables."""
+    return "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")

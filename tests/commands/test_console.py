@@ -97,15 +97,23 @@ def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pyte
     ]
 
 
-def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value", "reporter"),
+    [
+        ("JPY_PARENT_PID", "1", "PlainReporter"),
+        ("MPLBACKEND", "module://matplotlib_inline.backend_inline", "PlainReporter"),
+        ("MPLBACKEND", "agg", "BarReporter"),
+    ],
+)
+def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(
+    variable: str, value: str, reporter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr(progress, "is_quiet", lambda: False)
-    monkeypatch.setenv("JPY_PARENT_PID", "1")
-    with progress.make_reporter() as reporter:
-        assert type(reporter) is PlainReporter
-    monkeypatch.delenv("JPY_PARENT_PID")
-    with progress.make_reporter() as reporter:
-        assert type(reporter) is progress.BarReporter
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    monkeypatch.setenv(variable, value)
+    with progress.make_reporter() as found:
+        assert type(found).__name__ == reporter
 
 
 def test_the_summary_says_rows_labels_errors_time_and_where(tiny: Path, tmp_path: Path) -> None:
