@@ -22,7 +22,7 @@ from .ending import App, run_app, set_verbose
 COMMANDS = {
     "run": ".run:run_command",
     "status": ".show:status_command",
-    "plan": ".run:plan_command",
+    "plan": ".plan:plan_command",
     "convert": ".convert:app",
     "templates": ".templates:app",
     "check": ".check:check_command",

@@ -1,4 +1,4 @@
-"""``scorer run`` scores files into a folder; ``scorer plan`` says what a run would do."""
+"""``scorer run``: score files of rows into a folder."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ..storage.location import Location
 from ..system.arguments import option
-from .console import duration, is_quiet, kinds, make_console, print_json, say, say_always, share, table, tell
+from .console import is_quiet, make_console, print_json, say, say_always
 from .ending import Command
 from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location, tell_of_bundle
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ..run.executors import RunOptions
+    from ..run.executors import Job
     from ..run.summary import Outcome
-    from ..scoring.settings import Settings
-    from ..scoring.summary import ReusedOutput, RunSummary
-    from ..storage.receipts import FactCounts
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -109,17 +102,19 @@ def run_command(
     interrupted or failed run. Exit codes: 0 done; 2 usage, configuration or environment; 3 failed shards, or too many
     rows with errors; 130 or 143 interrupted.
     """
-    from ..run.executors import RunOptions
+    from ..run.executors import Job, RunOptions
 
     settings = model.settings(columns.columns())
     if workers.devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
     tell_of_bundle(settings)
-    outcome = _run(RunOptions(tuple(inputs), out, **vars(source), **vars(output)), settings, workers)
+    outcome = _run(Job(settings, RunOptions(tuple(inputs), out, **vars(source), **vars(output))), workers)
     if as_json:
         print_json(outcome.summary)
     if not (as_json and is_quiet()):
-        print_summary(make_console(stderr=as_json), outcome.summary, out)
+        from .summary import print_summary
+
+        print_summary(make_console(stderr=as_json), outcome.summary, str(out))
     if outcome.exit_code:
         say_always(f"scorer: {outcome.reason}")
         raise typer.Exit(outcome.exit_code)
@@ -127,117 +122,24 @@ def run_command(
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
 
 
-def _run(options: RunOptions, settings: Settings, workers: WorkerOptions) -> Outcome:
+def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.driver import run
-    from ..run.executors import Job
     from ..run.processes import Place, Processes, parse_devices, usable_cpus
     from .progress import make_reporter
 
-    job = Job(settings, options)
     if workers.ray is not None:
         from ..run.ray import Ray
         from ..run.ray_cluster import connect
 
         with make_reporter() as reporter, connect(workers.ray) as module:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
-    places = [Place("", settings.device)]
+    places = [Place("", job.settings.device)]
     if workers.devices is not None:
         from ..inference.device import count_gpus
 
         places = parse_devices(workers.devices, count_gpus(), usable_cpus())
     with make_reporter() as reporter:
         return run(Processes(job, places, reporter), reporter)
-
-
-def plan_command(
-    inputs: InputsArgument,
-    model: ModelOptions,
-    columns: ColumnOptions,
-    source: SourceOptions,
-    out: Annotated[
-        Any,
-        typer.Option(
-            metavar="OUT",
-            parser=location,
-            help="Also show what a run into this output would skip, score again or refuse to replace.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
-) -> None:
-    """Show what a run would do, without scoring.
-
-    Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
-    errors and distinct pairs of a sample, and the time, from three seconds of the model.
-    """
-    from ..run.executors import RunOptions
-    from ..run.planned import plan_run
-    from .progress import PlainReporter
-
-    options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
-    settings = model.settings(columns.columns())
-    show = (lambda line: None) if as_json else tell
-    plan = plan_run(options, settings, show, PlainReporter(), has_output=out is not None)
-    if as_json:
-        print_json(plan)
-    elif plan.seconds is not None:
-        rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
-        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")
-
-
-def print_summary(console: Console, summary: RunSummary, out: Location) -> None:
-    """Print the labels, the errors and notes, the time, failed shards, and the output folder."""
-    from ..metric.options import FINE
-    from ..system.terminal import all_visible
-
-    summary, out = all_visible(summary), all_visible(out)
-    rows, labels, shards = summary.rows, summary.labels, summary.shards
-    labelled = rows.scored + rows.reused
-    made = table("FINE", "ROUGH", "rows", "share", left=2)
-    for name in FINE:
-        found = labels[name]
-        made.add_row(
-            name, "OK" if name == "OK" else "not_OK", f"{found:,}", share(found / labelled if labelled else None)
-        )
-    console.print(made)
-    reused = f", {rows.reused:,} reused" if rows.reused else ""
-    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
-    for source in summary.reuse:
-        console.print(_reused(source))
-    for what, counts in (("errors", rows.errors), ("notes", rows.notes)):
-        if counts:
-            console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")
-    for line in _backoff(summary.facts):
-        console.print(line)
-    if summary.exact:
-        again = summary.checks.recomputed
-        console.print(f"exact: {again:,} pairs were too close to decide and were computed again in fp32")
-    rate = f", {summary.speed.rows_per_s:,.0f} rows/s" if summary.computed_now else ""
-    console.print(f"time: {summary.seconds.get('total', 0.0):.1f} s{rate} on {summary.device.kind}")
-    console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")
-    if shards.failed:
-        console.print(f"failed shards and their errors: {out}/_failed/")
-    console.print(f"output: {out}")
-
-
-def _reused(source: ReusedOutput) -> str:
-    """Contribution of an earlier output, and reasons why some of its shards are not used."""
-    keys = f" with {source.keys:,} keys" if source.keys is not None else ""
-    differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
-    refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""
-    return f"reuse {source.out}: {source.shards_used} shards{keys}{differs}{refused}"
-
-
-def _backoff(facts: FactCounts) -> list[str]:
-    """The share of facts without a template, and the predicates with most of them."""
-    if not facts.all:
-        return []
-    lines = [f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)"]
-    missing = {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}
-    if missing:
-        most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
-        more = f", and {len(missing) - 5} more predicates" if len(missing) > 5 else ""
-        lines.append(f"  most often: {kinds(most)}{more}")
-    return lines
 
 
 def with_address(arguments: Sequence[str]) -> list[str]:
