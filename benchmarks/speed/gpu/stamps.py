@@ -1,100 +1,101 @@
 """`scorer run` with the times of its stages, the program unchanged: `stamps ROWS OUT BUNDLE DEVICE`.
 
-A line for each process: seconds from the start of the command to the end of each stage, and the stage's own. A stage
-is a function of the program; one that the program does not have is left out.
+A line for each stage of each process: seconds from the start of the command to the end of the stage, and its own. A
+stage is a function of the program, wrapped when its module is imported: Python imports ``sitecustomize`` before
+the program in every process of the command.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from .steps import RESULTS
 
 STAGES = (
-    "scorer.run.driver:run", "scorer.run.executors:Processes.inspect", "scorer.run.executors:Processes.open",
+    "scorer.run.driver:run", "scorer.run.processes:Processes.inspect", "scorer.run.processes:Processes.open",
     "scorer.inference.bundle:Bundle.variant", "scorer.inference.session:resolve_device",
     "scorer.inference.session:create_session", "scorer.inference.engine:Engine.open",
     "scorer.inference.tokenizer:TextTokenizer.__init__", "scorer.inference.engine:Engine.encode",
     "scorer.inference.engine:Engine.predict", "scorer.storage.shards:read_shards",
-    "scorer.storage.output_folder:OutputFolder.publish", "scorer.storage.output_folder:OutputFolder.finish",
+    "scorer.storage.locked_output:LockedOutput.publish", "scorer.storage.locked_output:LockedOutput.finish",
 )  # fmt: skip
-HOOK = """
-import functools, importlib.util, json, os, sys, time
-
-BEGAN = float(os.environ["D2T_STAMPS_BEGAN"])
-STAGES = [tuple(pair.split(":")) for pair in os.environ["D2T_STAMPS"].split(";")]
-FILE = os.open(os.environ["D2T_BENCH_RESULTS"], os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+_BEGAN = "D2T_STAMPS_BEGAN"
+"""The variable with the start of the command, in seconds."""
 
 
-def write(what, seconds):
-    stamp = {"step": "stamp", "process": os.getpid(), "what": what, "at": round(time.time() - BEGAN, 3)}
-    os.write(FILE, (json.dumps(stamp | {"seconds": round(seconds, 3)}) + "\\n").encode())
+def install() -> None:
+    """Let the stages of this process be timed."""
+    _write("interpreter", 0)
+    sys.meta_path.insert(0, _Finder())
 
 
-def timed(function, name):
-    @functools.wraps(function)
-    def call(*arguments, **options):
-        began = time.time()
-        try:
-            return function(*arguments, **options)
-        finally:
-            write(name, time.time() - began)
+class _Finder:
+    """Wraps the stages of a module after it was imported."""
 
-    return call
-
-
-def wrap(module, qualified):
-    *owners, last = qualified.split(".")
-    owner = module
-    for one in owners:
-        owner = getattr(owner, one, None)
-    kept = None if owner is None else vars(owner).get(last)
-    if isinstance(kept, classmethod):
-        setattr(owner, last, classmethod(timed(kept.__func__, qualified)))
-    elif callable(kept):
-        setattr(owner, last, timed(kept, qualified))
-
-
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        stages = [qualified for module, qualified in STAGES if module == name]
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        stages = [qualified for module, qualified in (stage.split(":") for stage in STAGES) if module == name]
         if not stages:
             return None
-        sys.meta_path.remove(self)
+        sys.meta_path.remove(self)  # type: ignore[arg-type]  # no Loader is needed
         try:
-            spec = importlib.util.find_spec(name)
+            spec: Any = importlib.util.find_spec(name)
         finally:
-            sys.meta_path.insert(0, self)
+            sys.meta_path.insert(0, self)  # type: ignore[arg-type]
         execute = spec.loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module: Any) -> None:
             execute(module)
             for qualified in stages:
-                wrap(module, qualified)
+                _wrap(module, qualified)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
-write("interpreter", 0)
-sys.meta_path.insert(0, Finder())
-"""
-"""Runs in every process of the command before the program: wraps each stage when its module is imported."""
+def _wrap(module: Any, qualified: str) -> None:
+    *owners, name = qualified.split(".")
+    owner = functools.reduce(lambda found, part: getattr(found, part, None), owners, module)
+    kept = getattr(owner, "__dict__", {}).get(name)
+    if kept is None:
+        return _write(f"{qualified} is not in the program", 0)
+    timed = _timed(getattr(kept, "__func__", kept), qualified)
+    setattr(owner, name, classmethod(timed) if isinstance(kept, classmethod) else timed)
+
+
+def _timed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        began = time.time()
+        try:
+            return function(*arguments, **options)
+        finally:
+            _write(name, time.time() - began)
+
+    return call
+
+
+def _write(name: str, seconds: float) -> None:
+    stamp = {"step": "stamp", "process": os.getpid(), "what": name, "at": time.time() - float(os.environ[_BEGAN])}
+    with Path(os.environ[RESULTS]).open("a") as file:
+        file.write(json.dumps(stamp | {"seconds": round(seconds, 3)}) + "\n")
 
 
 def main(rows: str, out: str, bundle: str, device: str) -> int:
     """Run the command once; its exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "sitecustomize.py").write_text(HOOK)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]),
-            "D2T_STAMPS": ";".join(STAGES),
-            "D2T_STAMPS_BEGAN": str(time.time()),
-        }
+        (Path(folder) / "sitecustomize.py").write_text(f"from {__spec__.name} import install\n\ninstall()\n")
+        path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, _BEGAN: str(time.time())}
         command = [sys.executable, "-m", "scorer", "run", rows, "--out", out, "--bundle", bundle, "--device", device]
         return subprocess.run(command, env=environment, stdout=sys.stderr, check=False).returncode
 

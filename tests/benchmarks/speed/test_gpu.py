@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +23,13 @@ def test_a_step_that_fails_or_hangs_ends_nothing(tmp_path: Path) -> None:
     ends = [(one["of"], one["code"]) for one in steps.read_results(tmp_path / "results.jsonl")]
     assert ends == [("fails", 3), ("hangs", "stopped after 6 s"), ("works", 0)]
     assert "why" in (tmp_path / "log.txt").read_text()
+
+
+def test_the_stages_that_are_timed_are_functions_of_the_program() -> None:
+    code = "import functools, importlib\nfrom benchmarks.speed.gpu.stamps import STAGES\n"
+    code += "for module, name in (stage.split(':') for stage in STAGES):\n"
+    code += "    assert callable(functools.reduce(getattr, name.split('.'), importlib.import_module(module)))"
+    subprocess.run([sys.executable, "-c", code], check=True)  # apart from what fixtures put in a class's place
 
 
 def test_steps_after_the_limit_are_skipped(tmp_path: Path) -> None:
