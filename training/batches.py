@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-Row = tuple[list[int], int]
+EncodedText = tuple[list[int], int]
 """Token ids with the special ones, and the place where the second text begins (the end, if there is none)."""
 Labelled = tuple[list[int], int, int]
 """The same with a label."""
@@ -22,19 +22,19 @@ Arrays = tuple[npt.NDArray[np.int64], ...]
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrainingBatch:
     """*Shapes:* ids, segments (n, length) int64; label (n,) int64."""
 
     ids: Tensor
     segments: Tensor
     label: Tensor
 
-    def to(self, device: str) -> Batch:
+    def to(self, device: str) -> TrainingBatch:
         """The batch on a device."""
-        return Batch(self.ids.to(device), self.segments.to(device), self.label.to(device))
+        return TrainingBatch(self.ids.to(device), self.segments.to(device), self.label.to(device))
 
 
-def padded(rows: Sequence[Row], length: int, pad: int) -> tuple[Tensor, Tensor]:
+def padded(rows: Sequence[EncodedText], length: int, pad: int) -> tuple[Tensor, Tensor]:
     """Ids and segments. *Shape:* (rows, length) int64 each."""
     ids = np.full((len(rows), length), pad, np.int64)
     segments = np.zeros((len(rows), length), np.int64)
@@ -44,7 +44,7 @@ def padded(rows: Sequence[Row], length: int, pad: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(segments)
 
 
-def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng: random.Random) -> list[Batch]:
+def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng: random.Random) -> list[TrainingBatch]:
     """The rows sorted by length, cut into batches, shuffled.
 
     Args:
@@ -56,7 +56,7 @@ def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng:
         length = -(-len(ordered[end - 1][0]) // 8) * 8
         chosen = ordered[end - min(end, max(1, size(length))) : end]
         label = torch.tensor([label for _, _, label in chosen])
-        made.append(Batch(*padded([(ids, second) for ids, second, _ in chosen], length, pad), label))
+        made.append(TrainingBatch(*padded([(ids, second) for ids, second, _ in chosen], length, pad), label))
         end -= len(chosen)
     rng.shuffle(made)
     return made
@@ -65,7 +65,7 @@ def batched(rows: Iterable[Labelled], size: Callable[[int], int], pad: int, rng:
 class _Pools(Dataset[list[Arrays]]):
     """Pool N, for ever. Arrays, since a tensor would travel as an open file, of which a process has few."""
 
-    def __init__(self, made: Callable[[int], list[Batch]]) -> None:
+    def __init__(self, made: Callable[[int], list[TrainingBatch]]) -> None:
         self._made = made
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class _Pools(Dataset[list[Arrays]]):
         return [(batch.ids.numpy(), batch.segments.numpy(), batch.label.numpy()) for batch in self._made(number)]
 
 
-def pools(made: Callable[[int], list[Batch]], makers: int) -> Iterator[list[Batch]]:
+def pools(made: Callable[[int], list[TrainingBatch]], makers: int) -> Iterator[list[TrainingBatch]]:
     """Pools 0, 1, 2 ... in order, by so many processes, each one pool ahead; with 0 as they are asked for.
 
     The processes are forked here, with the data as it is now, so it must be before a device is in use.
@@ -85,4 +85,4 @@ def pools(made: Callable[[int], list[Batch]], makers: int) -> Iterator[list[Batc
         multiprocessing_context="fork" if makers else None,
     )  # fmt: skip
     found = iter(loader)
-    return ([Batch(*map(torch.from_numpy, arrays)) for arrays in pool] for pool in found)
+    return ([TrainingBatch(*map(torch.from_numpy, arrays)) for arrays in pool] for pool in found)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
 from scorer.inference.device import KINDS
-from training.batches import Row, padded
+from training.batches import EncodedText, padded
 
 HEAD_WIDTH = 32
 """Of the general model and its base, MiniLM."""
@@ -41,7 +41,7 @@ class Size:
 
 
 def layers_type(device: str) -> torch.dtype:
-    """What the layers are trained in: float32 where a CPU would emulate bfloat16, which is twenty times as slow."""
+    """Type that the layers are trained in: float32 where a CPU would emulate bfloat16, which is twenty times as slow."""
     has_bfloat16 = device != "cpu" or "avx512_bf16" in KINDS["cpu"].hardware(0).name.split()
     return torch.bfloat16 if has_bfloat16 else torch.float32
 
@@ -86,7 +86,7 @@ class Network(nn.Module):
         self.out = nn.Linear(size.hidden, len(size.labels))
 
     def mask(self, ids: Tensor) -> Tensor:
-        """What is added to all products of query and key. *Shape:* (batch, 1, 1, length)."""
+        """Addend of all products of query and key. *Shape:* (batch, 1, 1, length)."""
         return torch.zeros(len(ids), 1, 1, ids.shape[1], device=ids.device).masked_fill_(
             (ids == self.size.pad)[:, None, None], -1e4
         )
@@ -217,7 +217,7 @@ def save_checkpoint(state: dict[str, Tensor], size: Size, folder: Path) -> None:
 
 
 @torch.no_grad()
-def logits(network: Network, rows: Sequence[Row]) -> Tensor:
+def logits(network: Network, rows: Sequence[EncodedText]) -> Tensor:
     """*Shape:* (rows, labels) float32. Rows are cut at the longest length."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
     found = torch.zeros(len(rows), len(network.size.labels))

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from training.batches import Batch, pools
+from training.batches import TrainingBatch, pools
 from training.network import Network, layers_type
 
 BETAS = (0.9, 0.98)
@@ -84,7 +84,7 @@ MEAN_DECAY = 0.995
 
 
 @dataclass
-class Place:
+class RunState:
     """Where a run is. ``pool``: the one in use; ``tokens`` (padding included), ``examples``: seen so far; ``best``,
     ``best_pool``: the largest figure so far and its pool, of a recipe that keeps the best one."""
 
@@ -97,17 +97,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What differs between the recipes.
+    """Differences between the recipes.
 
     ``batches``: pool N, a pure function of N. ``loss``: of logits (n, labels) and their batch, a mean. ``rate``:
     the learning rate at a place. ``ended``: whether the run ends there. ``save_tokenizer``: writes the tokenizer's
     files to a checkpoint. ``concluded``: called after a pool, with its number; what it returns goes to the log.
     """
 
-    batches: Callable[[int], list[Batch]]
-    loss: Callable[[Tensor, Batch], Tensor]
-    rate: Callable[[Place], float]
-    ended: Callable[[Place], bool]
+    batches: Callable[[int], list[TrainingBatch]]
+    loss: Callable[[Tensor, TrainingBatch], Tensor]
+    rate: Callable[[RunState], float]
+    ended: Callable[[RunState], bool]
     save_tokenizer: Callable[[Path], None]
     concluded: Callable[[Run, int], dict[str, object]] | None = None
 
@@ -139,7 +139,7 @@ class Run:
         self.out, self.device = out, device
         self.optimiser = Optimiser(network)
         network.layers.to(layers_type(device))
-        self.place = Place()
+        self.place = RunState()
 
     def save_checkpoint(self, folder: Path) -> None:
         """The running mean of the weights, with the tokenizer."""
@@ -147,7 +147,7 @@ class Run:
         self.network.save({name: tensor.float() for name, tensor in state.items()}, folder)
         self.recipe.save_tokenizer(folder)
 
-    def step(self, batch: Batch) -> tuple[float, float]:
+    def step(self, batch: TrainingBatch) -> tuple[float, float]:
         """One update; the mean loss and the norm of the gradient."""
         here = batch.to(self.device)
         loss = self.recipe.loss(self.network(here.ids, here.segments), here)

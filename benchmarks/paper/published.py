@@ -29,7 +29,7 @@ EMBEDDED_NOTE = (
 )
 
 
-class Row(msgspec.Struct, frozen=True):
+class PublishedRow(msgspec.Struct, frozen=True):
     """A printed row. ``figures``: by the name of the figure in a report of ``scorer evaluate``."""
 
     source: str
@@ -38,10 +38,10 @@ class Row(msgspec.Struct, frozen=True):
     figures: dict[str, float]
 
 
-ROWS = msgspec.json.decode(Path(__file__).with_name("published.json").read_bytes(), type=tuple[Row, ...])
+ROWS = msgspec.json.decode(Path(__file__).with_name("published.json").read_bytes(), type=tuple[PublishedRow, ...])
 
 
-class Line(NamedTuple):
+class Comparison(NamedTuple):
     """A printed figure, ours (``None`` where undefined), and the rows or systems that ours is of."""
 
     source: str
@@ -52,10 +52,10 @@ class Line(NamedTuple):
     n: int
 
 
-def against(path: Path) -> list[Line]:
+def against(path: Path) -> list[Comparison]:
     """The published rows about the data of a scored output; none if no paper used it."""
     names = set(Output.open(path).names)
-    lines: list[Line] = []
+    lines: list[Comparison] = []
     if "gold_fine" in names:
         lines += _labelled("e2e", evaluate(path, EvaluateOptions(human=(), resamples=0)))
     for data, rating in _RATING.items():
@@ -88,15 +88,15 @@ Found = tuple[float | None, int] | None
 """Ours and n; ``None`` where a published figure is not looked for."""
 
 
-def _lines(data: str, ours: Callable[[str], Found]) -> Iterator[Line]:
+def _compare(data: str, ours: Callable[[str], Found]) -> Iterator[Comparison]:
     """The published figures about a data set next to ours by name."""
     for row in ROWS:
         for name, published in row.figures.items() if row.data == data else ():
             if (found := ours(name)) is not None:
-                yield Line(row.source, row.row, name, published, *found)
+                yield Comparison(row.source, row.row, name, published, *found)
 
 
-def _labelled(data: str, report: LabelReport) -> Iterator[Line]:
+def _labelled(data: str, report: LabelReport) -> Iterator[Comparison]:
     def ours(name: str) -> Found:
         block, _, figure = name.partition(".")
         if not figure:
@@ -104,24 +104,24 @@ def _labelled(data: str, report: LabelReport) -> Iterator[Line]:
         n = report["fine" if block == "fine" else "rough"]["n"]
         return report[block][figure], n
 
-    return _lines(data, ours)
+    return _compare(data, ours)
 
 
-def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Line]:
+def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Comparison]:
     if data == "webnlg17":
         report = evaluate(path, EvaluateOptions(human=(rating,), threshold=2.5, resamples=0))
         yield from _labelled(data, report)
         rho = report["correlation"]
-        yield from _lines(data, lambda name: (rho["spearman"], rho["n"]) if name == "rho" else None)
+        yield from _compare(data, lambda name: (rho["spearman"], rho["n"]) if name == "rho" else None)
     overlap = tuple(sorted({"bleu", "meteor"} & names))
     if overlap:
         found = evaluate(path, EvaluateOptions(human=(rating,), metrics=overlap, resamples=0))["correlations"]
         lines = {line["metric"]: line for line in found if line["level"] == "sentence"}
-        yield from _lines(data, lambda name: (lines[name]["spearman"], lines[name]["n"]) if name in lines else None)
+        yield from _compare(data, lambda name: (lines[name]["spearman"], lines[name]["n"]) if name in lines else None)
     if "system" in names:
         systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
         excluded = (HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else ()
         found = evaluate(path, EvaluateOptions(exclude_systems=excluded, resamples=0))["correlations"]
         line: Any = next(line for line in found if (line["human"], line["level"]) == (rating, "system"))
         kinds = ("pearson", "spearman", "kendall")
-        yield from _lines(data, lambda name: (line[name], line["n"]) if name in kinds else None)
+        yield from _compare(data, lambda name: (line[name], line["n"]) if name in kinds else None)

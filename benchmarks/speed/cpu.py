@@ -28,9 +28,9 @@ import numpy as np
 from scorer.inference.bundle import Bundle
 
 from . import ours, peers
-from .harness import Runner, Worker, WorkerError, available_mb, cores, describe, in_words
+from .harness import Runner, SettingError, SettingProcess, available_mb, cores, describe, in_words
 from .prepare import PARTS, prepare
-from .sample import Sample, write_sample
+from .sample import PairSample, write_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "torch-fp32"
@@ -131,7 +131,7 @@ def run_rounds(
     measured = [Measured(setting) for setting in asked]
     for one in measured:
         one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
-    workers: dict[str, Worker] = {}
+    workers: dict[str, SettingProcess] = {}
     try:
         for number in range(rounds):
             for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
@@ -147,21 +147,24 @@ def run_rounds(
     return measured
 
 
-def _run_pass(one: Measured, number: int, spec: Mapping[str, Any], workers: dict[str, Worker], logs: Path) -> None:
+def _run_pass(
+    one: Measured, number: int, spec: Mapping[str, Any], workers: dict[str, SettingProcess], logs: Path
+) -> None:
     setting = one.setting
     try:
         if setting.name not in workers:
             options = dict(setting.options)
             if "batch" in one.opened.get("chosen", {}):  # that of the first round, so that all measure the same
                 options["batches"] = [one.opened["chosen"]["batch"]]
-            workers[setting.name] = Worker(setting.runner, {**spec, "options": options}, logs / f"{setting.name}.log")
+            asked, log = {**spec, "options": options}, logs / f"{setting.name}.log"
+            workers[setting.name] = SettingProcess(setting.runner, asked, log)
             one.opened = one.opened or workers[setting.name].opened
         found = workers[setting.name].run_pass()
         answers = found.pop("answers")
         one.answers = answers if one.answers is None else one.answers
         one.rounds.append({"round": number, **found})
         say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
-    except WorkerError as error:
+    except SettingError as error:
         one.error = str(error)
         say(f"round {number + 1}  failed: {setting.label}: {error}")
 
@@ -248,7 +251,7 @@ class Bench:
         self.measure("embedded model", settings(everyone=False), sample, paths)
 
     def measure(
-        self, title: str, asked: Sequence[Setting], sample: Sample, paths: dict[str, str], **options: Any
+        self, title: str, asked: Sequence[Setting], sample: PairSample, paths: dict[str, str], **options: Any
     ) -> None:
         """Run the rounds of a model, and print its table. ``options``: of :func:`run_rounds`."""
         title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"

@@ -1,7 +1,7 @@
 """Timed processes, and the machine that they run on.
 
-:func:`measured` calls a function in a process of its own. A :class:`Worker` opens a setting once in a process of its
-own and times it on each request, so that rounds of several settings can be interleaved.
+:func:`measured` calls a function in a process of its own. A :class:`SettingProcess` opens a setting once and times it on
+each request, so that rounds of several settings can be interleaved.
 """
 
 from __future__ import annotations
@@ -91,18 +91,18 @@ def _measure(function: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[s
     return {"result": result, "seconds": round(seconds, 2), "cpu_seconds": round(own, 2), "peak_mb": _peak_mb()}
 
 
-class WorkerError(Exception):
+class SettingError(Exception):
     """A setting cannot be measured; the table shows the message as the reason."""
 
 
-class Worker:
+class SettingProcess:
     """The process of a setting. ``opened``: what the runner chose, and the seconds that it took to open.
 
     Args:
         spec: of the runner. log: file for what libraries print. limit: seconds to wait for an answer.
 
     Raises:
-        WorkerError: it did not start; the message is the reason that it gave.
+        SettingError: it did not start; the message is the reason that it gave.
     """
 
     def __init__(self, runner: Runner, spec: dict[str, Any], log: Path, limit: float = 600.0) -> None:
@@ -114,7 +114,7 @@ class Worker:
         theirs.close()
         try:
             self.opened = self._answer()
-        except WorkerError:
+        except SettingError:
             self.close()
             raise
 
@@ -122,12 +122,12 @@ class Worker:
         """Time one pass: ``answers``, ``seconds``, ``others`` (processors kept busy by other processes), ``peak_mb``.
 
         Raises:
-            WorkerError: the process ended, did not answer in time, or answered with an error.
+            SettingError: the process ended, did not answer in time, or answered with an error.
         """
         try:
             self._pipe.send("pass")
         except OSError as error:
-            raise WorkerError("the process ended") from error
+            raise SettingError("the process ended") from error
         return self._answer()
 
     def close(self) -> None:
@@ -138,16 +138,16 @@ class Worker:
 
     def _answer(self) -> dict[str, Any]:
         if not self._pipe.poll(self._limit):
-            raise WorkerError(f"no answer within {self._limit:.0f} s")
+            raise SettingError(f"no answer within {self._limit:.0f} s")
         try:
             answer: dict[str, Any] | str = self._pipe.recv()
         except EOFError:
             self._process.join()
             code = self._process.exitcode
             reason = "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
-            raise WorkerError(reason) from None
+            raise SettingError(reason) from None
         if isinstance(answer, str):
-            raise WorkerError(answer)
+            raise SettingError(answer)
         return answer
 
 

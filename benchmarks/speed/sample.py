@@ -92,7 +92,7 @@ def write_rows(out: Path, rows: int, shards: int, seed: int = 0, systems: int = 
 
 
 @dataclass(frozen=True)
-class Sample:
+class PairSample:
     """Files and counts of a sample. ``checks``: number of pairs; ``pairs``: distinct ones, which a run computes."""
 
     rows_file: str
@@ -105,7 +105,7 @@ class Sample:
     longest: int
 
 
-def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int) -> Sample:
+def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int) -> PairSample:
     """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
 
     ``rows``: number of rows, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: number of texts
@@ -130,7 +130,7 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
     lengths = texts[checks.premise[first]] + texts[checks.hypothesis[first]] + bundle.layout.overhead
     pairs_file = folder / "pairs.json"
     pairs_file.write_text(json.dumps({"pairs": chosen, "tokens": lengths.tolist()}))
-    return Sample(
+    return PairSample(
         rows_file=str(rows_file),
         pairs_file=str(pairs_file),
         rows=count,

@@ -16,7 +16,7 @@ from scorer import Scorer
 from scorer.metric.facts import Triple
 from tests.export.checkpoints import make_checkpoint
 from training.factspotter import __main__ as recipe
-from training.factspotter.data import Row, known, read, split
+from training.factspotter.data import DataText, known, read, split
 from training.factspotter.epochs import figures, rate_of
 from training.factspotter.examples import Example, epoch
 
@@ -81,7 +81,7 @@ def test_a_positive_text_says_its_triple_and_a_negative_one_does_not(data: Path)
 
 def test_rows_with_the_same_triples_are_held_out_together(data: Path) -> None:
     found = read(data)
-    again = [*found, *(Row(row.triples[::-1], f"{row.text} too", row.domain) for row in found)]
+    again = [*found, *(DataText(row.triples[::-1], f"{row.text} too", row.domain) for row in found)]
     train, held_out = split(again, 0.3, 0)
     assert len(train) + len(held_out) == len(again) and 0.15 < len(held_out) / len(again) < 0.45
     assert not {frozenset(row.triples) for row in train} & {frozenset(row.triples) for row in held_out}

@@ -12,7 +12,7 @@ import transformers
 
 from scorer.inference.device import Hardware
 from training import network
-from training.batches import Batch
+from training.batches import TrainingBatch
 from training.general.objective import KEPT, SMOOTHING, Loss, losses_of
 from training.network import Network, Size, layers_type, load_checkpoint, save_checkpoint
 
@@ -71,6 +71,6 @@ def test_an_earlier_network_is_a_target_where_it_is_right() -> None:
     plain = losses_of(logits, label)
     kept = -(torch.tensor([0.1, 0.2, 0.7]) * logits.log_softmax(-1)[0]).sum()
     expected = ((1 - KEPT) * plain[0] + KEPT * kept + plain[1:].sum()) / 4
-    batch = Batch(ids, torch.zeros_like(ids), label)
+    batch = TrainingBatch(ids, torch.zeros_like(ids), label)
     assert torch.allclose(Loss(Earlier(SIZE), "cpu")(logits, batch), expected, atol=1e-6)
     assert torch.equal(Loss(None, "cpu")(logits, batch), plain.mean())

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from training.batches import Batch, pools
+from training.batches import TrainingBatch, pools
 from training.general import __main__ as recipe
 from training.general import objective
 from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED
@@ -80,7 +80,7 @@ def test_a_changed_pair_has_no_label_and_half_of_them_stay() -> None:
     ids = torch.randint(5, 65, (400, 30), generator=torch.Generator().manual_seed(2))
     ids[:, 0], ids[:, 14], ids[:, 25:] = CLS, SEP, PAD
     ids[:, 20] = ids[:, 4]  # the same word on both sides
-    batch = Batch(ids, torch.zeros_like(ids), torch.full((400,), NOT_ENTAILMENT))
+    batch = TrainingBatch(ids, torch.zeros_like(ids), torch.full((400,), NOT_ENTAILMENT))
     found, again = replacer(batch, 7), replacer(batch, 7)
     assert torch.equal(found.ids, again.ids)
     changed = (found.ids != ids).any(1)
@@ -102,12 +102,12 @@ def test_what_has_no_label_learns_from_the_teacher_alone(
     torch.manual_seed(0)
     earlier = Network(Size(vocabulary=40, hidden=64, layers=1, inner=96, heads=2, positions=32))
     ids = torch.randint(5, 40, (6, 9))
-    batch = Batch(ids, torch.zeros_like(ids), torch.tensor([0, 1, 2, NOT_ENTAILMENT, UNLABELLED, UNLABELLED]))
+    batch = TrainingBatch(ids, torch.zeros_like(ids), torch.tensor([0, 1, 2, NOT_ENTAILMENT, UNLABELLED, UNLABELLED]))
     logits = torch.randn(6, 3)
     with torch.no_grad():
         known = earlier(ids, batch.segments).softmax(-1)
         soft = -(known * logits.log_softmax(-1)).sum(-1)
-        labelled = Batch(ids[:4], batch.segments[:4], batch.label[:4])
+        labelled = TrainingBatch(ids[:4], batch.segments[:4], batch.label[:4])
         expected = (4 * Loss(earlier, "cpu")(logits[:4], labelled) + soft[4:].sum()) / 6
         assert torch.allclose(Loss(earlier, "cpu")(logits, batch), expected, atol=error)
     assert torch.isfinite(losses_of(logits, batch.label)).all()
@@ -125,9 +125,9 @@ def test_pairs_without_a_label_need_a_judge(
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more processes than a small machine has cores
 def test_processes_make_the_same_pools_in_order() -> None:
-    def made(number: int) -> list[Batch]:
+    def made(number: int) -> list[TrainingBatch]:
         ids = torch.full((2, 3), number)
-        return [Batch(ids, torch.zeros_like(ids), torch.tensor([0, number % 3]))]
+        return [TrainingBatch(ids, torch.zeros_like(ids), torch.tensor([0, number % 3]))]
 
     for makers in (0, 3):
         found = [next(made)[0] for made in [pools(made, makers)] for _ in range(7)]

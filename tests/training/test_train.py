@@ -12,7 +12,7 @@ import torch
 
 from tests.training.examples import make_tokenizer
 from training import train
-from training.batches import Batch
+from training.batches import TrainingBatch
 from training.general.objective import Loss, recipe
 from training.network import Network, Size, load_checkpoint
 from training.train import Run, begin
@@ -33,14 +33,14 @@ def one_thread() -> Iterator[None]:
 class Pools:
     """Pool `number`: five batches of four pairs of eight tokens. *Entailment* if the last token is the first."""
 
-    def batches(self, number: int) -> list[Batch]:
+    def batches(self, number: int) -> list[TrainingBatch]:
         generator = torch.Generator().manual_seed(number)
         made = []
         for _ in range(5):
             ids = torch.randint(5, 40, (4, 8), generator=generator)
             same = torch.arange(4) < 2
             ids[same, -1] = ids[same, 0]
-            made.append(Batch(ids, torch.zeros_like(ids), torch.where(same, 2, 3)))
+            made.append(TrainingBatch(ids, torch.zeros_like(ids), torch.where(same, 2, 3)))
         return made
 
 

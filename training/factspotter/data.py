@@ -22,7 +22,7 @@ class DataError(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class DataText:
     """One text and all triples that it says, as the classifier reads them. ``domain``: rows with equal values share
     their predicates."""
 
@@ -33,14 +33,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Known:
-    """What the negatives are drawn from, each list sorted. ``predicates``: of each domain."""
+    """Predicates and entities for negatives, each list sorted. ``predicates``: of each domain."""
 
     predicates: dict[str, tuple[str, ...]]
     all_predicates: tuple[str, ...]
     entities: tuple[str, ...]
 
 
-def read(path: Path, domain: str = "category", limit: int | None = None) -> list[Row]:
+def read(path: Path, domain: str = "category", limit: int | None = None) -> list[DataText]:
     """The rows of a Parquet file that have triples and a text.
 
     Args:
@@ -67,16 +67,16 @@ def read(path: Path, domain: str = "category", limit: int | None = None) -> list
         text = factspotter.read(rows.text_of(r) or "")
         if r not in rows.errors and text:
             triples = tuple(plain[i] for i in dict.fromkeys(ids[offsets[r] : offsets[r + 1]]))
-            found.append(Row(triples, text, str(domains[r])))
+            found.append(DataText(triples, text, str(domains[r])))
     if not found:
         raise DataError(f"{path} has no row with triples and a text; check its columns")
     return found
 
 
-def split(rows: Iterable[Row], share: float, seed: int) -> tuple[list[Row], list[Row]]:
+def split(rows: Iterable[DataText], share: float, seed: int) -> tuple[list[DataText], list[DataText]]:
     """Rows to train on and rows held out, about ``share`` of them. Rows with the same triples stay together."""
-    train: list[Row] = []
-    held_out: list[Row] = []
+    train: list[DataText] = []
+    held_out: list[DataText] = []
     for row in rows:
         key = repr((seed, sorted(row.triples))).encode()
         drawn = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") / 2**64
@@ -86,7 +86,7 @@ def split(rows: Iterable[Row], share: float, seed: int) -> tuple[list[Row], list
     return train, held_out
 
 
-def known(rows: Sequence[Row]) -> Known:
+def known(rows: Sequence[DataText]) -> Known:
     """The predicates and entities of rows.
 
     Raises:

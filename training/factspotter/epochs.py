@@ -18,12 +18,11 @@ from torch.nn.functional import cross_entropy
 
 from export.families import BERT
 from scorer.errors import CheckpointError, first_line
-from training.batches import Batch, Row, batched
+from training.batches import EncodedText, TrainingBatch, batched
 from training.network import Network, from_transformers, load_checkpoint, logits, size_of, with_new_head
-from training.train import Place, Recipe, Run
+from training.train import Recipe, Run, RunState
 
-from .data import DataError, Known
-from .data import Row as Data
+from .data import DataError, DataText, Known
 from .examples import Example, epoch
 
 EPOCHS, BATCH, RATE = 15, 64, 5e-5
@@ -94,7 +93,12 @@ class Epochs:
     """
 
     def __init__(
-        self, base: Path, rows: Sequence[Data], known: Known, held_out: Sequence[Example], options: argparse.Namespace
+        self,
+        base: Path,
+        rows: Sequence[DataText],
+        known: Known,
+        held_out: Sequence[Example],
+        options: argparse.Namespace,
     ) -> None:
         self._tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
         self._tokenizer.encode_special_tokens = True
@@ -117,14 +121,14 @@ class Epochs:
         )
         return Run(self._network, recipe, out, device=device)
 
-    def _batches(self, number: int) -> list[Batch]:
+    def _batches(self, number: int) -> list[TrainingBatch]:
         options = self._options
         examples = epoch(self._rows, self._known, options.seed, number, options.triples)
         rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
         rng = random.Random(f"{options.seed}/{number}")
         return batched(rows, lambda _: int(options.batch), self._network.size.pad, rng)
 
-    def _ended(self, place: Place) -> bool:
+    def _ended(self, place: RunState) -> bool:
         late: bool = place.pool - 1 - place.best_pool >= self._options.patience
         return bool(place.pool >= self._options.epochs or (place.pool > 0 and late))
 
@@ -147,6 +151,6 @@ class Epochs:
             if (self._base / name).exists():
                 shutil.copyfile(self._base / name, folder / name)
 
-    def _tokens(self, examples: Iterable[Example]) -> list[Row]:
+    def _tokens(self, examples: Iterable[Example]) -> list[EncodedText]:
         encoded = self._tokenizer.encode_batch_fast([example.said for example in examples])
         return [(one.ids, len(one.ids)) for one in encoded]

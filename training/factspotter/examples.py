@@ -23,7 +23,7 @@ from typing import NamedTuple
 from scorer.metric import factspotter
 from scorer.metric.facts import Triple
 
-from .data import Known, Row
+from .data import DataText, Known
 
 TYPE_II, PREDICATE_ONLY, SAME_DOMAIN, BOTH, EXCHANGED, NOISE = 0.1, 0.5, 0.8, 0.5, 0.5, 0.1
 """Shares; see above. ``BOTH``: of the negatives with another entity, those with another predicate as well."""
@@ -32,13 +32,13 @@ _SHORTEST = 3
 
 
 class Example(NamedTuple):
-    """What the classifier reads, and whether the text says the triple."""
+    """Input of the classifier, and whether the text says the triple."""
 
     said: str
     present: bool
 
 
-def epoch(rows: Sequence[Row], known: Known, seed: int, number: int, triples: int | None = None) -> list[Example]:
+def epoch(rows: Sequence[DataText], known: Known, seed: int, number: int, triples: int | None = None) -> list[Example]:
     """The examples of an epoch, in their order; the same for the same arguments.
 
     Args:
@@ -53,7 +53,7 @@ def epoch(rows: Sequence[Row], known: Known, seed: int, number: int, triples: in
     return made
 
 
-def _examples(row: Row, position: int, known: Known, rng: random.Random) -> Iterator[Example]:
+def _examples(row: DataText, position: int, known: Known, rng: random.Random) -> Iterator[Example]:
     triple, text, _ = _exchanged(row, position, known, rng)
     yield Example(said(triple, text), True)
     triple, text, others = _exchanged(row, position, known, rng)
@@ -65,7 +65,7 @@ def said(triple: Triple, text: str) -> str:
     return f"{factspotter.ask(factspotter.written(triple))} {text}"
 
 
-def _exchanged(row: Row, position: int, known: Known, rng: random.Random) -> tuple[Triple, str, list[Triple]]:
+def _exchanged(row: DataText, position: int, known: Known, rng: random.Random) -> tuple[Triple, str, list[Triple]]:
     """A triple, the text and all triples, half of the time with other entities."""
     text, triples = row.text, list(row.triples)
     if rng.random() < EXCHANGED:

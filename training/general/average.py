@@ -45,7 +45,7 @@ def average(found: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
 
 
 def _content(path: Path) -> object:
-    """What a file says; a rebuilt checkpoint's tokenizer is written with other blanks than a trained one's."""
+    """Content of a JSON file; a rebuilt checkpoint's tokenizer is written with other blanks than a trained one's."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:

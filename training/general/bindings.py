@@ -20,7 +20,7 @@ Kind = Callable[[bool, random.Random], Sides | None]
 NARROWER: list[str] = TABLES["narrower"]
 """Words that make a description say more."""
 BODIES: list[str] = TABLES["bodies"]
-"""What names end in that have plain words in them."""
+"""Ends of names that have plain words in them."""
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")

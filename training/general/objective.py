@@ -10,11 +10,11 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
-from training.batches import Batch
+from training.batches import TrainingBatch
 from training.general.nli import NOT_ENTAILMENT, UNLABELLED, save
 from training.general.pools import Pools
 from training.network import NLI_LABELS, Network, layers_type
-from training.train import Place, Recipe
+from training.train import Recipe, RunState
 
 SMOOTHING = 0.02
 WARM_UP = 0.05
@@ -44,7 +44,7 @@ class Loss:
     def __init__(self, earlier: Network | None, device: str) -> None:
         self._earlier, self._device, self._placed = earlier, device, False
 
-    def __call__(self, logits: Tensor, batch: Batch) -> Tensor:
+    def __call__(self, logits: Tensor, batch: TrainingBatch) -> Tensor:
         """*Shape:* logits (n, 3) → ()."""
         losses = losses_of(logits, batch.label)
         if self._earlier is not None:
@@ -75,7 +75,7 @@ def recipe(pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float, loss: L
     """A run over so many tokens, padding included, or of so many seconds. ``rate``: the top learning rate."""
     began = time.monotonic()
 
-    def done(place: Place) -> float:
+    def done(place: RunState) -> float:
         return max(place.tokens / tokens, (time.monotonic() - began) / seconds)
 
     return Recipe(

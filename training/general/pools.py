@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
 
-from training.batches import Batch, Row, batched
+from training.batches import EncodedText, TrainingBatch, batched
 from training.general import edits
 from training.general.bindings import Bindings
 from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, Example, NliPairs, token_ids
@@ -108,7 +108,7 @@ class Replacer:
     def __init__(self, near: npt.NDArray[np.int64]) -> None:
         self._near = near
 
-    def __call__(self, batch: Batch, seed: int) -> Batch:
+    def __call__(self, batch: TrainingBatch, seed: int) -> TrainingBatch:
         """The batch with about half of its pairs changed; those have no label any more."""
         rng = np.random.default_rng(seed)
         ids = batch.ids.numpy()
@@ -155,7 +155,7 @@ class Pools:
         ids = token_ids(self._tokenizer, (text for premise, hypothesis, _ in made for text in (premise, hypothesis)))
         return [(ids[premise], ids[hypothesis], label) for premise, hypothesis, label in made]
 
-    def batches(self, number: int) -> list[Batch]:
+    def batches(self, number: int) -> list[TrainingBatch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
         examples = [one for passes in self._passes for one in passes.examples(number)]
@@ -174,5 +174,5 @@ def pair_logits(network: Network, tokenizer: Tokenizer, pairs: Sequence[tuple[st
     return logits(network, [_joined(ids[a], ids[b]) for a, b in pairs])
 
 
-def _joined(a: list[int], b: list[int]) -> Row:
+def _joined(a: list[int], b: list[int]) -> EncodedText:
     return [CLS, *a, SEP, *b, SEP], len(a) + 2

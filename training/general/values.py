@@ -40,7 +40,7 @@ class Detail(NamedTuple):
 
 
 def twins(make: Callable[[bool, random.Random], T], rng: random.Random) -> tuple[T, T]:
-    """What `make` makes for True and for False, each from the same state of `rng`.
+    """Make a pair for True and one for False, each from the same state of `rng`.
 
     They differ in as little as their kind allows: counterfactual pairs (Kaushik, Hovy & Lipton, ICLR 2020). Names,
     wordings and other facts are the same, and what is left to learn is what was changed.

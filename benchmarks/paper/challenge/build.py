@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from scorer.evaluation.challenge import CHALLENGE, TEMPLATES
 from scorer.metric.facts import Triple
 
-from .kinds import KINDS, NOT_OK, OK, OMISSION, Kind, Pair, templates
-from .texts import DOMAINS, make_record
+from .kinds import KINDS, NOT_OK, OK, OMISSION, ChangeKind, EditedText, templates
+from .texts import DOMAINS, invent
 
 PER_KIND = 200
 SEED = 1
@@ -32,8 +32,8 @@ _COLUMNS = [("pair", pa.int32()), ("variant", pa.string()), ("kind", pa.string()
 class Case:
     """A pair of the set and its kind."""
 
-    kind: Kind
-    pair: Pair
+    kind: ChangeKind
+    pair: EditedText
 
 
 def build_cases(per_kind: int = PER_KIND, seed: int = SEED) -> list[Case]:
@@ -41,8 +41,8 @@ def build_cases(per_kind: int = PER_KIND, seed: int = SEED) -> list[Case]:
     return [Case(kind, pair) for kind in KINDS for pair in _pairs(kind, per_kind, seed)]
 
 
-def _pairs(kind: Kind, count: int, seed: int) -> list[Pair]:
-    rng, found, tries = Random(f"{seed} {kind.name}"), dict[str, Pair](), 0
+def _pairs(kind: ChangeKind, count: int, seed: int) -> list[EditedText]:
+    rng, found, tries = Random(f"{seed} {kind.name}"), dict[str, EditedText](), 0
     while len(found) < count:
         pair = kind.make(len(found), rng)
         tries += 1
@@ -79,13 +79,13 @@ def as_table(cases: list[Case]) -> pa.Table:
             wrong = one.kind.name == "extra fact"
             text = one.pair.edited if wrong else one.pair.base
             rng = Random(text)
-            added = make_record(rng.choice([d for d in DOMAINS if d.name != one.pair.domain]), 3, rng)
+            added = invent(rng.choice([d for d in DOMAINS if d.name != one.pair.domain]), 3, rng)
             gold = "omission+hallucination" if wrong else OMISSION
             add(number, "extended", gold, (*one.pair.triples, *added.triples), text)
     return pa.Table.from_pylist(rows, pa.schema(_COLUMNS, {"revision": str(REVISION), "seed": str(SEED)}))
 
 
-def _reordered(pair: Pair) -> list[Triple]:
+def _reordered(pair: EditedText) -> list[Triple]:
     """The facts in another order; the same one for the same pair."""
     facts, rng = list(pair.triples), Random(pair.base)
     while facts == list(pair.triples):

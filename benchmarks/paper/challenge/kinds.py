@@ -19,15 +19,15 @@ from .texts import (
     DATA,
     DOMAINS,
     Attribute,
-    Record,
+    InventedThing,
     Said,
     Value,
     by_one,
     draw_until,
     in_other_unit,
     in_words,
+    invent,
     make_name,
-    make_record,
     make_value,
     misspelt,
     month_first,
@@ -38,10 +38,10 @@ OK, OMISSION, HALLUCINATION, NOT_OK = "OK", "omission", "hallucination", "not_OK
 """Labels that a metric should give: ``omission`` or ``hallucination`` at least on that side, ``not_OK`` on either."""
 Edited = tuple[str, "int | None"]
 """A changed text, and the position of the fact that the change is about; ``None`` where it is about none or several."""
-Edit = Callable[[Record, Random], "Edited | None"]
+Edit = Callable[[InventedThing, Random], "Edited | None"]
 
 
-class Pair(NamedTuple):
+class EditedText(NamedTuple):
     """``base``: a text that says all and only the facts. ``edited``: the changed one. ``fact``: of the change."""
 
     domain: str
@@ -51,39 +51,39 @@ class Pair(NamedTuple):
     fact: int | None = None
 
 
-class Kind(NamedTuple):
+class ChangeKind(NamedTuple):
     """``about``: the change, for people. ``expected``: the label of the changed texts. ``make``: a pair, from the
     number of those made before; ``None`` where what it drew offers no place for the change."""
 
     name: str
     about: str
     expected: str
-    make: Callable[[int, Random], Pair | None]
+    make: Callable[[int, Random], EditedText | None]
 
 
-def _edited(facts: int, edit: Edit) -> Callable[[int, Random], Pair | None]:
+def _edited(facts: int, edit: Edit) -> Callable[[int, Random], EditedText | None]:
     """A kind whose records have so many facts, or one fewer. The domains take turns; one that has no place for the
     change is passed over by the next number of tries."""
 
-    def make(number: int, rng: Random) -> Pair | None:
+    def make(number: int, rng: Random) -> EditedText | None:
         domain = DOMAINS[number % len(DOMAINS)] if rng.random() < 0.9 else rng.choice(DOMAINS)
-        record = make_record(domain, rng.randint(facts - 1, facts), rng)
+        record = invent(domain, rng.randint(facts - 1, facts), rng)
         found = edit(record, rng)
-        return None if found is None else Pair(domain.name, record.triples, record.text(), *found)
+        return None if found is None else EditedText(domain.name, record.triples, record.text(), *found)
 
     return make
 
 
-def _at(record: Record, at: int, said: Said) -> Edited:
+def _at(record: InventedThing, at: int, said: Said) -> Edited:
     return record.text([*record.facts[:at], said, *record.facts[at + 1 :]]), at
 
 
-def _omission(record: Record, rng: Random) -> Edited:
+def _omission(record: InventedThing, rng: Random) -> Edited:
     at = rng.randrange(len(record.facts))
     return record.text([*record.facts[:at], *record.facts[at + 1 :]]), at
 
 
-def _extra(record: Record, rng: Random) -> Edited:
+def _extra(record: InventedThing, rng: Random) -> Edited:
     taken = {fact.attribute.predicate for fact in record.facts}
     attribute = rng.choice([one for one in record.domain.attributes if one.predicate not in taken])
     facts = list(record.facts)
@@ -96,7 +96,7 @@ def _other_value(fact: Said, taken: Sequence[str], rng: Random) -> Said:
     return fact.with_value(value.text)
 
 
-def _wrong_value(record: Record, rng: Random) -> Edited:
+def _wrong_value(record: InventedThing, rng: Random) -> Edited:
     at = rng.randrange(len(record.facts))
     fact = record.facts[at]
     return _at(record, at, _other_value(fact, (fact.value.text, record.subject), rng))
@@ -105,7 +105,7 @@ def _wrong_value(record: Record, rng: Random) -> Edited:
 def _clause(which: Callable[[Attribute], str]) -> Edit:
     """A fact said in other words that its attribute has for the purpose."""
 
-    def edit(record: Record, rng: Random) -> Edited:
+    def edit(record: InventedThing, rng: Random) -> Edited:
         at = rng.randrange(len(record.facts))
         fact = record.facts[at]
         return _at(record, at, replace(fact, clause=which(fact.attribute).format(o=fact.value.text)))
@@ -116,7 +116,7 @@ def _clause(which: Callable[[Attribute], str]) -> Edit:
 def _value(change: Callable[[Value, Attribute, Random], str | None], fits: Callable[[Value, Attribute], bool]) -> Edit:
     """A change of one of the values that fit."""
 
-    def edit(record: Record, rng: Random) -> Edited | None:
+    def edit(record: InventedThing, rng: Random) -> Edited | None:
         places = [at for at, fact in enumerate(record.facts) if fits(fact.value, fact.attribute)]
         if not places:
             return None
@@ -137,7 +137,7 @@ def _by_map(which: Callable[[Attribute], dict[str, str]]) -> Edit:
     return _value(lambda value, one, _: which(one)[value.text], lambda value, one: value.text in which(one))
 
 
-def _name(record: Record, rng: Random) -> Edited:
+def _name(record: InventedThing, rng: Random) -> Edited:
     """A name misspelt: of a value, or of the subject in the whole text."""
     places = [at for at, fact in enumerate(record.facts) if fact.value.kind == "name"]
     if not places or rng.random() < 0.3:
@@ -146,18 +146,18 @@ def _name(record: Record, rng: Random) -> Edited:
     return _at(record, at, record.facts[at].with_value(misspelt(record.facts[at].value.text, rng)))
 
 
-def _paraphrase(record: Record, rng: Random) -> Edited:
+def _paraphrase(record: InventedThing, rng: Random) -> Edited:
     return record.text([replace(fact, wording=1 - fact.wording) for fact in record.facts]), None
 
 
-def _reorder(record: Record, rng: Random) -> Edited:
+def _reorder(record: InventedThing, rng: Random) -> Edited:
     facts = list(record.facts)
     while facts == list(record.facts):
         rng.shuffle(facts)
     return record.text(facts), None
 
 
-def _formatting(record: Record, rng: Random) -> Edited:
+def _formatting(record: InventedThing, rng: Random) -> Edited:
     base = record.text()
     sentences = [sentence + "." for sentence in base.removesuffix(".").split(". ")]
     forms = (
@@ -171,7 +171,7 @@ def _formatting(record: Record, rng: Random) -> Edited:
     return rng.choice(forms).strip(), None
 
 
-def _twice(record: Record, rng: Random) -> Edited:
+def _twice(record: InventedThing, rng: Random) -> Edited:
     again = rng.choice(record.facts)
     return record.text([*record.facts, replace(again, wording=1 - again.wording)]), None
 
@@ -181,24 +181,24 @@ def _two(draw: Callable[[], str]) -> tuple[str, str]:
     return first, draw_until(draw, lambda second: second != first)
 
 
-def _roles(number: int, rng: Random) -> Pair:
+def _roles(number: int, rng: Random) -> EditedText:
     row = rng.choice(DATA["roles"])
     one, two = _two(partial(make_name, row["names"], rng))
     wording = row["wordings"][0] if rng.random() < 0.5 else row["wordings"][1]
     plain, swapped = wording.format(s=one, o=two), wording.format(s=two, o=one)
-    return Pair(row["domain"], [Triple(one, row["predicate"], two)], plain, swapped, 0)
+    return EditedText(row["domain"], [Triple(one, row["predicate"], two)], plain, swapped, 0)
 
 
-def _quantifier(number: int, rng: Random) -> Pair:
+def _quantifier(number: int, rng: Random) -> EditedText:
     parts = ("None", "Some", "Most", "All")
     row = rng.choice(DATA["wholes"])
     subject, part = make_name(row["names"], rng), rng.choice(parts)
     wrong = rng.choice([other for other in parts if other != part])
     base, edited = (f"{one} of the {row['wording'].format(s=subject)}." for one in (part, wrong))
-    return Pair(row["domain"], [Triple(subject, row["predicate"], part)], base, edited, 0)
+    return EditedText(row["domain"], [Triple(subject, row["predicate"], part)], base, edited, 0)
 
 
-def _order(number: int, rng: Random) -> Pair:
+def _order(number: int, rng: Random) -> EditedText:
     row = rng.choice(DATA["orders"])
     festival, city = make_name("city", rng), make_name("city", rng)
     subject = {"event": f"the {festival} Festival", "city": city}.get(row["domain"]) or make_name("person", rng)
@@ -207,61 +207,61 @@ def _order(number: int, rng: Random) -> Pair:
         subject = f"the {make_name('firm', rng)} Tour"
     triples = [Triple(subject, *fact) for fact in zip(row["predicates"], (first, second), strict=True)]
     base, edited = (row[side].format(s=subject, a=first, b=second) for side in ("right", "wrong"))
-    return Pair(row["domain"], triples, base[0].upper() + base[1:], edited[0].upper() + edited[1:])
+    return EditedText(row["domain"], triples, base[0].upper() + base[1:], edited[0].upper() + edited[1:])
 
 
-def _sign(number: int, rng: Random) -> Pair:
+def _sign(number: int, rng: Random) -> EditedText:
     row = rng.choice(DATA["signed"])
     subject, value = make_name(row["names"], rng), rng.choice((-1, 1)) * rng.randint(2, 39)
     right, wrong = (f"{n} {row['unit']}".strip() for n in (value, -value))
     base, edited = (row["wording"].format(s=subject, o=one) for one in (right, wrong))
-    return Pair(row["domain"], [Triple(subject, row["predicate"], right)], base, edited, 0)
+    return EditedText(row["domain"], [Triple(subject, row["predicate"], right)], base, edited, 0)
 
 
-def _sum(number: int, rng: Random) -> Pair:
+def _sum(number: int, rng: Random) -> EditedText:
     row = rng.choice(DATA["sums"])
     subject, one, two = make_name(row["names"], rng), rng.randint(2, 9), rng.randint(2, 9)
     triples = [Triple(subject, name, str(n)) for name, n in zip(row["predicates"], (one, two), strict=True)]
     wrong = one + two + rng.choice((-2, -1, 1, 2))
     base, edited = (row["wording"].format(s=subject, a=one, b=two, t=total) for total in (one + two, wrong))
-    return Pair(row["domain"], triples, base, edited)
+    return EditedText(row["domain"], triples, base, edited)
 
 
-def _conflation(number: int, rng: Random) -> Pair:
+def _conflation(number: int, rng: Random) -> EditedText:
     """Two entities of one domain; in the edited text one value of each is exchanged."""
     domain = rng.choice(DOMAINS)
-    one = make_record(domain, 2, rng)
+    one = invent(domain, 2, rng)
     while True:
-        two = make_record(domain, 9, rng)
+        two = invent(domain, 9, rng)
         same = tuple(next(f for f in two.facts if f.attribute is fact.attribute) for fact in one.facts)
         values = [fact.value.text for fact in (*one.facts, *same)]
         if two.subject != one.subject and len({*values, one.subject, two.subject}) == len(values) + 2:
             break
-    two = Record(domain, two.subject, same)
+    two = InventedThing(domain, two.subject, same)
     at = rng.randrange(2)
     exchanged = [
         _at(record, at, record.facts[at].with_value(partner.facts[at].value.text))[0]
         for record, partner in ((one, two), (two, one))
     ]
-    return Pair(domain.name, [*one.triples, *two.triples], f"{one.text()} {two.text()}", " ".join(exchanged))
+    return EditedText(domain.name, [*one.triples, *two.triples], f"{one.text()} {two.text()}", " ".join(exchanged))
 
 
-def _long(number: int, rng: Random) -> Pair:
+def _long(number: int, rng: Random) -> EditedText:
     """All attributes of two entities, ten to twelve facts; one value is wrong."""
     domain = rng.choice(DOMAINS)
-    one = make_record(domain, 9, rng)
-    two = draw_until(partial(make_record, domain, 9, rng), lambda two: two.subject != one.subject)
+    one = invent(domain, 9, rng)
+    two = draw_until(partial(invent, domain, 9, rng), lambda two: two.subject != one.subject)
     at = rng.randrange(len(two.facts))
     fact = two.facts[at]
     wrong = _other_value(fact, (fact.value.text, one.subject, two.subject), rng)
-    edited = f"{one.text()} {_at(two, at, wrong)[0]}"
-    return Pair(domain.name, [*one.triples, *two.triples], f"{one.text()} {two.text()}", edited, len(one.facts) + at)
+    base, edited = (f"{one.text()} {text}" for text in (two.text(), _at(two, at, wrong)[0]))
+    return EditedText(domain.name, [*one.triples, *two.triples], base, edited, len(one.facts) + at)
 
 
 _OF_REFERENCE = ("employer", "birth place", "mayor", "country", "headquarters", "founder", "architect", "location")
 
 
-def _reference(number: int, rng: Random) -> Pair:
+def _reference(number: int, rng: Random) -> EditedText:
     """*The former* and *the latter* of two people or places."""
     domain = rng.choice([one for one in DOMAINS if one.name in ("person", "city", "company", "building")])
     attribute = rng.choice([a for a in domain.attributes if a.predicate in _OF_REFERENCE])
@@ -276,40 +276,40 @@ def _reference(number: int, rng: Random) -> Pair:
         f"There are {one} and {two}: the former {first}, and the latter {second}."
         for first, second in ((former, latter), (latter, former))
     )
-    return Pair(domain.name, triples, base, edited)
+    return EditedText(domain.name, triples, base, edited)
 
 
 _NUMBERS = ("number", "quantity", "year")
 KINDS = (
-    Kind("omission", "one fact is left out", OMISSION, _edited(4, _omission)),
-    Kind("extra fact", "one fact is added", HALLUCINATION, _edited(3, _extra)),
-    Kind("wrong value", "a value is replaced by another of its kind", NOT_OK, _edited(4, _wrong_value)),
-    Kind("wrong relation", "another relation with the same value", NOT_OK,
+    ChangeKind("omission", "one fact is left out", OMISSION, _edited(4, _omission)),
+    ChangeKind("extra fact", "one fact is added", HALLUCINATION, _edited(3, _extra)),
+    ChangeKind("wrong value", "a value is replaced by another of its kind", NOT_OK, _edited(4, _wrong_value)),
+    ChangeKind("wrong relation", "another relation with the same value", NOT_OK,
          _edited(4, _clause(lambda attribute: attribute.wrong))),
-    Kind("number by one", "a number or a year is one off", NOT_OK, _edited(4, _of_kinds(by_one, *_NUMBERS))),
-    Kind("unit", "the same number of another unit", NOT_OK, _edited(4, _of_kinds(in_other_unit, "quantity"))),
-    Kind("date", "day, month or year is one off", NOT_OK, _edited(4, _of_kinds(near_date, "date"))),
-    Kind("name by a letter", "a name with one wrong letter", NOT_OK, _edited(3, _name)),
-    Kind("negation", "a fact is denied", NOT_OK, _edited(4, _clause(lambda attribute: attribute.negated))),
-    Kind("hypernym", "a more general word loses a part of a fact", OMISSION,
+    ChangeKind("number by one", "a number or a year is one off", NOT_OK, _edited(4, _of_kinds(by_one, *_NUMBERS))),
+    ChangeKind("unit", "the same number of another unit", NOT_OK, _edited(4, _of_kinds(in_other_unit, "quantity"))),
+    ChangeKind("date", "day, month or year is one off", NOT_OK, _edited(4, _of_kinds(near_date, "date"))),
+    ChangeKind("name by a letter", "a name with one wrong letter", NOT_OK, _edited(3, _name)),
+    ChangeKind("negation", "a fact is denied", NOT_OK, _edited(4, _clause(lambda attribute: attribute.negated))),
+    ChangeKind("hypernym", "a more general word loses a part of a fact", OMISSION,
          _edited(4, _by_map(lambda attribute: attribute.wider))),
-    Kind("hyponym", "a more special word adds to a fact", HALLUCINATION,
+    ChangeKind("hyponym", "a more special word adds to a fact", HALLUCINATION,
          _edited(4, _by_map(lambda attribute: attribute.narrower))),
-    Kind("paraphrase", "every fact in other words", OK, _edited(4, _paraphrase)),
-    Kind("other order", "the facts in another order", OK, _edited(4, _reorder)),
-    Kind("pronoun", "a pronoun for the name", OK, _edited(4, lambda one, _: (one.text(pronouns=True), None))),
-    Kind("number words", "a number in words", OK, _edited(4, _of_kinds(in_words, *_NUMBERS))),
-    Kind("date format", "a date as in the United States", OK, _edited(4, _of_kinds(month_first, "date"))),
-    Kind("formatting", "lists, bold, headings, capitals, lower case", OK, _edited(4, _formatting)),
-    Kind("repetition", "a fact is said twice, in two ways", OK, _edited(3, _twice)),
-    Kind("role swap", "subject and object are exchanged", NOT_OK, _roles),
-    Kind("quantifier", "none, some, most and all are exchanged", NOT_OK, _quantifier),
-    Kind("sign", "a number becomes negative, or is no longer", NOT_OK, _sign),
-    Kind("temporal order", "what came first comes second", NOT_OK, _order),
-    Kind("aggregation", "a sum is wrong", NOT_OK, _sum),
-    Kind("conflation", "two entities exchange a value", NOT_OK, _conflation),
-    Kind("long text", "one wrong value in a text of ten to twelve facts", NOT_OK, _long),
-    Kind("reference", "the former and the latter are exchanged", NOT_OK, _reference),
+    ChangeKind("paraphrase", "every fact in other words", OK, _edited(4, _paraphrase)),
+    ChangeKind("other order", "the facts in another order", OK, _edited(4, _reorder)),
+    ChangeKind("pronoun", "a pronoun for the name", OK, _edited(4, lambda one, _: (one.text(pronouns=True), None))),
+    ChangeKind("number words", "a number in words", OK, _edited(4, _of_kinds(in_words, *_NUMBERS))),
+    ChangeKind("date format", "a date as in the United States", OK, _edited(4, _of_kinds(month_first, "date"))),
+    ChangeKind("formatting", "lists, bold, headings, capitals, lower case", OK, _edited(4, _formatting)),
+    ChangeKind("repetition", "a fact is said twice, in two ways", OK, _edited(3, _twice)),
+    ChangeKind("role swap", "subject and object are exchanged", NOT_OK, _roles),
+    ChangeKind("quantifier", "none, some, most and all are exchanged", NOT_OK, _quantifier),
+    ChangeKind("sign", "a number becomes negative, or is no longer", NOT_OK, _sign),
+    ChangeKind("temporal order", "what came first comes second", NOT_OK, _order),
+    ChangeKind("aggregation", "a sum is wrong", NOT_OK, _sum),
+    ChangeKind("conflation", "two entities exchange a value", NOT_OK, _conflation),
+    ChangeKind("long text", "one wrong value in a text of ten to twelve facts", NOT_OK, _long),
+    ChangeKind("reference", "the former and the latter are exchanged", NOT_OK, _reference),
 )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ class NaturalResult:
     both_pass: Rate | None
 
 
-class Judged(NamedTuple):
+class JudgedPairs(NamedTuple):
     """Pairs with their answers. ``truth``: whether each is entailed; ``passes``: whether the metric says so; ``score``:
     P(entailment), NaN for an error; ``premises``: from 0 without gaps. *Shape:* (pairs,) each."""
 
@@ -108,7 +108,7 @@ def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> I
             yield measure(one, _judge(chosen, scorer, both=one.both))
 
 
-def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> NaturalResult:
+def measure(one: NaturalSet, judged: JudgedPairs, resamples: int = RESAMPLES) -> NaturalResult:
     """The figures of one set."""
     truth, passes, score, premises = judged
     counts = [np.bincount(premises, mask) for mask in (truth, truth & passes, ~truth, ~truth & ~passes)]
@@ -138,7 +138,7 @@ def measure(one: NaturalSet, judged: Judged, resamples: int = RESAMPLES) -> Natu
     )
 
 
-def _contrasts(judged: Judged) -> tuple[Indices, Bools, Bools]:
+def _contrasts(judged: JudgedPairs) -> tuple[Indices, Bools, Bools]:
     """Of each premise with one entailed pair and one other: the premise, whether the entailed one has the higher score,
     and whether both pass. *Shape:* (contrasts,) each."""
     truth, passes, score, premises = judged
@@ -150,7 +150,7 @@ def _contrasts(judged: Judged) -> tuple[Indices, Bools, Bools]:
     return np.flatnonzero(usable), (right > wrong)[usable], both[usable]
 
 
-def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> Judged:
+def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> JudgedPairs:
     """The answers; with ``both``, two directions of a pair, which follow one another, as one: both must pass."""
     tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
     scored = pa.concat_tables(table.select(["fine", "text_entailment"]) for table in scorer.score_batches(tables))
@@ -160,9 +160,9 @@ def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> Judged:
     premises = np.array([codes[pair.premise] for pair in pairs], np.int64)
     truth = np.array([pair.label == "entailment" for pair in pairs])
     if not both:
-        return Judged(truth, passes, score, premises)
+        return JudgedPairs(truth, passes, score, premises)
     least = np.minimum(score[::2], score[1::2])  # NaN if one of them is
-    return Judged(truth[::2], passes[::2] & passes[1::2], least, premises[::2])
+    return JudgedPairs(truth[::2], passes[::2] & passes[1::2], least, premises[::2])
 
 
 def _table(pairs: list[SentencePair]) -> pa.Table:

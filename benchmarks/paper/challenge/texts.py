@@ -164,7 +164,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Record:
+class InventedThing:
     """A subject and what is said of it."""
 
     domain: Domain
@@ -190,7 +190,7 @@ class Record:
         return " ".join(sentences)
 
 
-def make_record(domain: Domain, facts: int, rng: Random) -> Record:
+def invent(domain: Domain, facts: int, rng: Random) -> InventedThing:
     """A subject with so many different attributes, or all that the domain has."""
     chosen = rng.sample(domain.attributes, min(facts, len(domain.attributes)))
     subject = make_name(domain.subject, rng)
@@ -199,7 +199,7 @@ def make_record(domain: Domain, facts: int, rng: Random) -> Record:
         taken = {subject, *(one.value.text for one in said)}
         value = draw_until(partial(make_value, attribute.value, rng), lambda one, taken=taken: one.text not in taken)
         said.append(Said(attribute, value, rng.randrange(2)))
-    return Record(domain, subject, tuple(said))
+    return InventedThing(domain, subject, tuple(said))
 
 
 def draw_until(draw: Callable[[], T], fits: Callable[[T], bool]) -> T:

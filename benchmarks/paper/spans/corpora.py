@@ -41,7 +41,7 @@ class Span:
 
 
 @dataclass
-class Output:
+class LlmOutput:
     """One text. ``human``: the spans of each person, the main one first. ``judges``: those of each model."""
 
     domain: str
@@ -61,7 +61,7 @@ class Collection:
 
     name: str
     categories: tuple[str, ...]
-    read: Callable[[Path, Note], list[Output]]
+    read: Callable[[Path, Note], list[LlmOutput]]
     judges: tuple[str, str]
     split: str | None = None
 
@@ -85,15 +85,15 @@ def convert(collection: Collection, path: Path, note: Note = lambda line: None) 
     )
 
 
-def _read_quintd(path: Path, note: Note) -> list[Output]:
+def _read_quintd(path: Path, note: Note) -> list[LlmOutput]:
     """``outputs/test/DOMAIN/SETUP/*.json`` and ``annotations`` of ``data/quintd-1``."""
-    outputs: dict[Key, Output] = {}
+    outputs: dict[Key, LlmOutput] = {}
     for file in sorted((path / "outputs" / "test").rglob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))
         for number, one in enumerate(content["generated"]):
             data = one["in"].partition("Based on the given data:\n```\n")[2].partition("\n```\n")[0] or one["in"]
             key = str(content["dataset"]), str(content["model"]), number
-            outputs.setdefault(key, Output(*key, data, str(one["out"])))
+            outputs.setdefault(key, LlmOutput(*key, data, str(one["out"])))
 
     def key_of(line: Mapping[str, Any]) -> Key:
         return line["dataset"], line["model"], int(line["table_idx"])
@@ -109,7 +109,7 @@ def _read_quintd(path: Path, note: Note) -> list[Output]:
     return [output for output in outputs.values() if output.human or output.judges]
 
 
-def _read_d2t_eval(path: Path, note: Note) -> list[Output]:
+def _read_d2t_eval(path: Path, note: Note) -> list[LlmOutput]:
     """``inputs``, ``outputs`` and ``annotations`` in the root of the repository; the split *test*."""
 
     def key_of(line: Mapping[str, Any]) -> Key | None:
@@ -123,12 +123,12 @@ def _read_d2t_eval(path: Path, note: Note) -> list[Output]:
         content = json.loads(file.read_text(encoding="utf-8"))
         for number, example in enumerate(content["forecasts"] if isinstance(content, dict) else content):
             inputs[file.parent.name.removeprefix("d2t-"), number] = json.dumps(example, ensure_ascii=False)
-    outputs: dict[Key, Output] = {}
+    outputs: dict[Key, LlmOutput] = {}
     for file in sorted((path / "outputs" / "d2t-eval").rglob("*-test.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             found = json.loads(line)
             if (key := key_of(found)) is not None:
-                outputs[key] = Output(*key, inputs[key[0], key[2]], str(found["output"]))
+                outputs[key] = LlmOutput(*key, inputs[key[0], key[2]], str(found["output"]))
     annotated = path / "annotations"
     for file in sorted((annotated / "human" / "d2t-eval" / "test").glob("annotations.jsonl")):
         for output, spans in _annotations(file, D2T_EVAL, outputs, key_of, note):
@@ -150,8 +150,12 @@ D2T_EVAL = Collection(
 
 
 def _annotations(
-    file: Path, collection: Collection, outputs: Mapping[Key, Output], key_of: Callable[[Any], Key | None], note: Note
-) -> Iterator[tuple[Output, list[Span]]]:
+    file: Path,
+    collection: Collection,
+    outputs: Mapping[Key, LlmOutput],
+    key_of: Callable[[Any], Key | None],
+    note: Note,
+) -> Iterator[tuple[LlmOutput, list[Span]]]:
     """The outputs that a file of annotations names, each with its spans in the order of the text."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         where = f"{file.parent.name}/{file.name}:{number}"
@@ -181,7 +185,7 @@ def _marked(one: Mapping[str, Any], text: str, categories: Sequence[str]) -> Spa
     return Span(start, start + len(said), category)
 
 
-def _rows(outputs: Sequence[Output], collection: Collection, note: Note) -> pa.Table:
+def _rows(outputs: Sequence[LlmOutput], collection: Collection, note: Note) -> pa.Table:
     judges = sorted({judge for output in outputs for judge in output.judges})
     rows = []
     for output in outputs:
@@ -198,7 +202,7 @@ def _rows(outputs: Sequence[Output], collection: Collection, note: Note) -> pa.T
     return pa.Table.from_pylist(rows, pa.schema([*_ABOUT, ("triples", _TRIPLES), ("text", pa.string()), *strings]))
 
 
-def _about(output: Output, collection: Collection) -> dict[str, str]:
+def _about(output: LlmOutput, collection: Collection) -> dict[str, str]:
     example = f"{output.domain}-{output.example}"
     name = f"{collection.name}-{example}-{output.model}"
     return {"text_id": name, "system": output.model, "domain": output.domain, "example": example}
@@ -212,7 +216,9 @@ def _label(spans: Sequence[Span] | None, wrong: str) -> str | None:
 
 
 def _placed(
-    outputs: Iterable[Output], collection: Collection, which: Callable[[Output], Sequence[tuple[str, Sequence[Span]]]]
+    outputs: Iterable[LlmOutput],
+    collection: Collection,
+    which: Callable[[LlmOutput], Sequence[tuple[str, Sequence[Span]]]],
 ) -> pa.Table:
     """A row per span; a row without a place for an annotator who marked nothing in a text."""
     rows = []
@@ -227,7 +233,7 @@ def _placed(
     return pa.Table.from_pylist(rows, _PLACED)
 
 
-def _from_parquet(path: Path, collection: Collection) -> list[Output]:
+def _from_parquet(path: Path, collection: Collection) -> list[LlmOutput]:
     names, (before, behind) = pq.read_schema(path).names, collection.judges
     if missing := [name for name in _NEEDED if name not in names]:
         raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(_NEEDED)}")
@@ -242,7 +248,7 @@ def _from_parquet(path: Path, collection: Collection) -> list[Output]:
             human = [row["human_spans"]]
         marked = {judge: _spans(row[column]) for judge, column in judges.items() if row[column] is not None}
         about = (row["domain"], row["model"], int(row["example_idx"]), row["data"], row["text"])
-        outputs.append(Output(*about, [_spans(spans) for spans in human or []], marked))
+        outputs.append(LlmOutput(*about, [_spans(spans) for spans in human or []], marked))
     return outputs
 
 

@@ -60,7 +60,7 @@ class Measurement:
             [job.result() for job in jobs]
 
     def doctor(self) -> None:
-        """What `scorer doctor` finds; it verifies the bundle in a cache of its own."""
+        """Findings of `scorer doctor`; it verifies the bundle in a cache of its own."""
         command = [sys.executable, "-m", "scorer", "doctor", "--bundle", self.bundle, "--json"]
         printed = self.steps.run("doctor", 70, command, XDG_CACHE_HOME=str(self.work / "cache-of-doctor"))
         if printed is not None:
@@ -68,7 +68,7 @@ class Measurement:
             report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages")}, **found["bundle"])
 
     def score(self, name: str, rows: Path, seconds: float) -> None:
-        """`scorer run` as a command, and what it says of itself."""
+        """Run `scorer run` as a command, and report its own figures."""
         out = self.work / f"out-{name.replace(' ', '-')}"
         command = [sys.executable, "-m", "scorer", "run", rows, "--out", out, "--bundle", self.bundle]
         if self.steps.run(name, seconds, [*command, "--device", self.given.device]) is not None:
@@ -77,7 +77,7 @@ class Measurement:
             report("run", of=name, speed=kept, seconds=run.get("seconds"), checks=run.get("checks"))
 
     def first(self) -> None:
-        """What decides: the device, the bare session, a command's first and second use, many rows."""
+        """Measure the device, the bare session, a command's first and second use, and many rows."""
         device, rows = self.given.device, self.sample / "rows"
         self.prepare()
         self.measure("matrix", 30, device)

@@ -1,4 +1,4 @@
-"""What the steps measure, each in a process of its own: `python -m benchmarks.speed.gpu.measures NAME ARGUMENTS`.
+"""Measures of the steps, each in a process of its own: `python -m benchmarks.speed.gpu.measures NAME ARGUMENTS`.
 
 ``peer`` imports nothing of the program, so that it needs no ONNX Runtime and no other dependency of it.
 """

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.paper.challenge.build import build_cases, write
-from benchmarks.paper.challenge.kinds import KINDS, Pair, templates
+from benchmarks.paper.challenge.kinds import KINDS, EditedText, templates
 from benchmarks.paper.challenge.texts import MONTHS
 from scorer.evaluation.challenge import CHALLENGE, TEMPLATES, read_challenge
 from scorer.metric.templates import Templates
@@ -20,11 +20,11 @@ CASES = build_cases(PER_KIND)
 ONE_ENTITY = {"omission", "wrong value", "number by one", "unit", "date", "negation", "hypernym", "hyponym"}
 
 
-def of(kind: str) -> list[Pair]:
+def of(kind: str) -> list[EditedText]:
     return [one.pair for one in CASES if one.kind.name == kind]
 
 
-def changed_words(one: Pair) -> tuple[list[str], list[str]]:
+def changed_words(one: EditedText) -> tuple[list[str], list[str]]:
     """Words that only the base text has, and words that only the edited one has."""
     base, edited = (Counter(re.findall(r"[\w',.-]*\w", text)) for text in (one.base, one.edited))
     return list((base - edited).elements()), list((edited - base).elements())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.paper.challenge.natural import NATURAL, Judged, NaturalResult, judge_natural, measure
+from benchmarks.paper.challenge.natural import NATURAL, JudgedPairs, NaturalResult, judge_natural, measure
 from benchmarks.paper.challenge.sentence_pairs import is_trained
 from scorer.errors import ColumnError, InputError
 from scorer.scoring.scorer import Scorer
@@ -86,7 +86,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, An
 def test_contrasts_are_of_premises_with_one_right_and_one_wrong_pair() -> None:
     truth = np.array([True, False, True, False, True, True, False])
     score = np.array([0.9, 0.8, 0.3, 0.4, 0.7, 0.6, np.nan])
-    found = measure(NATURAL[0], Judged(truth, score > 0.5, score, np.array([0, 0, 1, 1, 2, 2, 3])), 50)
+    found = measure(NATURAL[0], JudgedPairs(truth, score > 0.5, score, np.array([0, 0, 1, 1, 2, 2, 3])), 50)
     assert found.right_higher is not None and found.both_pass is not None
     assert (found.right_higher.count, found.right_higher.n) == (1, 2)
     assert (found.both_pass.count, found.both_pass.n) == (1, 2)

@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def _score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
-    """What a run does, with the table above for a model."""
+    """A run, with the table above for a model."""
     table = pq.read_table(source)
     rows = find_columns(table.schema, ColumnNames()).rows(table)
     options = Options(protocol=protocol)  # type: ignore[arg-type]  # a str, not its literals

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.speed import ours
 from benchmarks.speed.cpu import Measured, Setting, run_rounds, summarise, table
-from benchmarks.speed.sample import Sample, write_sample
+from benchmarks.speed.sample import PairSample, write_sample
 from scorer.inference.bundle import Bundle
 from tests.bundles import make_bundle
 
@@ -24,11 +24,11 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="module")
-def sample(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Sample:
+def sample(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> PairSample:
     return write_sample(tmp_path_factory.mktemp("sample"), bundle, pairs=40, systems=1, seed=1)
 
 
-def test_a_sample_is_what_a_run_computes(sample: Sample) -> None:
+def test_a_sample_is_what_a_run_computes(sample: PairSample) -> None:
     content = json.loads(Path(sample.pairs_file).read_text())
     pairs, lengths = list(map(tuple, content["pairs"])), content["tokens"]
     assert 40 <= sample.pairs == len(pairs) == len(set(pairs)) < 50
@@ -47,7 +47,7 @@ def killed(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Any]:
 
 
 @pytest.mark.slow
-def test_rounds_from_sample_to_table(bundle: Bundle, sample: Sample, tmp_path: Path) -> None:
+def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_path: Path) -> None:
     options: tuple[Any, ...] = ({"precision": "fp32"}, ("bundle",))
     settings = [
         Setting("bare", "bare", ours.bare_session, *options, bare=True),
