@@ -41,7 +41,7 @@ class Size:
 
 
 def layers_type(device: str) -> torch.dtype:
-    """Type that the layers are trained in: float32 where a CPU would emulate bfloat16, which is twenty times as slow."""
+    """Type of the layers in training: float32 where a CPU would emulate bfloat16, which is twenty times as slow."""
     has_bfloat16 = device != "cpu" or "avx512_bf16" in KINDS["cpu"].hardware(0).name.split()
     return torch.bfloat16 if has_bfloat16 else torch.float32
 

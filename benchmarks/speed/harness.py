@@ -1,7 +1,7 @@
 """Timed processes, and the machine that they run on.
 
-:func:`measured` calls a function in a process of its own. A :class:`SettingProcess` opens a setting once and times it on
-each request, so that rounds of several settings can be interleaved.
+:func:`measured` calls a function in a process of its own. A :class:`SettingProcess` opens a setting once and times it
+on each request, so that rounds of several settings can be interleaved.
 """
 
 from __future__ import annotations
