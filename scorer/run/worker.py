@@ -12,7 +12,6 @@ import queue
 import sys
 import threading
 import traceback
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ScorerError
@@ -71,8 +70,7 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     scorer: ShardScorer | None = None
 
     def send_progress() -> None:
-        with suppress(OSError):  # the driver is gone
-            channel.send(scorer.progress() if scorer is not None else Progress())
+        channel.send(scorer.progress() if scorer is not None else Progress())
 
     tell(send_progress, PROGRESS_SECONDS)
     while isinstance(request := requests.get(), Inspect):

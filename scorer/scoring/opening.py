@@ -16,7 +16,7 @@ from ..metric.facts import Rows
 from ..metric.options import Options
 from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
-from ..storage.plan import Budgets, ExactBudget
+from ..storage.plan import Budgets
 from ..storage.receipts import Signature
 from .pipeline import Pipeline
 from .settings import Settings
@@ -91,19 +91,6 @@ def measure_bound(engine: Engine, pipeline: Pipeline, sources: Sequence[Iterable
             bound = engine.measure_bound(pipeline.prepare(rows).work, share, bound)
     assert engine.report is not None
     return bound or ExactBound(0, engine.report.bound)
-
-
-def budgets_of(engine: Engine) -> Budgets:
-    """Budgets that an engine cuts its work by; windows are the run's."""
-    bound, chosen = engine.bound, len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
-    return Budgets(
-        batch_tokens=engine.grid.token_budget,
-        length_step=engine.grid.step,
-        threads=engine.threads,
-        exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
-        layout=engine.use.layout if chosen else None,
-        attention=engine.use.attention if chosen else None,
-    )
 
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:

@@ -15,10 +15,10 @@ from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.options import of_python
 from ..metric.python_forms import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
-from ..storage.plan import Budgets
+from ..storage.plan import Budgets, ExactBudget
 from ..system.arguments import described
 from ..system.closing import Closing
-from .opening import budgets_of, measure_bound, open_pipeline
+from .opening import measure_bound, open_pipeline
 from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
@@ -110,7 +110,16 @@ class Scorer(Closing):
     @property
     def budgets(self) -> Budgets:
         """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
-        return budgets_of(self.engine)
+        engine, bound = self.engine, self.engine.bound
+        chosen = len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
+        return Budgets(
+            batch_tokens=engine.grid.token_budget,
+            length_step=engine.grid.step,
+            threads=engine.threads,
+            exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
+            layout=engine.use.layout if chosen else None,
+            attention=engine.use.attention if chosen else None,
+        )
 
     def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
         """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window."""

@@ -101,7 +101,8 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
         SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.
         DamagedFileError: it is not JSON, or a field is missing, unknown, or has another type.
     """
-    wanted = _schema_of(kind)
+    fields, defaults = (reversed(getattr(kind, f"__struct_{name}__", ())) for name in ("fields", "defaults"))
+    wanted = dict(zip(fields, defaults, strict=False)).get("schema")
     try:
         if wanted is not None:
             found = msgspec.json.decode(data, type=_Versioned).schema
@@ -132,14 +133,6 @@ def convert(content: Any, kind: type[T], where: str) -> T:
         return msgspec.convert(content, type=kind)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise DamagedFileError(f"{where}: {_reason(error)}") from error
-
-
-def _schema_of(kind: Any) -> int | None:
-    """The default of the field ``schema`` of a struct."""
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return None
-    found = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False)).get("schema")
-    return found if isinstance(found, int) else None
 
 
 def _reason(error: Exception) -> str:

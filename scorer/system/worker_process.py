@@ -42,9 +42,9 @@ class Channel:
         self.connection, self._receives, self._sending = connection, receives, threading.Lock()
 
     def send(self, message: Any) -> None:
-        """Raises :class:`OSError` if the other end is closed."""
+        """Send a message; that the other end is closed is told by :meth:`receive`."""
         content = encode(message)
-        with self._sending:
+        with self._sending, suppress(OSError):
             self.connection.send_bytes(content)
 
     def receive(self) -> Any:
@@ -53,8 +53,7 @@ class Channel:
 
 
 class WorkerHandle(Channel, ABC):
-    """The parent's end of the connection to a worker, wherever that runs. That the worker has ended is told by
-    :meth:`receive`, not by :meth:`send`."""
+    """The parent's end of the connection to a worker, wherever that runs."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -110,10 +109,6 @@ class WorkerProcess(WorkerHandle):
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    def send(self, message: Any) -> None:
-        with suppress(OSError):
-            super().send(message)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
