@@ -403,8 +403,6 @@ def serve_verification(descriptor: int, opened: Callable[[VariantOnDevice, int],
     """Verify one variant: the process of :func:`verify_in_worker`. ``opened``: opens an engine with so many tokens."""
     channel, requests = serve(descriptor, _Request)
     request: _Request = requests.get()
-    with suppress(OSError):  # if the machine runs out of memory, the system ends this process first
-        Path("/proc/self/oom_score_adj").write_text("1000")
     tell(partial(channel.send, _Reply()), _TICK_S)
     try:
         bundle = Bundle.load(request.bundle)
