@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -75,15 +74,6 @@ def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
     command("audit", nights[0], "--history", file)  # an earlier night audited again stays in its place
     assert pq.read_table(file)["night"].to_pylist() == once["night"].to_pylist()
     assert [path.name for path in file.parent.iterdir()] == ["history.parquet"]
-
-
-def test_what_is_no_finished_output_is_exit_2(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    same_size = Path(shutil.copytree(nights[0], tmp_path / "same_size"))
-    content = (same_size / "part-1.parquet").read_bytes()
-    (same_size / "part-1.parquet").write_bytes(content[:-9] + bytes(9))
-    for out, message in ((tmp_path / "nowhere", "does not exist"), (same_size, "cannot be read as Parquet")):
-        said = command("audit", nights[1], "--baseline", out, code=2).stderr
-        assert message in said and len(said.strip().splitlines()) == 1
 
 
 def test_a_baseline_that_was_scored_differently_is_named(nights: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
-"""Gates: what rings, what is silent, and what cannot be meant."""
+"""Gates: what rings, what is silent, what cannot be meant, files that are hostile, and the examples of the pages."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Gate
-from scorer.audit.gates import METRICS
+from scorer.audit.gates import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
 from scorer.errors import UsageError
 from tests.audit.nights import compared, gates_file, night, of_system
+from tests.conftest import ROOT
+from tests.docs.test_examples import blocks
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +155,96 @@ def test_where_almost_nothing_was_removed_the_baseline_is_compared(tmp_path: Pat
     (found,) = compared(tmp_path, same, same + of_system(30, 100, "s", 5000), gates=(file,)).gates
     assert (found.before, found.status) == (pytest.approx(0.1), "fail")
     assert "against the baseline" in found.message
+
+
+RATE = '[[gates]]\nmetric = "not_ok_rate"\n'
+
+
+def load(tmp_path: Path, text: str | bytes) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    load_gates([path])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "neither warn nor fail is given"),
+        ("warn = 0.2\nfail = 0.1", "is only reached after"),
+        ("fail = 20", "fail = 20, and limits on not_ok_rate are from 0 to below 1; did you mean 0.2?"),
+        ("fail = -0.05", "fail = -0.05, and limits on not_ok_rate are from 0 to below 1; did you mean 0.05?"),
+        ("fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; the keys are"),
+        ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group = a dict too large to show"),
+        ("fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
+        ("fail = 0.1\nby = " + "[" * 20000, "is not TOML"),
+        ("fail = 0.1\n" + "x" * 5000 + " = 1", "unknown field `x{100,300}; the keys are"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, RATE + text)
+    said = str(caught.value)
+    pattern = re.compile(re.escape(message) if message.endswith("?") else message)
+    assert pattern.search(said), said
+    assert len(said) < 500
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
+    text = f'[[gates]]\nmetric = "{metric}"\n'
+    load(tmp_path, text + "fail = 0.5")
+    never = "0" if metric == "mean_confidence" else "1"
+    if metric in SHARES:
+        with pytest.raises(UsageError, match=f"fail = {never}, and limits on {metric} are"):
+            load(tmp_path, text + f"fail = {never}")
+        with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
+            load(tmp_path, text + "fail = 95")
+    else:
+        assert metric in OF_BASELINE
+        load(tmp_path, text + "fail = 95")
+    for value in ("-1", "nan", "inf"):
+        with pytest.raises(UsageError):
+            load(tmp_path, text + f"fail = {value}")
+    if metric == "mean_confidence":  # how far it may fall has any sign
+        load(tmp_path, text + 'against = "baseline"\nwarn = -0.01\nfail = 0.02')
+        with pytest.raises(UsageError, match=r"fail = 20, and .* did you mean 0\.2\?"):
+            load(tmp_path, text + 'against = "baseline"\nfail = -20')
+
+
+def test_only_small_files_that_are_tables_of_gates_are_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="more than the 65,536 bytes"):
+        load(tmp_path, RATE + "fail = 0.1\n" + "#" * LARGEST_FILE)
+    link = tmp_path / "link.toml"
+    link.symlink_to(tmp_path / "gates.toml")
+    (tmp_path / "gates.toml").write_text(RATE + "fail = 0.1\n")
+    assert len(load_gates([link])) == 1
+    for content in (b"\xff", b"\x00", b'[[gates]]\nmetric = "\\uD800"', b"=" * 10_000):
+        with pytest.raises(UsageError, match="is not TOML"):
+            load(tmp_path, content)
+    for text, message in (
+        (RATE.replace("not_ok_rate", "ser"), r"unknown metric 'ser'; the metrics are .*psi_confidence"),
+        (RATE.replace("[[gates]]", "[gates]"), r"no \[\[gates\]\] table"),
+        (RATE.replace("gates", "gate"), "unknown table 'gate'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            load(tmp_path, text)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/audit.md"])
+def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Path) -> None:
+    before, after, same = (
+        night(tmp_path / str(start), [one for s in "abc" for one in of_system(bad if s == "a" else 12, 120, s, start)])
+        for start, bad in ((0, 12), (200, 26), (400, 12))
+    )
+    files = []
+    for number, text in enumerate(one for one in blocks(ROOT / page, "toml") if "[[gates]]" in one):
+        files.append(tmp_path / f"{number}.toml")
+        files[-1].write_text(text)
+    assert files
+    document = audit(after, AuditOptions(baseline=before, gates=tuple(files)))
+    (failed,) = [gate for gate in document.gates if gate.status == "fail"]
+    assert (failed.group, failed.value) == ({"system": "a"}, pytest.approx(14 / 120))
+    document = audit(same, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))
+    assert document.status == "pass"
+    assert not document.checked.nothing_checked
