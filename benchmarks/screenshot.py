@@ -16,7 +16,7 @@ from tests.audit.test_week import scored, week
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = "1280,760"
+SIZE = "1280,1040"
 
 
 def main() -> None:

@@ -154,4 +154,4 @@ def small(value: float | None) -> str:
 
 
 FILTERS = (plain, clip, clip_plain, count, plural, percent, span, points, point_span, small)
-"""What templates can do with texts and figures."""
+"""Filters of the templates."""
