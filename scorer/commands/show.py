@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
+from ..evaluation import RowQuery
 from .console import duration, kinds, make_console, print_result, say, table, tell
-from .options import JsonOption, OutputArgument, PartialOption, ScoredArgument, split_names
+from .options import JsonOption, OutputArgument, ScoredArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,26 +26,7 @@ ROWS, CHARACTERS = 20, 160
 
 def show_command(
     out: ScoredArgument,
-    not_ok: Annotated[bool, typer.Option("--not-ok", help="Only rows that are not OK, or have an error.")] = False,
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL", help="Only rows with this FINE label. Repeatable.")
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(metavar="SQL", help="Only rows for which this condition holds, as DuckDB reads it.")
-    ] = None,
-    sort: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column to sort by, for example confidence; -COLUMN: falling."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Maximum number of rows. Default: 20, or all for a format."),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Comma-separated columns. Default: label and text, or all for a format."),
-    ] = None,
-    allow_partial: PartialOption = False,
+    query: RowQuery,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines.")] = False,
 ) -> None:
@@ -58,17 +41,11 @@ def show_command(
     if as_csv and as_jsonl:
         raise UsageError("--csv and --jsonl are both given; use one of them")
     formatted = as_csv or as_jsonl
+    if query.limit is None and not formatted:
+        query = replace(query, limit=ROWS)
     with local_outputs(out) as folders:
-        batches = list_rows(
-            Output.open(*folders, allow_partial=allow_partial),
-            not_ok=not_ok,
-            labels=tuple(label or ()),
-            where=where,
-            sort=sort,
-            limit=limit if limit is not None or formatted else ROWS,
-            columns=split_names(columns or ""),
-            every_column=formatted,
-        )
+        output = Output.open(*folders, allow_partial=query.allow_partial)
+        batches = list_rows(output, query, every_column=formatted)
         if as_csv:
             _print_csv(batches)
         elif as_jsonl:

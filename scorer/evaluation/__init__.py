@@ -51,3 +51,18 @@ class EvaluateOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowQuery:
+    """Rows of an output to list, and in which order."""
+
+    not_ok: bool = option("Only rows that are not OK, or have an error.", default=False)
+    labels: tuple[str, ...] = option("Only rows with this FINE label. Repeatable.", "LABEL", (), name="--label")
+    where: str | None = option("Only rows for which this condition holds, as DuckDB reads it.", "SQL", None)
+    sort: str | None = option("Column to sort by, for example confidence; -COLUMN: falling.", "COLUMN", None)
+    limit: int | None = option("Maximum number of rows. Default: 20, or all for a format.", "N", None, min=0)
+    columns: str | None = option(
+        "Comma-separated columns. Default: label and text, or all for a format.", "NAMES", None
+    )
+    allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)

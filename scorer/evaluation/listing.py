@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..errors import ColumnError, UsageError
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output
+from . import RowQuery
 
 PLACE = "row"
 """The column that names a row as ``scorer explain --row`` takes it: ``part-0.parquet:17``."""
@@ -21,26 +22,11 @@ _SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
 
 
-def list_rows(
-    output: Output,
-    *,
-    not_ok: bool = False,
-    labels: Sequence[str] = (),
-    where: str | None = None,
-    sort: str | None = None,
-    limit: int | None = None,
-    columns: Sequence[str] = (),
-    every_column: bool = False,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of an output that are asked for; the first batch may be empty.
+def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
+    """The rows of an output that a query asks for; the first batch may be empty.
 
     Args:
-        not_ok: leave out rows that are OK.
-        labels: FINE labels to keep.
-        where: a condition in SQL.
-        sort: column to sort by, ``-`` before it for the falling order.
-        limit: ``None`` for all.
-        columns: to show; by default all with ``every_column``, otherwise the place, label and text of a row.
+        every_column: show all columns unless the query names some; otherwise the place, label and text of a row.
 
     Raises:
         InputError: a file cannot be read. ColumnError: no such column. UsageError: a label or a condition that is
@@ -51,6 +37,8 @@ def list_rows(
     fields = {field.name: field for field in output.schema}
     names = [name for name in output.names if name != PLACE]
     schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
+    columns = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
+    sort = query.sort
     for name in (*columns, *((sort.removeprefix("-"),) if sort else ())):
         if name not in schema.names:
             raise ColumnError(f"no column {name!r}; the columns are {', '.join(schema.names)}")
@@ -66,18 +54,18 @@ def list_rows(
         connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
         try:
             rows = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, _batches(output, schema)))
-            for condition in _conditions(prefix, schema.names, not_ok, labels, where):
+            for condition in _conditions(query, prefix, schema.names):
                 rows = rows.filter(condition)
             if sort:
                 direction = "DESC" if sort.startswith("-") else "ASC"
                 rows = rows.order(f"{_quoted(sort.removeprefix('-'))} {direction} NULLS LAST")
-            if limit is not None:
-                rows = rows.limit(limit)
+            if query.limit is not None:
+                rows = rows.limit(query.limit)
             yield from rows.project(", ".join(map(_quoted, shown))).to_arrow_reader(_BATCH)
         except duckdb.Error as e:
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
-            raise UsageError(f"--where {where!r}: {reason}{advice}") from e
+            raise UsageError(f"--where {query.where!r}: {reason}{advice}") from e
 
 
 def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -94,21 +82,19 @@ def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield from table.select(schema.names).cast(schema).to_batches()
 
 
-def _conditions(
-    prefix: str, names: Sequence[str], not_ok: bool, labels: Sequence[str], where: str | None
-) -> Iterator[str]:
+def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:
     label = next((prefix + name for name in ("fine", "rough") if prefix + name in names), None)
-    if (not_ok or labels) and label is None:
+    if (query.not_ok or query.labels) and label is None:
         raise ColumnError(f"no column {prefix + 'fine'!r}: score the data first, with `scorer run`")
-    if not_ok:
+    if query.not_ok:
         yield f"{_quoted(label or '')} IS DISTINCT FROM 'OK'"
-    if labels:
-        unknown = [one for one in labels if one not in (*FINE, "not_OK")]
+    if query.labels:
+        unknown = [one for one in query.labels if one not in (*FINE, "not_OK")]
         if unknown:
             raise UsageError(f"--label {unknown[0]!r} is not one of {', '.join(FINE)}")
-        yield f"{_quoted(label or '')} IN ({', '.join(repr(one) for one in labels)})"
-    if where:
-        yield where
+        yield f"{_quoted(label or '')} IN ({', '.join(repr(one) for one in query.labels)})"
+    if query.where:
+        yield query.where
 
 
 def _quoted(name: str) -> str:
