@@ -154,7 +154,7 @@ def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resam
     found: dict[str, dict[str, Any]] = {}
     columns = rating_columns(scored.table.schema.names, ())
     if scored.has("system"):
-        systems = group_codes(scored.array("system"))[0]
+        systems = scored.groups("system")[0]
         for column in columns:
             ratings = numbers(scored.array(column), column)
             found.setdefault(column, {})["system"] = halves_ceiling(ratings, systems, inputs, resamples)
@@ -163,7 +163,7 @@ def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resam
         texts, ids = single.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())
         rows = pc.index_in(texts, value_set=ids, skip_nulls=True)
         there = rows.is_valid().to_numpy(zero_copy_only=False)
-        owners, codes = inputs[rows.drop_null().to_numpy()], group_codes(texts)[0][there]
+        owners, codes = inputs[rows.drop_null().to_numpy()], group_codes(texts, "text")[0][there]
         for column in columns:
             ratings = numbers(single.array(column), column)[there]
             found.setdefault(column, {})["sentence"] = sentence_ceiling(codes, ratings, owners, resamples)

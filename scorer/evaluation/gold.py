@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +57,10 @@ class Scored:
         """A column as one array."""
         return one_array(self.table, name)
 
+    def groups(self, name: str) -> tuple[Indices, list[Any]]:
+        """The group of each row by a column, and the value of each group; see :func:`.group_codes`."""
+        return group_codes(self.array(name), name)
+
 
 def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
     """Read a scored output.
@@ -99,7 +104,7 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
     """
     if column is not None and not scored.has(column):
         raise ColumnError(f"--input-column {column!r}: no such column; name a column of the scored files")
-    by_column = group_codes(scored.array(column))[0] if column is not None else None
+    by_column = scored.groups(column)[0] if column is not None else None
     parsed = _facts(scored, names)
     if parsed is None:
         codes = by_column if by_column is not None else np.arange(len(scored.table))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..errors import ColumnError
 from ..metric.verdict import FINE, ROUGH
-from ..scoring.output_columns import group_codes, label_codes, list_reduced
+from ..scoring.output_columns import label_codes, list_reduced
 from . import correlation
 from .correlation import Correlation, Estimate, Levels
 from .gold import Scored, finite, human_ratings
@@ -103,7 +103,7 @@ class Ratings:
         self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int
     ) -> None:
         self.scored, self.prefix, self.columns, self.resamples = scored, prefix, columns, resamples
-        systems, names = group_codes(scored.array(system)) if scored.has(system) else (None, [])
+        systems, names = scored.groups(system) if scored.has(system) else (None, [])
         self.n_systems = len(names)
         self.levels = Levels(inputs, systems, resamples)
 

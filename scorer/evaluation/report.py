@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
 from ..metric.verdict import EMPTY_TEXT
-from ..scoring.output_columns import NO_LABEL, fine_codes, group_codes, numbers, rough_codes, rough_of
+from ..scoring.output_columns import NO_LABEL, fine_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
 from . import EvaluateOptions, correlation
@@ -279,7 +279,7 @@ class _Evaluation:
         for name in dict.fromkeys([self.options.system, *self.options.by]):
             if not self.scored.has(name):
                 continue
-            found = group_codes(self.scored.array(name))
+            found = self.scored.groups(name)
             if len(found[1]) > MAX_GROUPS:
                 raise UsageError(f"column {name!r} has {len(found[1]):,} values; at most {MAX_GROUPS} groups are shown")
             groups[name] = found
@@ -308,7 +308,7 @@ def _without(scored: Scored, options: EvaluateOptions) -> Scored:
         return scored
     if not scored.has(options.system):
         raise ColumnError(f"--exclude-system: no column {options.system!r}; name the column with --system-column")
-    codes, values = group_codes(scored.array(options.system))
+    codes, values = scored.groups(options.system)
     names = [str(value) for value in values]
     absent = [name for name in options.exclude_systems if name not in names]
     if absent:

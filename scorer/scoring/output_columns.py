@@ -124,7 +124,7 @@ def omitted_facts(column: pa.Array, offsets: npt.NDArray[np.int64]) -> npt.NDArr
     return named
 
 
-def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
+def group_codes(column: pa.Array, what: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """Positions of each row's value among the distinct values in order, and these values as JSON can hold them.
 
     Numbers and booleans stay such, anything else becomes a string. Null comes last, as ``None``; NaN is null.
@@ -133,7 +133,7 @@ def group_codes(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
         ColumnError: lists, structs and maps have no order and no name.
     """
     if pa.types.is_nested(column.type):
-        raise ColumnError(f"a column of {column.type} cannot group rows; name one of single values")
+        raise ColumnError(f"column {what!r} is {column.type} and cannot group rows; name one of single values")
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64), [None]
     if pa.types.is_dictionary(column.type):  # whose dictionary may hold a value twice, or a null

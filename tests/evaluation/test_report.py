@@ -197,7 +197,7 @@ def test_without_facts_that_can_be_read_there_are_figures_but_no_intervals(tmp_p
 )
 def test_a_column_of_a_wrong_type_is_named(tmp_path: Path, columns: dict[str, Any]) -> None:
     table = scored(["OK", "OK"], **({"gold_fine": ["OK", "OK"]} | columns))
-    with pytest.raises(ColumnError, match=rf"{list(columns)[-1]}|cannot group rows"):
+    with pytest.raises(ColumnError, match=list(columns)[-1]):
         _report(tmp_path, table)
 
 

@@ -14,7 +14,7 @@ from scorer.scoring.output_columns import group_codes
 
 def test_a_list_is_no_group() -> None:
     with pytest.raises(ColumnError, match="cannot group"):
-        group_codes(pa.array([[1]]))
+        group_codes(pa.array([[1]]), "c")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_a_list_is_no_group() -> None:
     ],
 )
 def test_groups_of_any_plain_type_go_into_json(column: pa.Array, codes: list[int], values: list[object]) -> None:
-    found, names = group_codes(column)
+    found, names = group_codes(column, "c")
     assert (found.tolist(), names) == (codes, values)
     assert json.loads(json.dumps(names, allow_nan=False)) == values
