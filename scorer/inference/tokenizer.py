@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 # White space that is not a single blank between words, or a run too long to be worth keeping.
 _WHOLE = re.compile(r"^ |[^\S ]| {2}|\S{100}| $")
-_MOST_WORDS = 1 << 18
+_MOST_KEPT, _OVERHEAD = 1 << 24, 64
+"""Characters of the words that are kept, and of the texts that cannot be taken apart, each with its overhead."""
 # Control and format characters, which Unigram's normalizers drop or turn into blanks.
 _INVISIBLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\uffff]"
@@ -129,19 +130,7 @@ class TextTokenizer:
         for i in np.flatnonzero(oversized).tolist():
             kept[i] = kept[i][:limit] if keep_beginnings else ""
         with self._errors():
-            if self._words is not None:
-                return self._marked(*self._words.encode(kept), oversized)
-            encodings = self._tokenizer.encode_batch_fast(kept, add_special_tokens=False)
-        lists = [encoding.ids for encoding in encodings]
-        offsets = np.zeros(len(lists) + 1, np.int64)
-        np.cumsum([len(ids) for ids in lists], out=offsets[1:])
-        ids = np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1]))
-        return self._marked(ids, offsets, oversized)
-
-    def _marked(
-        self, ids: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], oversized: npt.NDArray[np.bool_]
-    ) -> Tokens:
-        """The tokens, with the texts that have unknown ones."""
+            ids, offsets = self._words.encode(kept) if self._words is not None else _encode_whole(self._tokenizer, kept)
         if self._unknown is None:
             return Tokens(ids, offsets, oversized)
         before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
@@ -226,6 +215,14 @@ class TextTokenizer:
             raise BundleError(f"{self._where} {what} (panic: {first_line(e)}); export the bundle again") from e
 
 
+def _encode_whole(tokenizer: Tokenizer, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Ids of texts end to end (int32), and the offsets of each (int64, *Shape:* (texts + 1,))."""
+    lists = [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    offsets = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(ids) for ids in lists], out=offsets[1:])
+    return np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1])), offsets
+
+
 def _unknown_id(content: dict[str, Any], tokenizer: Tokenizer) -> int | None:
     """The id that WordPiece and Unigram give to what they do not know; ``None`` for others, which spell it in bytes."""
     model = content["model"]
@@ -301,13 +298,13 @@ def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None
     harmless = ("Precompiled", "NFKC", "NFC", "Lowercase", "Strip", "Replace")
     known = (
         all(step.get("type") in harmless for step in steps)
-        and all(step.get("type") in ("WhitespaceSplit", "Punctuation") for step in before)
+        and all(step.get("type") == "WhitespaceSplit" for step in before)
         and last.get("type") == "Metaspace"
         and last.get("prepend_scheme", "always") == "always"
         and last.get("add_prefix_space", True)
         and last.get("split", True)
     )
-    return "" if known and not any(step.get("type") == "Punctuation" for step in before) else None
+    return "" if known else None
 
 
 def _whole_for_unigram(text: str) -> bool:
@@ -349,14 +346,15 @@ class WordTokens:
         self._blank = blank
         is_unigram = type(tokenizer.model).__name__ == "Unigram"
         self._goes_whole: Callable[[str], object] = _whole_for_unigram if is_unigram else _WHOLE.search
-        self._words: list[str] = []
+        self._words: list[str]
+        self._kept: int
         self._ids: npt.NDArray[np.int32]
         self._offsets: npt.NDArray[np.int64]
         self._forget()
 
     def encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Ids of texts end to end (int32), and the offsets of each (int64, *Shape:* (texts + 1,))."""
-        if len(self._words) > _MOST_WORDS:
+        """As :func:`_encode_whole`."""
+        if self._kept > _MOST_KEPT:
             self._forget()
         first, later, words, goes_whole = self._first, self._later, self._words, self._goes_whole
         numbers: list[int] = []
@@ -381,14 +379,13 @@ class WordTokens:
         fresh = words[len(self._offsets) - 1 :]
         if not fresh:
             return
-        lists = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(fresh, add_special_tokens=False)]
-        more = np.fromiter(chain.from_iterable(lists), np.int32)
-        ends = self._offsets[-1] + np.cumsum([len(ids) for ids in lists])
+        self._kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
+        more, offsets = _encode_whole(self._tokenizer, fresh)
         self._ids = np.concatenate([self._ids, more])
-        self._offsets = np.concatenate([self._offsets, ends])
+        self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
 
     def _forget(self) -> None:
-        self._words = []
+        self._words, self._kept = [], 0
         self._first = _Numbers("", self._words)
         self._later = _Numbers(self._blank, self._words)
         self._ids = np.empty(0, np.int32)

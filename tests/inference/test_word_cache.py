@@ -56,12 +56,13 @@ def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: 
 
 
 def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorer.inference.tokenizer, "_MOST_WORDS", 10)
+    """By its characters: texts that cannot be taken apart are remembered whole, and may be long."""
+    monkeypatch.setattr(scorer.inference.tokenizer, "_MOST_KEPT", 700)
     words = WordTokens(*made)
     for start in range(0, 100, 5):
-        texts = [f"w{i} v{i}" for i in range(start, start + 5)]
+        texts = [f"w{i} v{i}" + "\tmore" * (i % 2) for i in range(start, start + 5)]
         assert by_words(words, texts) == whole(made[0], texts)
-        assert len(words._words) <= 10 + 10
+        assert sum(len(word) + 64 for word in words._words) <= 700 + 5 * 2 * 70
 
 
 def test_a_tokenizer_of_another_build_is_not_taken_apart() -> None:
