@@ -34,7 +34,7 @@ def build_command(folder: Path) -> None:
     write(folder)
 
 
-class Rival(StrEnum):
+class LabellingRival(StrEnum):
     """The rivals that label rows without references."""
 
     keywords = "keywords"
@@ -42,12 +42,12 @@ class Rival(StrEnum):
 
 
 @app.command("rival")
-def rival_command(name: Rival) -> None:
+def rival_command(name: LabellingRival) -> None:
     """Judge the set with a rival; e2e-slots knows the pairs about one restaurant alone."""
     table = read_challenge()
     facts = [[Triple(**fact) for fact in row] for row in table["triples"].to_pylist()]
     judge = by_keywords
-    if name is Rival.e2e_slots:
+    if name is LabellingRival.e2e_slots:
         judge = by_slots
         (slots,) = ({one.predicate for one in d.attributes} for d in DOMAINS if d.name == "restaurant")
         known = [len({t.subject for t in row}) == 1 and {t.predicate for t in row} <= slots for row in facts]

@@ -138,16 +138,22 @@ def test_outputs_that_cannot_be_used(files: tuple[Path, Path], change: Any, erro
         evaluate_spans(files[0], SpanOptions(files[1]))
 
 
-def test_gold_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> None:
-    gold = write(tmp_path / "bad.parquet", PLACED, [("t1", 5, 2, "word")])
-    with pytest.raises(InputError, match="is from 5 to 2"):
-        evaluate_spans(files[0], SpanOptions(gold))
-    write(gold, "char_start char_end", [(1, 2)])
-    with pytest.raises(ColumnError, match="no column 'text_id'"):
-        evaluate_spans(files[0], SpanOptions(gold))
-    gold.write_bytes(b"text")
+@pytest.mark.parametrize(
+    ("columns", "row", "error", "words"),
+    [
+        (PLACED, ("t1", 5, 2, "word"), InputError, "is from 5 to 2"),
+        ("char_start char_end", (1, 2), ColumnError, "no column 'text_id'"),
+        ("text_id", ("t1",), ColumnError, "neither sentences"),
+    ],
+)
+def test_gold_that_cannot_be_used(
+    files: tuple[Path, Path], columns: str, row: tuple[Any, ...], error: type, words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        evaluate_spans(files[0], SpanOptions(write(files[1], columns, [row])))
+    files[1].write_bytes(b"text")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
-        evaluate_spans(files[0], SpanOptions(gold))
+        evaluate_spans(files[0], SpanOptions(files[1]))
 
 
 def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path: Path) -> None:
