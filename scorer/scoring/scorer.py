@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from ..errors import ColumnError, UsageError
 from ..metric.facts import Rows
@@ -43,6 +44,7 @@ class Scorer(Closing):
         exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
         columns: names of input and output columns (:class:`scorer.ColumnNames`).
+        threads: of the CPU; ``None`` for all that this process may use.
         budgets: how an earlier scorer cut its work (:attr:`budgets`); what is ``None`` there is chosen or measured.
         log: called with each remark for people.
 
@@ -61,13 +63,16 @@ class Scorer(Closing):
         self,
         bundle: str | Path,
         *,
+        threads: int | None = None,
         budgets: Budgets | None = None,
         log: Callable[[str], None] = lambda message: None,
         **settings: Any,
     ) -> None:
         self._process, self._closed = os.getpid(), False
         self.settings = Settings(bundle=bundle, **settings)
-        self.engine, self.pipeline, self.full_signature = open_pipeline(self.settings, budgets or Budgets(), log)
+        budgets = budgets or Budgets()
+        budgets = budgets if threads is None else replace(budgets, threads=threads)
+        self.engine, self.pipeline, self.full_signature = open_pipeline(self.settings, budgets, log)
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up. In a process that was forked it does

@@ -14,7 +14,10 @@ from tests.faults import harness
 
 def test_a_batch_has_the_columns_of_the_scorer(tiny: Path) -> None:
     table = harness.rows(30)
-    with Scorer(tiny) as scorer, ScoreBatches(tiny, templates={"eatType": "<subject> is a <object>."}) as score:
+    with (
+        Scorer(tiny) as scorer,
+        ScoreBatches(tiny, threads=1, templates={"eatType": "<subject> is a <object>."}) as score,
+    ):
         found = score(table)
         assert found.num_rows == 30 and found.schema.names == scorer.score_table(table).schema.names
         assert found["fact_entailment"] != scorer.score_table(table)["fact_entailment"], "the templates are used"

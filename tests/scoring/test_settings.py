@@ -14,7 +14,6 @@ from scorer import ColumnNames, Scorer
 from scorer.errors import OutputError
 from scorer.metric.inputs import find_columns
 from scorer.scoring.settings import Settings
-from scorer.storage.plan import Budgets
 from scorer.storage.receipts import Fingerprint
 from tests.bundles import make_bundle
 from tests.storage.records import make_plan, make_shard
@@ -104,7 +103,7 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
     def fingerprint(settings: Settings) -> Fingerprint:
         templates = settings.templates and str(tmp_path / settings.templates)
         settings = replace(settings, bundle=str(tmp_path / settings.bundle), templates=templates)
-        with Scorer(**settings.arguments(), budgets=Budgets(threads=1)) as scorer:
+        with Scorer(**settings.arguments(), threads=1) as scorer:
             shard = make_shard("a.parquet", columns=find_columns(SCHEMA, settings.columns).shape)
             signed = scorer.full_signature
             return make_plan([shard], signed.line, signature_parts=signed.parts).fingerprint(shard)
