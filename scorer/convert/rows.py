@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import InputError, OutputError, UsageError
 from ..metric.facts import Triple
 from ..storage.user_files import check_user_file, staged
-from ..storage.writer import ShardWriter
+from ..storage.writer import write_parquet
 from . import ConvertOptions
 from .files import Problems, parse_systems, read_lines, readable
 
@@ -179,13 +179,7 @@ class Rows:
             )
         table = self.table()
         with staged(out, "--out") as place:
-            writer = ShardWriter.replacing(place, table.schema)
-            try:
-                for start in range(0, table.num_rows, _ROW_GROUP):
-                    writer.write(table.slice(start, _ROW_GROUP))
-                writer.commit()
-            finally:
-                writer.abandon()
+            write_parquet(place, [table.slice(start, _ROW_GROUP) for start in range(0, table.num_rows, _ROW_GROUP)])
 
 
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,16 +25,16 @@ class ShardWriter:
         temporary: the file to write, which does not exist yet.
         schema: of all tables; its metadata is kept.
         metadata: added to the footer's key/value metadata; overrides the schema's.
-        path: the final name of the file, for messages and :meth:`commit`.
+        path: the final name of the file, for messages.
 
     Raises:
         OutputError: the file cannot be created.
     """
 
     def __init__(
-        self, temporary: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None, path: Path | None = None
+        self, temporary: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None, path: Path
     ) -> None:
-        self._temporary, self._path = temporary, path or temporary
+        self._temporary, self._path = temporary, path
         self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
         self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
         self._rows = 0
@@ -52,11 +52,6 @@ class ShardWriter:
                 store_schema=True,
             )
 
-    @classmethod
-    def replacing(cls, path: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None) -> Self:
-        """Writer of a file that appears at ``path`` only by :meth:`commit`; missing folders above it are created."""
-        return cls(path.with_name(temporary_name()), schema, metadata=metadata, path=path)
-
     def write(self, table: pa.Table) -> None:
         """Append a table as one row group; one without rows adds nothing.
 
@@ -73,21 +68,6 @@ class ShardWriter:
         with self._or_abandoned():
             self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
-
-    def commit(self) -> WrittenFile:
-        """:meth:`finish` the file and give it its final name.
-
-        Raises:
-            OutputError: one of these steps failed; the file is deleted.
-        """
-        written = self.finish()
-        try:
-            with output_errors("write", self._path):
-                self._temporary.replace(self._path)
-                sync_folder(self._path.parent)
-        finally:
-            discard(self._temporary)
-        return written
 
     def finish(self) -> WrittenFile:
         """Close, sync, read back and check the file, and leave it under its temporary name.
@@ -148,3 +128,24 @@ class ShardWriter:
             if any(kept.get(key) != value for key, value in self._metadata.items()):
                 raise OSError("the metadata was not read back as written")
         return WrittenFile(digest, size, self._rows)
+
+
+def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str, str] | None = None) -> WrittenFile:
+    """Write tables of one schema, each as a row group, to a Parquet file that appears only when it is complete.
+
+    Raises:
+        OutputError: it cannot be written; an earlier file is unchanged.
+    """
+    temporary = path.with_name(temporary_name())
+    writer = ShardWriter(temporary, tables[0].schema, metadata=metadata, path=path)
+    try:
+        for table in tables:
+            writer.write(table)
+        written = writer.finish()
+        with output_errors("write", path):
+            temporary.replace(path)
+            sync_folder(path.parent)
+        return written
+    finally:
+        writer.abandon()
+        discard(temporary)

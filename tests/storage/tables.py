@@ -8,9 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.storage.receipts import WrittenFile
 from scorer.storage.shards import InputFile
-from scorer.storage.writer import ShardWriter
 
 TRIPLE = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 
@@ -32,14 +30,6 @@ def write(path: Path, table: pa.Table, **options: Any) -> str:
 def input_of(uri: str, form: str = "parquet", delimiter: str | None = None) -> InputFile:
     """A file as a run finds it."""
     return InputFile(uri=uri, relative=Path(uri).name, form=form, delimiter=delimiter)
-
-
-def write_shard(path: Path, *tables: pa.Table, **metadata: str) -> WrittenFile:
-    """Write tables as the output of a shard."""
-    writer = ShardWriter.replacing(path, tables[0].schema, metadata=metadata)
-    for table in tables:
-        writer.write(table)
-    return writer.commit()
 
 
 def weight(value: Any, kind: pa.DataType) -> int:

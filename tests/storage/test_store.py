@@ -18,7 +18,7 @@ from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.object_store import Store, open_store
 from scorer.storage.store import ABSENT, LocalStore, atomic_write, is_temporary, temporary_name
-from scorer.storage.writer import ShardWriter
+from scorer.storage.writer import ShardWriter, write_parquet
 from tests.processes import finish
 from tests.storage.tables import rows_table
 
@@ -124,7 +124,7 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
     with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.json: File exists")):
         atomic_write(tmp_path / "a.json", b"ours")
     with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.parquet: File exists")):
-        ShardWriter.replacing(tmp_path / "a.parquet", rows_table(1).schema)
+        write_parquet(tmp_path / "a.parquet", [rows_table(1)])
     assert contents(tmp_path) == before
 
 
@@ -135,7 +135,7 @@ def test_a_failing_fsync_is_an_error_and_leaves_the_earlier_file(
     """After a failed fsync a second one may lie: it is never tried."""
     store, path = open_store(tmp_path), tmp_path / "a.parquet"
     store.write("a.json", b"1")
-    write_parquet(path, rows_table(3))
+    write_parquet(path, [rows_table(3)])
     before = contents(tmp_path)
     fail = Mock(side_effect=OSError(code, os.strerror(code)))
     monkeypatch.setattr(os, "fsync", fail)
@@ -143,7 +143,7 @@ def test_a_failing_fsync_is_an_error_and_leaves_the_earlier_file(
         store.write("a.json", b"22")
     assert fail.call_count == 1
     with pytest.raises(OutputError, match=rf"cannot write .*a\.parquet: {os.strerror(code)}"):
-        write_parquet(path, rows_table(9))
+        write_parquet(path, [rows_table(9)])
     assert fail.call_count == 2 and contents(tmp_path) == before
     assert ("run again: it resumes" in str(caught.value)) == (code == errno.ENOSPC)
 
@@ -172,13 +172,6 @@ def test_a_process_that_is_killed_leaves_the_old_or_the_new_file(
     assert all(is_temporary(other) for other in store.list() if other != name)
 
 
-def write_parquet(path: Path, *tables: pa.Table, **metadata: str) -> None:
-    writer = ShardWriter.replacing(path, tables[0].schema, metadata=metadata)
-    for table in tables:
-        writer.write(table)
-    writer.commit()
-
-
 def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / temporary_name()
     kept = {"signature": "old", "mine": "kept"}
@@ -197,17 +190,16 @@ def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
     writer.abandon()
     assert tree(tmp_path) == [path.name], "a finished file is the caller's"
     again = tmp_path / "again"
-    write_parquet(again / "a.parquet", one, two, signature="é|1")
+    write_parquet(again / "a.parquet", [one, two], {"signature": "é|1"})
     assert (again / "a.parquet").read_bytes() == path.read_bytes() and tree(again) == ["a.parquet"]
 
 
 def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> None:
-    writer = ShardWriter.replacing(tmp_path / "a.parquet", rows_table(1).schema)
+    writer = ShardWriter(tmp_path / temporary_name(), rows_table(1).schema, path=tmp_path / "a.parquet")
     writer.write(rows_table(100))
-    assert [is_temporary(path.name) for path in tmp_path.iterdir()] == [True]
     with pytest.raises(OutputError, match=r"a\.parquet: the columns of a later window differ"):
         writer.write(pa.table({"x": [1]}))
-    for attempt in (lambda: writer.write(rows_table(1)), writer.commit):
+    for attempt in (lambda: writer.write(rows_table(1)), writer.finish):
         with pytest.raises(OutputError, match="finished or abandoned"):
             attempt()
     assert tree(tmp_path) == []

@@ -19,7 +19,8 @@ from scorer.errors import ShardError
 from scorer.storage.shards import limit_rows, read_shards, read_tables, read_windows
 from scorer.storage.source import ParquetSource
 from scorer.storage.windows import check_batch, row_bytes
-from tests.storage.tables import cut_rows, input_of, rows_table, weight, write, write_shard
+from scorer.storage.writer import write_parquet
+from tests.storage.tables import cut_rows, input_of, rows_table, weight, write
 
 
 def read(uri: str, columns: list[str] | None = None, **more: Any) -> list[pa.Table]:
@@ -132,7 +133,7 @@ def test_a_column_passes_through_reader_and_writer(tmp_path: Path, name: str) ->
     assert window.schema.equals(expected.schema, check_metadata=True)
     assert window.to_pylist() == expected.to_pylist() == [{name: v} for v in ARRAYS[name].to_pylist()]
     assert window[name].num_chunks == 1
-    assert write_shard(tmp_path / "b.parquet", window).rows == 4
+    assert write_parquet(tmp_path / "b.parquet", [window]).rows == 4
     again = pq.read_table(tmp_path / "b.parquet")
     assert again.schema.equals(expected.schema)
     assert again.to_pylist() == expected.to_pylist()

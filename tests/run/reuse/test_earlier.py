@@ -23,7 +23,7 @@ from scorer.run.earlier import (
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part
 from scorer.storage.receipts import Signature
-from scorer.storage.writer import ShardWriter
+from scorer.storage.writer import write_parquet
 from scorer.system.codec import seal
 from tests.scored_outputs import SIGNATURE as OF_RUNS
 from tests.storage.records import make_plan, make_receipt, make_shard
@@ -50,11 +50,10 @@ def put(
     out: Path, relative: str, rows: pa.Table, group: int = 10, *, promise: str = OF_RUNS, footer: str = OF_RUNS
 ) -> None:
     """An output with its receipt, written as a run does, a row group a window."""
-    writer = ShardWriter.replacing(out / relative, rows.schema, metadata=Signature(footer).footer)
-    for start in range(0, len(rows), group):
-        writer.write(rows.slice(start, group))
+    groups = [rows.slice(start, group) for start in range(0, max(len(rows), 1), group)]
+    written = write_parquet(out / relative, groups, Signature(footer).footer)
     shard = make_shard(relative, len(rows))
-    receipt = make_receipt(shard, make_plan([shard], promise), output=writer.commit())
+    receipt = make_receipt(shard, make_plan([shard], promise), output=written)
     path = out / "_receipts" / f"{relative}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(seal(receipt))
