@@ -233,8 +233,7 @@ def test_the_database_loads_nothing_and_writes_nothing_to_stdout() -> None:
 
 ROWS = 20_000
 MOST = 16
-"""Bytes for each row of this run and of the baseline together: 8 of the sorted confidences, and room for the added and
-removed ones. The tables are DuckDB's, which has a limit of its own."""
+"""Bytes in Python for each row of this run and of the baseline together; the tables have a limit of their own."""
 
 
 @pytest.mark.slow
