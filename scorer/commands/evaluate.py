@@ -64,19 +64,13 @@ def evaluate_command(
 
 
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
+_SHARES = (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
 FIGURES = (
     ("ROUGH accuracy", "rough", "accuracy"),
-    ("not_OK precision", "rough", "precision"),
-    ("not_OK recall", "rough", "recall"),
-    ("not_OK F1", "rough", "f1"),
+    *((f"not_OK {title}", "rough", key) for title, key in _SHARES),
     ("FINE accuracy", "fine", "accuracy"),
     ("FINE macro-F1", "fine", "macro_f1"),
-    ("omission precision", "omission", "precision"),
-    ("omission recall", "omission", "recall"),
-    ("omission F1", "omission", "f1"),
-    ("hallucination precision", "hallucination", "precision"),
-    ("hallucination recall", "hallucination", "recall"),
-    ("hallucination F1", "hallucination", "f1"),
+    *((f"{side} {title}", side, key) for side in ("omission", "hallucination") for title, key in _SHARES),
 )
 """Name, block and key of each figure of the table."""
 _LEGEND = (
