@@ -18,6 +18,7 @@ from ..errors import ScorerError, ShardError
 from ..system.codec import Count, Record
 from ..system.progress import advance
 from .receipts import Groups, Identity
+from .source import UNOPENED as UNOPENED
 from .source import OpenedFile, ParquetSource, RefusedError, describe
 
 if TYPE_CHECKING:
