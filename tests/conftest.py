@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, named in NEEDS.items():
             if path.startswith(named) or not {*named}.isdisjoint(fixtures):
                 item.add_marker(marker)
-        if "slow" in item.keywords and "slow" not in (config.option.markexpr or ""):
+        if item.get_closest_marker("slow") and "slow" not in (config.option.markexpr or ""):
             item.add_marker(skip)
 
 

@@ -29,6 +29,7 @@ class BundleFindings:
 
     ``caveat``: why its labels should not be trusted, where that is known. ``instead``: why the precision or layout that
     the device prefers is not used. ``report``: what its verification found. ``pairs_per_second``: over its probes.
+    ``matrix_rate``: operations a second of plain matrix products of that precision, ``None`` where they do not run.
     """
 
     name: str
@@ -43,6 +44,7 @@ class BundleFindings:
     instead: str | None
     report: DeviceReport
     pairs_per_second: float
+    matrix_rate: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +144,7 @@ def _verified(bundle: str) -> BundleFindings:
     """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
     from ..inference.engine import Engine
+    from .matrix_rate import matrix_rate
 
     opened = Bundle.load(bundle)
     engine = Engine.open(opened, warn=say)
@@ -152,6 +155,7 @@ def _verified(bundle: str) -> BundleFindings:
     started = time.perf_counter()
     engine.logits(probes.premises[few], probes.hypotheses[few])
     seconds = time.perf_counter() - started
+    matrix = matrix_rate(engine.device, engine.precision, engine.threads)
     engine.close()
     return BundleFindings(
         name=opened.name,
@@ -166,6 +170,7 @@ def _verified(bundle: str) -> BundleFindings:
         instead=engine.fallback_reason or None,
         report=engine.report,
         pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
+        matrix_rate=matrix,
     )
 
 
@@ -201,6 +206,7 @@ def print_findings(console: Console, findings: Findings) -> None:
          f"{share(report.agreement)} of the probes (largest difference of a logit {number(report.bound)})"),
         ("batches", isolated),
         ("speed", f"{bundle.pairs_per_second:,.0f} pairs/s"),
+        ("matrix products", bundle.matrix_rate and f"{bundle.matrix_rate / 1e12:.3g} tera-operations/s"),
     ):  # fmt: skip
         if value:
             console.print(f"{name}: {value}")
