@@ -88,7 +88,9 @@ def finish(
         folder.begin(plan, folder.unfinished(planned, plan))
         for shard, table in zip(planned, shards.values(), strict=True):
             temporary = folder.temporary(shard.relative)
-            writer = ShardWriter(temporary, table.schema, metadata=Signature(signature).footer)
+            writer = ShardWriter(
+                temporary, table.schema, metadata=Signature(signature).footer, path=out / shard.relative
+            )
             for start in range(0, len(table), WINDOW):
                 writer.write(table.slice(start, WINDOW))
             folder.publish(temporary, make_receipt(shard, plan, output=writer.finish()))
