@@ -345,7 +345,12 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
         raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
     for form, name in named.items():
         return (name, form) if holders_of(schema, name) else None
-    there: list[FactForm] = [form for form in FORMS if form in schema.names and _is_candidate(form, schema)]
+    kinds = {form: schema.field(form).type for form in FORMS if form in schema.names and form != "document"}
+    there = [
+        form
+        for form, kind in kinds.items()
+        if form in ("triples", "mr") or (FORMS[form].holds(kind) and not pa.types.is_null(kind))
+    ]
     if "triples" in there and "mr" in there:
         there.remove("mr")
     if len(there) > 1:
@@ -360,12 +365,6 @@ def _named(names: ColumnNames) -> dict[FactForm, str]:
     """The columns of facts that are named."""
     given: dict[FactForm, str | None] = {form: getattr(names, form) for form in FORMS}
     return {form: name for form, name in given.items() if name is not None}
-
-
-def _is_candidate(form: FactForm, schema: pa.Schema) -> bool:
-    kind = schema.field(form).type
-    holds = FORMS[form].holds(kind) and not pa.types.is_null(kind)
-    return form != "document" and (holds or form in ("triples", "mr"))
 
 
 def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:

@@ -128,7 +128,8 @@ def decide(
     confidence = summary(checks.row[judged], entailment[judged], n)
 
     errors = dict(rows.errors)
-    errors.update(_check_errors(checks, status, counts))
+    if not scored.all():
+        errors.update(_check_errors(checks, status, counts))
     errors.update(checks.refused)
     notes: dict[int, str] = {}
     noted = [

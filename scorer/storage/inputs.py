@@ -172,14 +172,23 @@ def _split_pattern(path: str, magic: str) -> tuple[str, tuple[str, ...] | None]:
 
 
 def refuse_overlap(relatives: Iterable[str]) -> None:
-    """Refuse outputs that need a folder where another output or receipt is a file, or a name too long for a receipt.
+    """Refuse outputs that need a folder where another output or receipt is a file, a name too long for a receipt, and
+    two that differ only in case or composition.
 
     Raises:
         UsageError: names the outputs.
     """
     found = set(relatives)
-    _refuse_look_alikes(found)
+    seen: dict[str, str] = {}
     for relative in sorted(found):
+        # Equal after NFC and case folding: one file on some file systems.
+        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", relative).casefold())
+        other = seen.setdefault(folded, relative)
+        if other != relative:
+            raise UsageError(
+                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and are "
+                "the same file on some file systems; rename one of the inputs"
+            )
         parts = relative.split("/")
         if len(os.fsencode(parts[-1])) > LONGEST_NAME:
             raise UsageError(
@@ -193,19 +202,6 @@ def refuse_overlap(relatives: Iterable[str]) -> None:
                         f"the outputs {other} and {relative} need a file and a folder of the same name; "
                         "rename one of the inputs"
                     )
-
-
-def _refuse_look_alikes(found: Iterable[str]) -> None:
-    """Refuse two outputs whose names are equal on some file system: equal after NFC and case folding."""
-    seen: dict[str, str] = {}
-    for relative in sorted(found):
-        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", relative).casefold())
-        other = seen.setdefault(folded, relative)
-        if other != relative:
-            raise UsageError(
-                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and are "
-                "the same file on some file systems; rename one of the inputs"
-            )
 
 
 def _same(one: str, other: str) -> bool:
