@@ -2,9 +2,9 @@
 
 ``options``    the choices of a user
 ``facts``      the facts of a window, interned; the rows
-``values``     single values as text, in one spelling; columns of Arrow as objects of Python
+``values``     single values as text, in one spelling; columns of Arrow as objects of Python; ``group_values``: groups
 ``formats``    triples, sentences and documents, parsed; ``attributes``, ``python_forms``: other forms of triples
-``inputs``     which column holds which input; why a row is invalid; ``paths``: what a name of a column means
+``inputs``     which column holds which input; why a row is invalid
 ``templates``  triples to facts
 ``checks``     facts and text to (premise, hypothesis) pairs; ``factspotter``: those of another metric
 ``sentences``  the sentences of a text, and the facts that fit; ``selection``: which facts these are

@@ -131,18 +131,6 @@ def decide(
     if not scored.all():
         errors.update(_check_errors(checks, status, counts))
     errors.update(checks.refused)
-    notes: dict[int, str] = {}
-    noted = [
-        (EMPTY_TEXT, np.flatnonzero(checks.blank)),
-        (BY_SENTENCES, np.flatnonzero(sentences.decides) if sentences is not None else ()),
-        (FACTS_SELECTED, np.flatnonzero(sentences.selected) if sentences is not None else ()),
-        (TRUNCATED, np.unique(checks.row[truncated]) if truncated is not None else ()),
-        (UNKNOWN_TOKENS, np.unique(checks.row[unknown]) if unknown is not None else ()),
-    ]
-    for note, found in noted:
-        for row in map(int, found):
-            notes[row] = f"{notes[row]}+{note}" if row in notes else note
-
     # A blank text expresses none of its facts; the model is not asked.
     blank_facts = np.repeat(checks.blank, rows.triples.lengths)
     omitted |= blank_facts if rows.used is None else blank_facts & rows.used
@@ -166,8 +154,26 @@ def decide(
         omission_known=known,
         facts_checked=any_in_row(about_fact),
         errors=errors,
-        notes=notes,
+        notes=_notes(checks, truncated, unknown),
     )
+
+
+def _notes(
+    checks: Checks, truncated: npt.NDArray[np.bool_] | None, unknown: npt.NDArray[np.bool_] | None
+) -> dict[int, str]:
+    """The notes of rows, several joined by ``+`` in this order."""
+    notes: dict[int, str] = {}
+    noted = [
+        (EMPTY_TEXT, np.flatnonzero(checks.blank)),
+        (BY_SENTENCES, np.flatnonzero(checks.sentences.decides) if checks.sentences is not None else ()),
+        (FACTS_SELECTED, np.flatnonzero(checks.sentences.selected) if checks.sentences is not None else ()),
+        (TRUNCATED, np.unique(checks.row[truncated]) if truncated is not None else ()),
+        (UNKNOWN_TOKENS, np.unique(checks.row[unknown]) if unknown is not None else ()),
+    ]
+    for note, found in noted:
+        for row in map(int, found):
+            notes[row] = f"{notes[row]}+{note}" if row in notes else note
+    return notes
 
 
 def _smallest(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
