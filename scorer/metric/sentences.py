@@ -26,29 +26,27 @@ from .selection import FactIndex, FactTerms, terms_of, terms_of_fact
 
 Ints = npt.NDArray[np.int64]
 Span = tuple[int, int]
+Split = Callable[[str], list[Span]]
+Measure = Callable[[Sequence[str]], Ints]
+"""Texts to the number of tokens of each. int64, *Shape:* (texts,)."""
 LEAST_TOKENS = 32
 """A fact is never cut into parts of fewer tokens than this."""
 
 
 @dataclass(frozen=True)
-class Room:
-    """Lengths of texts in tokens. ``limit``: largest number of tokens of both texts of a pair together. ``premise``,
-    ``hypothesis``: functions from texts to the number of tokens that each takes in that position, int64, *Shape:*
-    (texts,), or :data:`scorer.status.NOT_TOKENISED`.
+class SentenceSide:
+    """Functions and limits that the checks of sentences need in addition to the rows.
+
+    ``split``: text → (start, end) of its sentences. ``limit``: largest number of tokens of both texts of a pair
+    together. ``premise``, ``hypothesis``: functions from texts to the number of tokens that each takes in that
+    position, int64, *Shape:* (texts,), or :data:`scorer.status.NOT_TOKENISED`. ``truncates``: whether pairs that are
+    too long are cut.
     """
 
+    split: Split
     limit: int
-    premise: Callable[[Sequence[str]], Ints]
-    hypothesis: Callable[[Sequence[str]], Ints]
-
-
-@dataclass(frozen=True)
-class SentenceSide:
-    """Functions that the checks of sentences need in addition to the rows. ``split``: text → (start, end) of its
-    sentences. ``truncates``: whether pairs that are too long are cut."""
-
-    split: Callable[[str], list[Span]]
-    room: Room
+    premise: Measure
+    hypothesis: Measure
     truncates: bool = False
 
 
@@ -123,7 +121,6 @@ class _Asking:
 
     def __init__(self, checks: Checks, rows: Rows, side: SentenceSide, strings: Interner) -> None:
         self.checks, self.rows, self.side, self.strings = checks, rows, side, strings
-        self.room = side.room
         self.added_tokens: dict[int, int] = {}
         self.terms: dict[int, FactTerms] = {}
 
@@ -136,7 +133,7 @@ class _Asking:
         """The sentences of each distinct text with distinct facts. ``lengths``: of the texts."""
         checks = self.checks
         check_of = {key: check for check, (_, key) in zip(asked.tolist(), self.keys(asked), strict=True)}
-        premises = self._measured(set(checks.premise[asked].tolist()), self.room.premise)
+        premises = self._measured(set(checks.premise[asked].tolist()), self.side.premise)
         texts = {h: checks.texts[h] for h in {h for _, h, _ in check_of}}
         spans = {h: self.side.split(text) or [(0, len(text))] for h, text in texts.items()}
         hypotheses = {h: [self.strings[texts[h][a:b]] for a, b in spans[h]] for h in spans}
@@ -148,13 +145,13 @@ class _Asking:
         for key in sorted(check_of):  # by facts, so that one index serves all texts about the same ones
             (p, h, _), row = key, int(checks.row[check_of[key]])
             sentences = hypotheses[h]
-            fits = [premises[p] + lengths[s] <= self.room.limit for s in sentences]
-            text = _Text(spans[h], sentences, [p] * len(sentences), premises[p] + lengths[h] > self.room.limit, False)
+            fits = [premises[p] + lengths[s] <= self.side.limit for s in sentences]
+            text = _Text(spans[h], sentences, [p] * len(sentences), premises[p] + lengths[h] > self.side.limit, False)
             if not all(fits):
                 longest = max(lengths[s] for s, fit in zip(sentences, fits, strict=True) if not fit)
-                facts, terms = self._facts_of(row, max(LEAST_TOKENS, self.room.limit - longest))
+                facts, terms = self._facts_of(row, max(LEAST_TOKENS, self.side.limit - longest))
                 if index is None or indexed != facts:
-                    index, indexed = FactIndex(terms, self.room.limit), facts
+                    index, indexed = FactIndex(terms, self.side.limit), facts
                 text.premises = self._select(p, sentences, fits, [lengths[s] for s in sentences], facts, index)
                 text.selected = any(premise != p for premise in text.premises)
             found[key] = text
@@ -175,7 +172,7 @@ class _Asking:
                 premises.append(everything)
                 continue
             ranked = index.choose(terms, subjects) or range(len(facts))
-            premises.append(self._fitting(ranked, facts, tokens, self.room.limit - length))
+            premises.append(self._fitting(ranked, facts, tokens, self.side.limit - length))
         return premises
 
     def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, left: int) -> int:
@@ -185,7 +182,7 @@ class _Asking:
         while True:
             premise = " ".join(self.strings.texts[facts[i]] for i in sorted(order[:count].tolist()))
             # The tokens of the facts may not add up to those of the premise if a tokenizer merges across blanks.
-            over = int(self.room.premise([premise])[0]) - left
+            over = int(self.side.premise([premise])[0]) - left
             if over <= 0 or count == 1:
                 return self.strings[premise]
             count -= max(1, min(count - 1, over // 64))
@@ -218,7 +215,7 @@ class _Asking:
 
     def _cut(self, fact: int, most: int) -> list[str]:
         def measure(texts: Sequence[str]) -> Ints:
-            none, *added = self.room.premise(["", *(" " + text for text in texts)]).tolist()
+            none, *added = self.side.premise(["", *(" " + text for text in texts)]).tolist()
             return np.array(added, np.int64) - none
 
         return cut(self.strings.texts[fact], most, measure)
@@ -227,21 +224,17 @@ class _Asking:
         """Note the number of tokens that each fact adds to a premise, including the blank before it."""
         new = sorted({fact for fact in facts if fact not in self.added_tokens})
         if new:
-            none, *added = self.room.premise(["", *(" " + self.strings.texts[fact] for fact in new)]).tolist()
+            none, *added = self.side.premise(["", *(" " + self.strings.texts[fact] for fact in new)]).tolist()
             self.added_tokens.update((fact, tokens - none) for fact, tokens in zip(new, added, strict=True))
 
     def lengths(self, ids: set[int]) -> dict[int, int]:
         """Tokens of each text as a hypothesis."""
-        return self._measured(ids, self.room.hypothesis)
+        return self._measured(ids, self.side.hypothesis)
 
-    def _measured(self, ids: set[int], measure: Callable[[Sequence[str]], Ints]) -> dict[int, int]:
+    def _measured(self, ids: set[int], measure: Measure) -> dict[int, int]:
         order = sorted(ids)
         return dict(zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True))
 
-
-Split = Callable[[str], list[Span]]
-Measure = Callable[[Sequence[str]], Ints]
-"""Texts to the number of tokens of each. int64, *Shape:* (texts,)."""
 
 PACKAGE = "nupunkt"
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\v\n]*\n")

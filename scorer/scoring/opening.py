@@ -14,7 +14,7 @@ from ..inference.tokenizer import PairFormat
 from ..metric import factspotter
 from ..metric.facts import Rows
 from ..metric.options import Options
-from ..metric.sentences import Room, SentenceSide, split_text, splitter_name
+from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..storage.plan import Budgets
 from ..storage.receipts import Signature
@@ -55,8 +55,8 @@ def open_pipeline(settings: Settings, budgets: Budgets, log: Log) -> tuple[Engin
     )
     side = None
     if settings.sentences:
-        room = Room(engine.room, partial(engine.lengths, hypothesis=False), partial(engine.lengths, hypothesis=True))
-        side = SentenceSide(split_text, room, truncate)
+        premise, hypothesis = (partial(engine.lengths, hypothesis=is_second) for is_second in (False, True))
+        side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
     pipeline = Pipeline(engine, templates, options, settings.columns, side)
     return engine, pipeline, signature(engine, templates, options, truncate=truncate)
 

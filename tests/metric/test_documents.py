@@ -13,7 +13,7 @@ from scorer.metric.formats import from_documents
 from scorer.metric.options import Options
 from scorer.metric.python_forms import from_fact_pairs
 from scorer.metric.row_key import row_keys
-from scorer.metric.sentences import LEAST_TOKENS, Room, SentenceSide, add_sentences
+from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from tests.metric.reference import asked, count, split
 
@@ -26,7 +26,7 @@ def premises(document: str, text: str, limit: int) -> list[str]:
     """The premise of each sentence of a text; tokens are words."""
     given = rows(pa.array([document]), [text])
     checks = build_checks(given, Templates(), Options(sides="hallucination"))
-    checks = add_sentences(checks, given, SentenceSide(split, Room(limit, count, count)))
+    checks = add_sentences(checks, given, SentenceSide(split, limit, count, count))
     return [premise for _, kind, premise, _ in asked(checks) if kind == "sentence"]
 
 
@@ -84,6 +84,6 @@ def test_facts_that_are_triples_are_not_cut() -> None:
 
     given = from_pairs([([("A", "text", "long " * 60), ("B", "is", "short")], "A is long.")])
     checks = build_checks(given, Templates(), Options(sides="hallucination"))
-    checks = add_sentences(checks, given, SentenceSide(split, Room(40, count, count)))
+    checks = add_sentences(checks, given, SentenceSide(split, 40, count, count))
     found: list[Any] = asked(checks)
     assert [len(premise.split()) for _, _, premise, _ in found] == [65]

@@ -15,7 +15,7 @@ from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.facts import Rows
 from scorer.metric.options import Options
 from scorer.metric.python_forms import from_pairs
-from scorer.metric.sentences import Room, SentenceSide, add_sentences
+from scorer.metric.sentences import SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
@@ -28,7 +28,7 @@ TEXT = "Ann Ash scored 9 points. Bob Birch got 5 rebounds."  # two sentences of 
 
 def ask(rows: Rows, limit: int) -> Checks:
     options = Options(sides="hallucination")
-    return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, Room(limit, count, count)))
+    return add_sentences(build_checks(rows, TEMPLATES, options), rows, SentenceSide(split, limit, count, count))
 
 
 ALL = "Ann Ash scored 9 points. Bob Birch got 4 rebounds."
@@ -86,7 +86,7 @@ def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error
 
     def found(options: Options, truncates: bool = False) -> Checks:
         rows = from_pairs([([ANN], huge), ([ANN], TEXT)])
-        side = SentenceSide(dividing, Room(40, tokens, tokens), truncates)
+        side = SentenceSide(dividing, 40, tokens, tokens, truncates)
         divided.clear()
         return add_sentences(build_checks(rows, TEMPLATES, options), rows, side)
 
@@ -107,7 +107,7 @@ def test_a_tokenizer_whose_parts_do_not_add_up_is_asked_again() -> None:
 
     row = [("Ann Ash", "PTS", str(i)) for i in range(10)]
     rows = from_pairs([(row, "Ann Ash ran.")])
-    side = SentenceSide(split, Room(40, premise, count))
+    side = SentenceSide(split, 40, premise, count)
     checks = build_checks(rows, TEMPLATES, Options(sides="hallucination"))
     ((_, _, shown, _),) = asked(add_sentences(checks, rows, side))
     assert shown.count(".") == 4, "4 · 5 + 16 + 3 fits into 40, 5 · 5 + 25 + 3 does not"
@@ -170,6 +170,6 @@ def test_sentences_decide_where_the_whole_text_does_not_fit(
 def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
     rows = from_pairs([([ANN], "x")])
     checks = build_checks(rows, TEMPLATES, Options())
-    found = add_sentences(checks, rows, SentenceSide(lambda text: [], Room(40, count, count)))
+    found = add_sentences(checks, rows, SentenceSide(lambda text: [], 40, count, count))
     assert found.sentences is not None
     assert (found.sentences.starts.tolist(), found.sentences.ends.tolist()) == ([0], [1])
