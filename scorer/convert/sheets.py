@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
@@ -70,8 +71,9 @@ def read_sheet(source: Source, form: Form, problems: Problems, need_text: str | 
     if columns.text is None and need_text is not None:
         names = ", ".join(name or "(no name)" for name in columns.names)
         raise UsageError(f"{source.shown} has no column of texts (its columns: {names}){need_text}")
-    reader = _Reader(source, form, columns, problems)
-    return Sheet([reader.input(record) for record in records], columns.text is not None)
+    parsed: dict[str, list[Triple] | str] = {}  # inputs recur, once for every system or reference
+    found = [_input(record, source, form, columns, problems, parsed) for record in records]
+    return Sheet(found, columns.text is not None)
 
 
 class _Record(NamedTuple):
@@ -131,7 +133,7 @@ class _Columns:
     text: int | None
     system: int | None = None
 
-    @property
+    @cached_property
     def passed(self) -> list[tuple[int, str]]:
         """The other columns (position, name in the output), which are passed through."""
         others = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
@@ -174,45 +176,44 @@ def _guess(source: Source, form: Form, record: _Record) -> _Columns:
     return _Columns(("mr", "text") if mr == 0 else ("text", "mr"), mr, 1 - mr)
 
 
-class _Reader:
-    """Reads records of one file as inputs."""
-
-    def __init__(self, source: Source, form: Form, columns: _Columns, problems: Problems) -> None:
-        self._source, self._form, self._columns, self._problems = source, form, columns, problems
-        self._passed = columns.passed
-        self._parsed: dict[str, list[Triple] | str] = {}  # inputs recur, once for every system or reference
-
-    def input(self, record: _Record) -> Input:
-        columns, form = self._columns, self._form
-        fields, problem = record.fields, record.problem
-        width = len(columns.names)
-        while len(fields) > width and not fields[-1].strip():
-            fields = fields[:-1]
-        if fields and len(fields) != width:
-            problem = problem or f"{len(fields)} columns instead of {width}"
-        if len(fields) > width:
-            fields = []
-        cells = [readable(field.strip()) for field in fields] + [None] * (width - len(fields))
-        mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
-        mr, text = (None if value is None else form.repair(value) for value in (mr, text))
-        if form.unwrap:
-            mr, text = _unwrap(mr, text)
-        triples: list[Triple] | None = None
-        if mr is not None:
-            if mr not in self._parsed:
-                self._parsed[mr] = form.parse(mr)
-            parsed = self._parsed[mr]
-            if isinstance(parsed, str):
-                problem = problem or parsed
-            else:
-                triples = parsed
-        if problem is not None:
-            shown = record.raw if not fields or mr is None else mr
-            self._problems.add(self._source.shown, record.line, problem, shown)
-        extra = {name: value for n, name in self._passed if (value := cells[n]) is not None}
-        system = None if columns.system is None else cells[columns.system]
-        texts = () if columns.text is None else (Text(record.line, "" if text in form.options.empty else text, system),)
-        return Input(self._source.file, record.line, mr, triples, texts, extra)
+def _input(
+    record: _Record,
+    source: Source,
+    form: Form,
+    columns: _Columns,
+    problems: Problems,
+    parsed: dict[str, list[Triple] | str],
+) -> Input:
+    """The input of a record. ``parsed``: the meaning representations that were read before."""
+    fields, problem = record.fields, record.problem
+    width = len(columns.names)
+    while len(fields) > width and not fields[-1].strip():
+        fields = fields[:-1]
+    if fields and len(fields) != width:
+        problem = problem or f"{len(fields)} columns instead of {width}"
+    if len(fields) > width:
+        fields = []
+    cells = [readable(field.strip()) for field in fields] + [None] * (width - len(fields))
+    mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
+    mr, text = (None if value is None else form.repair(value) for value in (mr, text))
+    if form.unwrap:
+        mr, text = _unwrap(mr, text)
+    triples: list[Triple] | None = None
+    if mr is not None:
+        if mr not in parsed:
+            parsed[mr] = form.parse(mr)
+        meaning = parsed[mr]
+        if isinstance(meaning, str):
+            problem = problem or meaning
+        else:
+            triples = meaning
+    if problem is not None:
+        shown = record.raw if not fields or mr is None else mr
+        problems.add(source.shown, record.line, problem, shown)
+    extra = {name: value for n, name in columns.passed if (value := cells[n]) is not None}
+    system = None if columns.system is None else cells[columns.system]
+    texts = () if columns.text is None else (Text(record.line, "" if text in form.options.empty else text, system),)
+    return Input(source.file, record.line, mr, triples, texts, extra)
 
 
 def _bare(field: str) -> str:

@@ -478,8 +478,8 @@ def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
     if ROW_INFO not in table.column_names:
         return []
     infos = one_array(table, ROW_INFO)
-    told = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
-    return list(zip(told.tolist(), infos.take(pa.array(told)).to_pylist(), strict=True))
+    noted = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
+    return list(zip(noted.tolist(), infos.take(pa.array(noted)).to_pylist(), strict=True))
 
 
 # --- why a row has no label ---

@@ -288,7 +288,7 @@ def _parse_slowly(number: int, text: bytes) -> Record:
         where = f"line {number}"
         detail = f"{where} {what}: {_shown(text)}"
         return Record(number, error=f"{MALFORMED_JSON}:{where}", detail=detail, raw=text)
-    values = {key: None if (told := _single(value)) is None else _encoded(told) for key, value in found.items()}
+    values = {key: None if (single := _single(value)) is None else _encoded(single) for key, value in found.items()}
     return Record(number, values, [key for key, value in found.items() if isinstance(value, dict | list)])
 
 
