@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import OutputError, UsageError
+from ..templating import ExtractOptions
 from .console import print_result, say, say_once, share
 from .ending import App
 from .options import DeviceOptions, InputsArgument, JsonOption, bundle_argument, local, written
@@ -21,24 +21,6 @@ if TYPE_CHECKING:
     from ..templating.extract import ExtractionReport
 
 app = App(help="Extract templates from references, or check them.")
-
-
-TriplesColumnOption = Annotated[
-    str | None,
-    typer.Option(envvar="D2T_TRIPLES_COLUMN", metavar="NAME", help="Column of triples. Default: triples."),
-]
-MrColumnOption = Annotated[
-    str | None,
-    typer.Option(envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."),
-]
-
-
-class Choose(StrEnum):
-    """How one candidate of each predicate is chosen."""
-
-    first = "first"
-    random = "random"
-    nli = "nli"
 
 
 @app.command("extract")
@@ -54,32 +36,10 @@ def extract_command(
         ),
     ],
     device: DeviceOptions,
-    choose: Annotated[
-        Choose,
-        typer.Option(
-            "--choose",
-            help="Candidate to choose for each predicate: that of most references, a random one, or the one that the "
-            "model of --bundle scores best.",
-        ),
-    ] = Choose.first,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", metavar="N", help="Seed of the random choice, or of the order of references."),
-    ] = 0,
+    options: ExtractOptions,
     bundle: Annotated[
         str | None, typer.Option("--bundle", metavar="B", help="Model for --choose nli: bundle folder, or `embedded`.")
     ] = None,
-    references: Annotated[
-        int,
-        typer.Option(
-            "--references", min=1, metavar="N", help="Maximum number of references that nli compares a candidate with."
-        ),
-    ] = 16,
-    text_column: Annotated[
-        str, typer.Option("--text-column", metavar="NAME", help="Column of references: strings, or lists of strings.")
-    ] = "text",
-    triples_column: TriplesColumnOption = None,
-    mr_column: MrColumnOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace F.json and F.candidates.json.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -88,11 +48,10 @@ def extract_command(
     Replace subject and object in each reference by slots, and choose one candidate for each predicate. With --choose
     nli it is the one whose sentences best entail, and are entailed by, other references of the predicate.
     """
-    from ..metric.options import ColumnNames
     from ..storage.user_files import check_user_file
     from ..templating.extract import candidates_path, make_templates
 
-    if (choose is Choose.nli) != (bundle is not None):
+    if (options.choose == "nli") != (bundle is not None):
         raise UsageError("--choose nli and --bundle go together: the model of the bundle chooses")
     if out.suffix != ".json":
         raise UsageError(f"--out {out} is not the name of a JSON file; write F.json")
@@ -107,8 +66,7 @@ def extract_command(
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
         model = Engine.open(opened, **vars(device), warn=say)
-    names = ColumnNames(text=text_column, triples=triples_column, mr=mr_column)
-    report = make_templates(inputs, out, names, choose.value, seed=seed, model=model, most=references)
+    report = make_templates(inputs, out, options, model)
     if model is not None:
         model.close()
     print_result(report, as_json, print_extracted)
@@ -133,7 +91,10 @@ def check_command(
             "--triples-column", metavar="NAME", help="Column of triples. Default: the run's, otherwise triples."
         ),
     ] = None,
-    mr_column: MrColumnOption = None,
+    mr_column: Annotated[
+        str | None,
+        typer.Option(envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a template file against data.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..metric.facts import Triple
 from ..metric.inputs import find_columns, find_facts, holders_of, one_array
 from ..metric.options import ColumnNames
-from ..metric.templates import Templates
+from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
 from ..status import SCORED
@@ -27,11 +27,9 @@ from ..storage.inputs import find_files
 from ..storage.shards import read_tables
 from ..storage.user_files import write_user_file
 from ..system.codec import Record
+from . import ExtractOptions
 from .matching import delexicalise, is_boolean
 
-Choice = Literal["first", "random", "nli"]
-Key = tuple[str, str | None]
-"""The key of a template: a predicate, and for yes-or-no predicates also the object."""
 Reference = tuple[Triple, str]
 
 _PAIRS = 32768
@@ -56,7 +54,7 @@ class ExtractionReport(Record, frozen=True, kw_only=True):
     schema: int = 1
     out: str
     candidates_file: str
-    choose: Choice
+    choose: str
     seed: int
     pairs: int
     references: int
@@ -68,27 +66,15 @@ class ExtractionReport(Record, frozen=True, kw_only=True):
 
 
 def make_templates(
-    inputs: Sequence[str],
-    out: Path,
-    names: ColumnNames,
-    choose: Choice,
-    *,
-    seed: int = 0,
-    model: Model | None = None,
-    most: int = 16,
+    inputs: Sequence[str], out: Path, options: ExtractOptions, model: Model | None = None
 ) -> ExtractionReport:
-    """Extract candidates, choose one for each predicate, and write both files.
-
-    Args:
-        choose: the candidate of most references (``first``), any with equal probability as in the paper (``random``),
-            or the one that agrees best with other references according to ``model`` (``nli``).
-        most: references that ``nli`` compares a candidate with.
+    """Extract candidates, choose one for each predicate, and write both files. ``model``: of the choice ``nli``.
 
     Raises:
         ScorerError: no reference gave a template, an input cannot be read, or a file cannot be written.
     """
     rejected: Counter[str] = Counter()
-    references = read_references(inputs, names, rejected)
+    references = read_references(inputs, options.columns, rejected)
     candidates = find_candidates(references, rejected)
     used = sum(one.count for found in candidates.values() for one in found)
     total = used + rejected.total()
@@ -99,9 +85,9 @@ def make_templates(
             "contain the subject and the object of its one triple"
         )
     pairs = 0
-    if choose == "nli" and model is not None:
-        pairs = score_candidates(candidates, model, most, seed)
-    chosen = {key: _choose(key, found, choose, seed) for key, found in candidates.items()}
+    if options.choose == "nli" and model is not None:
+        pairs = score_candidates(candidates, model, options.references, options.seed)
+    chosen = {key: _choose(key, found, options) for key, found in candidates.items()}
     content = template_file({key: one.template for key, one in chosen.items()})
     Templates.from_dict(content, str(out))  # the scorer must be able to read what is written here
     path = candidates_path(out)
@@ -111,8 +97,8 @@ def make_templates(
     return ExtractionReport(
         out=str(out),
         candidates_file=str(path),
-        choose=choose,
-        seed=seed,
+        choose=options.choose,
+        seed=options.seed,
         pairs=pairs,
         references=total,
         used=used,
@@ -198,9 +184,9 @@ def _key_of(triple: Triple) -> Key:
     return triple.predicate, triple.object.strip("\"'") if is_boolean(triple.object) else None
 
 
-def _choose(key: Key, candidates: list[Candidate], how: Choice, seed: int) -> Candidate:
-    if how == "random":  # the draw depends on the seed and the predicate alone
-        return random.Random(f"{seed}|{key[0]}|{key[1]}").choice(candidates)
+def _choose(key: Key, candidates: list[Candidate], options: ExtractOptions) -> Candidate:
+    if options.choose == "random":  # the draw depends on the seed and the predicate alone
+        return random.Random(f"{options.seed}|{key[0]}|{key[1]}").choice(candidates)
     return max(candidates, key=lambda one: (-1.0 if one.score is None else one.score, one.count))
 
 

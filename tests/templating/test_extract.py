@@ -13,6 +13,7 @@ from scorer.errors import InputError
 from scorer.metric.facts import Triple
 from scorer.metric.options import ColumnNames
 from scorer.metric.templates import Templates
+from scorer.templating import ExtractOptions
 from scorer.templating.extract import make_templates, read_references
 from tests.run.calls import scorer
 
@@ -45,7 +46,7 @@ def data(tmp_path: Path) -> str:
 
 def test_all_is_counted(data: str, tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    report = make_templates([data], out, ColumnNames(), "first")
+    report = make_templates([data], out, ExtractOptions())
     assert report.rejected == {
         "several_triples": 1, "null_text": 1, "blank_text": 1, "malformed_triples": 1, "no_triples": 1,
         "no_subject": 1, "neither": 1, "reserved_predicate": 1,
@@ -82,7 +83,7 @@ def test_nothing_is_overwritten_and_nothing_is_written_for_nothing(data: str, tm
     few = tmp_path / "few.parquet"
     pq.write_table(pa.table({"triples": [["Alan Bean | mayor | Rome"]], "text": ["Bean is the mayor of Rome."]}), few)
     with pytest.raises(InputError, match="1 no_subject"):
-        make_templates([str(few)], out, ColumnNames(), "first")
+        make_templates([str(few)], out, ExtractOptions())
     assert "F.json" in scorer("templates", "extract", data, "--out", tmp_path / "t.parquet", code=2).stderr
     assert not list(tmp_path.glob("t.*"))
     (tmp_path / "t.candidates.json").write_text("mine")
