@@ -27,6 +27,7 @@ from scorer.storage.locked_output import lock_output
 from scorer.storage.plan import Part
 from scorer.storage.receipts import FactCounts, PredicateCounts, RowCounts, Signature
 from scorer.storage.writer import ShardWriter
+from scorer.system.codec import encode
 from tests.plans import made_summary
 from tests.storage.records import make_plan, make_receipt, make_shard
 
@@ -104,7 +105,7 @@ def finish(
             invariance_error=invariance_error,
             finished=finished,
         )
-        folder.finish(plan, summary.content, folder.totals(plan, planned))
+        folder.finish(plan, encode(summary, indent=1), folder.totals(plan, planned))
     return out
 
 

@@ -133,7 +133,7 @@ def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
     from scorer.run.inline import Inline
 
     job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
-    opened = mock.patch("scorer.run.shard_scorer.open_scorer", lambda *arguments: scorer)
+    opened = mock.patch("scorer.run.shard_scorer.Scorer", lambda **settings: scorer)
     with opened, mock.patch.object(scorer, "close", lambda: None):
         return run(Inline(job, reporter), reporter)
 

@@ -25,6 +25,7 @@ from ..storage.output_folder import OutputFolder
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, canonical
 from ..storage.shards import FIRST_ROWS, Shard
+from ..system.codec import encode
 from ..system.signals import check_signals, signals_raise
 from ..system.waiting import any_of, in_thread
 from .executors import Executor, Inspected, Reporter, RunOptions
@@ -83,7 +84,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             check_signals()
             totals = output.totals(plan, shards)
             summary = summary_of(totals, info, plan, work, time.perf_counter() - started)
-            output.finish(plan, summary.content, totals)
+            output.finish(plan, encode(summary, indent=1), totals)
     return outcome_of(summary, totals, work, options)
 
 

@@ -76,13 +76,14 @@ class Job:
     settings: Settings
     options: RunOptions
 
-    def inspect(self, files: Sequence[InputFile], limit: int | None) -> Inspect:
-        """The request to read footers."""
+    def inspect(self, files: Sequence[InputFile], found: int = 0) -> Inspect:
+        """The request to read footers. ``found``: rows of the files before them, which count for the limit."""
+        limit = self.options.limit
         return Inspect(
             files=list(files),
             settings=self.settings.to_plan(),
             split_rows=self.options.split_rows,
-            limit=limit,
+            limit=None if limit is None else max(0, limit - found),
             first_rows=self.options.max_error_rate < 1,
         )
 

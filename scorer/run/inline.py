@@ -24,7 +24,7 @@ class Inline(Executor):
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         found = Inspected()
-        for file, footer in zip(files, inspect_files(self.job.inspect(files, self.job.options.limit)), strict=True):
+        for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
             found.add(file, footer)
         return found
 

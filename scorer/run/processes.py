@@ -132,10 +132,6 @@ class Processes(Executor):
         self._rows, self._pairs = 0, 0
         self._said: set[str] = set()
 
-    def __enter__(self) -> Processes:
-        self._workers = [self._start(place) for place in self._places]
-        return self
-
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
             for worker in self._workers:
@@ -149,9 +145,12 @@ class Processes(Executor):
         self._workers = []
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        """See :class:`.executors.Executor`. A new worker goes on behind a file at which the first one ended."""
+        """See :class:`.executors.Executor`. Starts the workers; a new one goes on behind a file at which the first one
+        ended."""
+        for place in self._places:
+            self._workers.append(self._start(place))
         found, left = Inspected(), deque(files)
-        self._ask_for_footers(self._workers[0], found, left)
+        self._workers[0].send(self.job.inspect(left), len(left))
         while left:
             for worker, message in self._receive():
                 match message:
@@ -163,12 +162,8 @@ class Processes(Executor):
                             file = left.popleft()
                             reason = f"{file.uri}: the process that read its footer {message.reason}"
                             found.add(file, FooterRead(error=reason, kind="crashed"))
-                            self._ask_for_footers(fresh, found, left)
+                            fresh.send(self.job.inspect(left, found.rows), len(left))
         return found
-
-    def _ask_for_footers(self, worker: Worker, found: Inspected, left: Sequence[InputFile]) -> None:
-        limit = None if self.job.options.limit is None else max(0, self.job.options.limit - found.rows)
-        worker.send(self.job.inspect(left, limit), len(left))
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""

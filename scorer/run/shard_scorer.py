@@ -57,7 +57,8 @@ class ShardScorer:
 
     def __init__(self, request: Open, log: Callable[[str], None]) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
-        self.scorer = open_scorer(settings, request, log)
+        budgets = request.plan.budgets if request.plan is not None else None
+        self.scorer = Scorer(**settings.arguments(), budgets=budgets, log=log)
         if self.scorer.engine.exact:
             self._measure_bound(request)
         self._reuse = None
@@ -65,12 +66,23 @@ class ShardScorer:
             from .reuse import Reuse
 
             self._reuse = Reuse.open(request.reuse, self.scorer.full_signature, settings.columns)
-        self.info = self._describe()
-        bundle = self.scorer.engine.bundle
+        engine, bundle = self.scorer.engine, self.scorer.engine.bundle
+        names = ("tokenizers", "numpy", "pyarrow")
+        self.info = WorkerInfo(
+            signature=self.scorer.full_signature.line,
+            signature_parts=self.scorer.full_signature.parts,
+            budgets=self.scorer.budgets,
+            provider=engine.provider,
+            origin=self.scorer.origin,
+            versions={"onnxruntime": engine.runtime} | {name: metadata.version(name) for name in names},
+            random_weights=bundle.manifest.source.random_init,
+            forced=bundle.manifest.forced,
+            reuse=self._reuse.info() if self._reuse is not None else None,
+        )
         own_templates = settings.templates is None and bundle.templates_file is not None
         self._early = EarlyCheck(request.max_error_rate, log, bundle.name if own_templates else "")
         self._plan: Begin | None = None
-        self._rows, self._computed_before = 0, self.scorer.engine.computed  # those of the bound do not count
+        self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
         self._writing = 0.0
         self._seconds_before = dict(self.scorer.pipeline.seconds)
 
@@ -87,22 +99,6 @@ class ShardScorer:
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
             first = [read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards]
             scorer.measure_bound(first)
-
-    def _describe(self) -> WorkerInfo:
-        scorer, engine = self.scorer, self.scorer.engine
-        manifest = engine.bundle.manifest
-        names = ("tokenizers", "numpy", "pyarrow")
-        return WorkerInfo(
-            signature=scorer.full_signature.line,
-            signature_parts=scorer.full_signature.parts,
-            budgets=scorer.budgets,
-            provider=engine.provider,
-            origin=scorer.origin,
-            versions={"onnxruntime": engine.runtime} | {name: metadata.version(name) for name in names},
-            random_weights=manifest.source.random_init,
-            forced=manifest.forced,
-            reuse=self._reuse.info() if self._reuse is not None else None,
-        )
 
     def begin(self, request: Begin) -> ReuseLoaded | None:
         """Score under a plan from here on; reads the keys of the outputs that are reused."""
@@ -224,11 +220,6 @@ class ShardScorer:
         )
         self._seconds_before, self._computed_before = seconds, computed
         return found
-
-
-def open_scorer(settings: Settings, request: Open, log: Callable[[str], None]) -> Scorer:
-    """A scorer as the settings say; budgets, layout and attention are those of an earlier plan, if there is one."""
-    return Scorer(**settings.arguments(), budgets=request.plan.budgets if request.plan is not None else None, log=log)
 
 
 def _content_of(shard: Shard) -> str | None:

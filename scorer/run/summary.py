@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -55,6 +54,11 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     stages = Counter(write=work.publishing)  # type: ignore[call-overload]  # seconds, which add up too
     for one in work.receipts:
         stages.update(one.provenance.seconds)
+    # This run's device first, the others by the number of their shards, then those of reused outputs.
+    origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in totals.receipts}
+    shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
+    ordered = [msgspec.convert(origins[text], Origin) for text in sorted(shards, key=lambda one: (-shards[one], one))]
+    reused = info.reuse.origins if info.reuse is not None else ()
     return RunSummary(
         signature_line=info.signature,
         signature_parts=info.signature_parts,
@@ -71,7 +75,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         device=info.origin.device,
         bound=info.origin.bound,
         invariance_error=info.origin.invariance_error,
-        origins=_origins(totals.receipts, info),
+        origins=tuple(dict.fromkeys([info.origin, *ordered, *reused])),
         reuse=work.reuse,
         stale=tuple(totals.stale),
         random_weights=info.random_weights,
@@ -95,13 +99,3 @@ def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunO
     if (rate := summary.counts.error_rate) > options.max_error_rate:
         reasons.append(f"{percent(rate)} of the rows have errors, more than --max-error-rate {options.max_error_rate}")
     return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))
-
-
-def _origins(receipts: Sequence[Receipt], info: WorkerInfo) -> tuple[Origin, ...]:
-    """Where the shards were computed: this run's device first, the others by the number of their shards, then those of
-    reused outputs."""
-    origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in receipts}
-    shards = Counter(canonical(receipt.provenance.origin) for receipt in receipts)
-    ordered = [msgspec.convert(origins[text], Origin) for text in sorted(shards, key=lambda one: (-shards[one], one))]
-    reused = info.reuse.origins if info.reuse is not None else ()
-    return tuple(dict.fromkeys([info.origin, *ordered, *reused]))

@@ -42,12 +42,6 @@ class Replies(Protocol):
     def send(self, message: Any) -> None: ...
 
 
-def main(descriptor: int) -> None:
-    """Serve until the driver closes the connection."""
-    work(*serve(descriptor, Request))
-    threading.Event().wait()  # for the driver, which closes the connection
-
-
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Do what is asked for, and tell why it cannot go on; an error that nobody expected ends the process."""
     try:
@@ -68,11 +62,7 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
 
     channel.send(WorkerStarted())
     scorer: ShardScorer | None = None
-
-    def send_progress() -> None:
-        channel.send(scorer.progress() if scorer is not None else Progress())
-
-    tell(send_progress, PROGRESS_SECONDS)
+    tell(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
     while isinstance(request := requests.get(), Inspect):
         for footer in inspect_files(request):
             channel.send(footer)
@@ -90,4 +80,5 @@ def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    work(*serve(int(sys.argv[1]), Request))
+    threading.Event().wait()  # for the driver, which closes the connection

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
@@ -65,7 +63,13 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
     """Templates and options of settings; no model is opened. ``bundle``: that of the settings, where it is open."""
     templates = Templates()
     if settings.protocol != "factspotter":
-        templates = _templates(settings.templates, bundle or Bundle.load(settings.bundle), log)
+        of_bundle, given = (bundle or Bundle.load(settings.bundle)).templates_file, settings.templates
+        if isinstance(given, Mapping):
+            templates = Templates.from_dict(given)
+            if message := slot_warning(templates, "templates"):
+                log(message)
+        elif (file := of_bundle if given is None else given) is not None:
+            templates = load_templates(file, log)
     options = Options(
         settings.protocol,
         settings.checks,
@@ -113,14 +117,3 @@ def _check_protocol(settings: Settings, bundle: Bundle) -> None:
             f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {settings.protocol} "
             "does not ask; score with --protocol factspotter"
         )
-
-
-def _templates(given: str | Path | Mapping[str, Any] | None, bundle: Bundle, log: Log) -> Templates:
-    if given is None:
-        return load_templates(bundle.templates_file, log) if bundle.templates_file else Templates()
-    if not isinstance(given, Mapping):
-        return load_templates(given, log)
-    found = Templates.from_dict(given)
-    if message := slot_warning(found, "templates"):
-        log(message)
-    return found

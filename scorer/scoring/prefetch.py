@@ -57,7 +57,13 @@ def prefetch(
     thread.start()
     try:
         while True:
-            result, error, is_end = _get(results)
+            # Limited and repeated: a library may install a handler of SIGINT with SA_RESTART, and an unlimited wait
+            # would never see the signal.
+            try:
+                result, error, is_end = results.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                check_signals()
+                continue
             if error is not None:
                 raise error
             if is_end:
@@ -71,16 +77,6 @@ def prefetch(
         while thread.is_alive() and time.monotonic() < deadline:
             _drain(results)  # a thread that waits for room goes on, and sees that it is cancelled
             thread.join(0.02)
-
-
-def _get(results: queue.Queue[Result]) -> Result:
-    """The next entry. The wait is limited and repeated: a library may install a handler of SIGINT with SA_RESTART, and
-    an unlimited wait would never see the signal."""
-    while True:
-        try:
-            return results.get(timeout=_LOOK_SECONDS)
-        except queue.Empty:
-            check_signals()
 
 
 def _drain(results: queue.Queue[Result]) -> None:

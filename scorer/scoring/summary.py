@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ..metric.options import FINE
 from ..storage.plan import ExactBudget
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
-from ..system.codec import Count, Magnitude, OpenRecord, encode
+from ..system.codec import Count, Magnitude, OpenRecord
 from .signature import Signed
 
 MOST_PREDICATES = 1000
@@ -150,11 +150,6 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     def counts(self) -> Counts:
         """All counts."""
         return Counts(self.rows, self.labels, self.facts, self.checks, self.tokens)
-
-    @property
-    def content(self) -> bytes:
-        """Bytes of ``_run.json``."""
-        return encode(self, indent=1)
 
 
 def total(many: Iterable[Counts]) -> Counts:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pyarrow as pa
@@ -19,7 +20,6 @@ import pytest
 
 from scorer import Scorer
 from scorer.commands.progress import make_reporter
-from scorer.run import shard_scorer
 from scorer.run.driver import run
 from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
@@ -47,9 +47,9 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     """A run in this process whose model is shown ends; prints the peak of its memory in bytes."""
     scorer = Scorer(bundle)
     scorer.pipeline.model = Ends(scorer.engine)
-    shard_scorer.open_scorer = lambda *given: scorer
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
-    with make_reporter() as reporter:
+    opened = mock.patch("scorer.run.shard_scorer.Scorer", lambda **given: scorer)
+    with opened, make_reporter() as reporter:
         outcome = run(Inline(Job(Settings(bundle), options), reporter), reporter)
     # Not ru_maxrss: it includes that of the parent process.
     own = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
