@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
 from ..metric.facts import FactTable
-from ..metric.inputs import find_columns, find_field, holders_of, one_array
+from ..metric.inputs import find_columns, find_field, holders_of, one_array, read_facts
 from ..metric.options import ColumnNames
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
@@ -124,12 +124,13 @@ def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
         found = find_columns(schema, replace(names, text="", keep=()))
     except ColumnError:
         return None
-    return found.triples(pa.table({name: scored.array(name) for name in known}))
+    table = pa.table({name: scored.array(name) for name in known})
+    return read_facts(table, found.facts, found.form, found.subject)
 
 
 def _by_facts(parsed: FactTable) -> Indices:
     seen: dict[bytes, int] = {}
-    codes = np.empty(len(parsed), np.int64)
+    codes = np.empty(len(parsed.lengths), np.int64)
     for row, (start, end) in enumerate(pairwise(parsed.offsets.tolist())):
         key = np.sort(parsed.ids[start:end]).tobytes() or b"row %d" % row
         codes[row] = seen.setdefault(key, len(seen))

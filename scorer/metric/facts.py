@@ -60,9 +60,6 @@ class FactTable:
     sentences: bool = False
     skipped: int = 0
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """Number of facts of each row. int64, *Shape:* (rows,)."""
@@ -88,11 +85,11 @@ class Rows:
     texts: list[str | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        if len(self.triples) != len(self.text_codes):
-            raise ValueError(f"{len(self.triples)} rows of triples, but {len(self.text_codes)} texts")
+        lengths = self.triples.lengths
+        if len(lengths) != len(self.text_codes):
+            raise ValueError(f"{len(lengths)} rows of triples, but {len(self.text_codes)} texts")
         self.texts = [decode(value) for value in self.text_values]
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
-        lengths = self.triples.lengths
         if self.used is not None:
             before = np.concatenate([[0], np.cumsum(self.used)])
             lengths = np.diff(before[self.triples.offsets])

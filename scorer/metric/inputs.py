@@ -142,17 +142,14 @@ class InputColumns:
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
         selected = read_selections(one_array(table, self.selected)) if self.selected else None
-        rows = from_arrow(self.triples(table), one_array(table, self.text), selected)
+        facts = read_facts(table, self.facts, self.form, self.subject)
+        rows = from_arrow(facts, one_array(table, self.text), selected)
         for row, info in _row_infos(table):
             if info["error"] is not None:
                 rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
             elif self.text in info["nested"]:
                 rows.errors[row] = NOT_A_TEXT
         return rows
-
-    def triples(self, table: pa.Table) -> FactTable:
-        """Parse the facts of a window."""
-        return read_facts(table, self.facts, self.form, self.subject)
 
     def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
@@ -196,14 +193,14 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     facts, form = _find_source(schema, names)
     passed = _find_passed(schema, names)
     subject = names.subject if form == "attributes" else None
-    holders = [*holders_of(schema, names.text), *holders_of(schema, facts)]
+    read = [names.text, facts]
     if subject is not None:
         field = find_field(schema, subject)
         if facts not in _named_paths(schema, facts):
             field = _required(schema, subject, "subject")  # several columns have no keys
         if field is not None and not is_part(field.type):
             raise ColumnError(f"column {subject!r} is {field.type}, but a subject is a string or a number")
-        holders += holders_of(schema, subject)
+        read.append(subject)
     return InputColumns(
         text=names.text,
         facts=facts,
@@ -213,7 +210,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
         keeps_all=names.keep is None,
         prefix=names.prefix,
         details=names.details,
-        holders=tuple(holders),
+        holders=tuple(path[0] for name in read for path in _named_paths(schema, name).values()),
         subject=subject,
         has_info=ROW_INFO in schema.names,
     )
@@ -338,13 +335,13 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
         ColumnError: several columns are named, or several have facts and none is named.
     """
     named = _named(names)
-    if names.triples is not None and not holders_of(schema, names.triples) and not named.keys() - {"triples"}:
+    if names.triples is not None and not _named_paths(schema, names.triples) and not named.keys() - {"triples"}:
         return ("mr", "mr") if "mr" in schema.names else None
     if len(named) > 1:
         options = [f"--{form}-column" for form in named]
         raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
     for form, name in named.items():
-        return (name, form) if holders_of(schema, name) else None
+        return (name, form) if _named_paths(schema, name) else None
     kinds = {form: schema.field(form).type for form in FORMS if form in schema.names and form != "document"}
     there = [
         form
