@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -51,19 +49,23 @@ gave no result."""
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
     """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
-    n = len(rows)
+    n, offsets = len(rows), rows.triples.offsets
     fine = verdicts.fine.astype(np.int64)
     rough = np.where(fine > 0, 1, fine)
+    omitted = np.flatnonzero(verdicts.omitted)
+    owner = np.searchsorted(offsets, omitted, side="right") - 1
+    positions = (omitted - offsets[owner]).astype(np.int32)
+    omitted_before = np.concatenate([[0], np.cumsum(verdicts.omitted)])
     return [
         _labels(fine, FINE),
         _labels(rough, ROUGH),
         _floats(verdicts.confidence),
-        _omitted(rows, verdicts),
-        _lists(_floats(verdicts.fact_entailment), rows.triples.offsets, verdicts.facts_checked),
+        _lists(pa.array(positions), omitted_before[offsets], verdicts.omission_known),
+        _lists(_floats(verdicts.fact_entailment), offsets, verdicts.facts_checked),
         _floats(verdicts.text_entailment),
         _floats(verdicts.all_facts_entailment),
-        _sparse(n, verdicts.errors),
-        _sparse(n, verdicts.notes),
+        pa.array([verdicts.errors.get(row) for row in range(n)], pa.string()),
+        pa.array([verdicts.notes.get(row) for row in range(n)], pa.string()),
         pa.array(np.zeros(n, bool)),
         row_keys(rows) if keys is None else keys,
     ]
@@ -117,24 +119,6 @@ def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
 
 def _floats(values: npt.NDArray[np.float32]) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
-
-
-def _sparse(n: int, values: Mapping[int, str]) -> pa.Array:
-    if not values:
-        return pa.nulls(n, pa.string())
-    dense: list[str | None] = [None] * n
-    for row, value in values.items():
-        dense[row] = value
-    return pa.array(dense, pa.string())
-
-
-def _omitted(rows: Rows, verdicts: Verdicts) -> pa.Array:
-    offsets = rows.triples.offsets
-    chosen = np.flatnonzero(verdicts.omitted)
-    owner = np.searchsorted(offsets, chosen, side="right") - 1
-    positions = (chosen - offsets[owner]).astype(np.int32)
-    before = np.concatenate([[0], np.cumsum(verdicts.omitted)])
-    return _lists(pa.array(positions), before[offsets], verdicts.omission_known)
 
 
 def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
