@@ -233,12 +233,30 @@ def _readable(facts: list[Triple]) -> list[Triple]:
 # --- columns ---
 
 
-def from_lists(column: pa.Array) -> FactTable:
+def from_lists(
+    column: pa.Array,
+    parse_row: Callable[[str], list[Triple]] = parse_triples,
+    parse_element: Callable[[str], Triple | None] = parse_triple,
+) -> FactTable:
     """Parse a column of triples in any of the forms that :func:`holds_triples` takes.
 
     Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
+
+    Args:
+        parse_row: reads the value of a column of strings.
+        parse_element: reads a string of a column of lists.
     """
-    return _from_column(column, parse_triples, parse_triple)
+    if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
+        column = column.cast(pa.list_(pa.string()))
+    if is_text(column.type):
+        return _from_texts(column, parse_row)
+    lengths, flat = flatten(column)
+    flat = as_elements(flat)
+    codes, elements = _distinct_structs(flat) if types.is_struct(flat.type) else _distinct_strings(flat)
+    result = _build_rows(lengths, codes, elements, parse_element)
+    for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
+        result.errors[row], result.raw[row] = NO_TRIPLES, NULL
+    return result
 
 
 def from_sentences(column: pa.Array) -> FactTable:
@@ -250,7 +268,7 @@ def from_sentences(column: pa.Array) -> FactTable:
     def parse(text: str) -> Triple | None:
         return Triple("", text.strip(), "") if text.strip() else None
 
-    return replace(_from_column(column, parse_sentences, parse), sentences=True)
+    return replace(from_lists(column, parse_sentences, parse), sentences=True)
 
 
 def from_mr(column: pa.Array) -> FactTable:
@@ -308,23 +326,6 @@ def _passages(value: bytes) -> list[bytes | None] | None:
     if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
         return None
     return [None if one is None else to_bytes(one) for one in found]
-
-
-def _from_column(
-    column: pa.Array, parse_row: Callable[[str], list[Triple]], parse_element: Callable[[str], Triple | None]
-) -> FactTable:
-    """Facts of a column of strings, a row in each, or of lists of elements."""
-    if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
-        column = column.cast(pa.list_(pa.string()))
-    if is_text(column.type):
-        return _from_texts(column, parse_row)
-    lengths, flat = flatten(column)
-    flat = as_elements(flat)
-    codes, elements = _distinct_structs(flat) if types.is_struct(flat.type) else _distinct_strings(flat)
-    result = _build_rows(lengths, codes, elements, parse_element)
-    for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
-        result.errors[row], result.raw[row] = NO_TRIPLES, NULL
-    return result
 
 
 def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple]]) -> FactTable:
