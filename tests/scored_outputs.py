@@ -58,11 +58,11 @@ def scored(
     rows = find_columns(table.schema, names).rows(table)
     rows.errors.update(errors or {})
     checks = build_checks(rows, Templates(), Options())
-    probabilities = np.full((len(checks), 3), np.nan, np.float32)
+    probabilities = np.full((len(checks.row), 3), np.nan, np.float32)
     about_fact = checks.kind == OMISSION
     probabilities[about_fact, ENTAILMENT] = np.array(fact_entailment, np.float32)[checks.fact[about_fact]]
     probabilities[~about_fact, ENTAILMENT] = np.array(text_entailment, np.float32)[checks.row[~about_fact]]
-    verdicts = decide(rows, checks, probabilities, np.full(len(checks), SCORED, np.int8))
+    verdicts = decide(rows, checks, probabilities, np.full(len(checks.row), SCORED, np.int8))
     for field, column in zip(OUTPUT, to_columns(rows, verdicts), strict=True):
         table = table.append_column(field.with_name(names.prefix + field.name), column)
     return table

@@ -11,7 +11,7 @@ an omission check: premise = text, hypothesis = the triple.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,25 +71,9 @@ class Checks:
     sentences: Sentences | None = None
     refused: dict[int, str] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.row)
-
 
 # premise ids, hypothesis ids, rows, kind, facts (or None)
 _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], int, npt.NDArray[np.int64] | None]
-
-
-class Interner(dict[str, int]):
-    """String → id, in order of first appearance. ``texts``: the string of each id."""
-
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        self.texts = list(texts)
-        super().__init__(zip(self.texts, range(len(self.texts)), strict=True))
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self)
-        self.texts.append(text)
-        return number
 
 
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
@@ -102,15 +86,15 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
         ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
-    triples = rows.triples
+    triples, spots_facts = rows.triples, options.protocol == "factspotter"
     filled = verbalise(rows, templates, options)
-    strings = Interner()
+    strings: dict[str, int] = {}  # to its id, in order of first appearance
     blank = blank_rows(rows)
     active = ~blank
     active[list(rows.errors)] = False
 
-    fact_ids = np.array([strings[fact.text] for fact in filled], np.int32)
-    text_ids = _text_ids(rows, active, strings, factspotter.read if options.spots_facts else None)
+    fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
+    text_ids = _text_ids(rows, active, strings, factspotter.read if spots_facts else None)
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
     used = active[row_of_fact]
     if rows.used is not None:
@@ -125,10 +109,11 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         facts = np.flatnonzero(required)
         owners = row_of_fact[facts]
         asked_of = fact_ids
-        if options.spots_facts:
-            asked_of = np.array([strings[factspotter.ask(fact.text)] for fact in filled], np.int32)
+        if spots_facts:
+            questions = [factspotter.ask(fact.text) for fact in filled]
+            asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
         parts.append((text_ids[owners], asked_of[triples.ids[facts]], owners, OMISSION, facts))
-    if not options.spots_facts:
+    if not spots_facts:
         scored = np.flatnonzero(active)
         joined = _joined(rows, filled_texts=[fact.text for fact in filled], used=used, strings=strings)
         parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
@@ -138,7 +123,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         parts.append((text_ids[asked], whole[asked], asked, ALL_FACTS, None))
 
     return Checks(
-        texts=strings.texts,
+        texts=list(strings),
         premise=np.concatenate([part[0] for part in parts]).astype(np.int32),
         hypothesis=np.concatenate([part[1] for part in parts]).astype(np.int32),
         row=np.concatenate([part[2] for part in parts]),
@@ -157,7 +142,7 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
         ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
-    if options.spots_facts:
+    if options.protocol == "factspotter":
         if rows.triples.sentences:
             raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")
         return [Fact(factspotter.describe(triple), backoff=False) for triple in rows.triples.distinct]
@@ -176,19 +161,19 @@ def blank_rows(rows: Rows) -> npt.NDArray[np.bool_]:
 
 
 def _text_ids(
-    rows: Rows, active: npt.NDArray[np.bool_], strings: Interner, read: Callable[[str], str] | None
+    rows: Rows, active: npt.NDArray[np.bool_], strings: dict[str, int], read: Callable[[str], str] | None
 ) -> npt.NDArray[np.int32]:
     """Text id of each row's text, as ``read`` has it; int32, *Shape:* (rows,), -1 for rows that are not asked about."""
     ids = np.full(len(rows.texts) + 1, -1, np.int32)
     for code in np.unique(rows.text_codes[active]).tolist():
         text = rows.texts[code]
         if text is not None:
-            ids[code] = strings[text if read is None else read(text)]
+            ids[code] = strings.setdefault(text if read is None else read(text), len(strings))
     return ids[rows.text_codes]
 
 
 def _joined(
-    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: Interner
+    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: dict[str, int]
 ) -> npt.NDArray[np.int32]:
     """Text ids of each row's used facts joined by one space; -1 if no fact is used. int32, *Shape:* (rows,)."""
     before = np.concatenate([[0], np.cumsum(used)])
@@ -203,7 +188,8 @@ def _joined(
         sequence = ids[start:end]
         key = sequence.tobytes()
         if key not in seen:
-            seen[key] = strings[" ".join([filled_texts[i] for i in sequence.tolist()])]
+            facts = " ".join([filled_texts[i] for i in sequence.tolist()])
+            seen[key] = strings.setdefault(facts, len(strings))
         result[r] = seen[key]
     return result
 

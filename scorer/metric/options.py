@@ -12,7 +12,8 @@ from ..system.arguments import check_fields
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
-"""The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`)."""
+"""The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
+triples up in the text: no templates, no hallucination side."""
 Sides = Literal["both", "hallucination"]
 """The sides that are checked."""
 MissingTemplate = Literal["backoff", "error"]
@@ -33,11 +34,6 @@ class Options:
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
-
-    @property
-    def spots_facts(self) -> bool:
-        """Whether triples are looked up in the text (FactSpotter): no templates, no hallucination side."""
-        return self.protocol == "factspotter"
 
 
 _OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")

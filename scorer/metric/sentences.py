@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..status import NOT_TOKENISED
-from .checks import HALLUCINATION, OMISSION, SENTENCE, Checks, Interner, Sentences
+from .checks import HALLUCINATION, OMISSION, SENTENCE, Checks, Sentences
 from .facts import Rows, Triple
 from .selection import FactIndex, FactTerms, terms_of, terms_of_fact
 
@@ -50,6 +50,19 @@ class SentenceSide:
     truncates: bool = False
 
 
+class _Interner(dict[str, int]):
+    """String → id, in order of first appearance. ``texts``: the string of each id."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = list(texts)
+        super().__init__(zip(self.texts, range(len(self.texts)), strict=True))
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        self.texts.append(text)
+        return number
+
+
 @dataclass
 class _Text:
     """A text with one set of facts: its sentences and their premises. ``premises``: text id for each sentence."""
@@ -68,7 +81,7 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     their hallucination check. A text that is too long to be tokenised is not divided where its omission checks are an
     error in any case: 50 MB are a million sentences.
     """
-    strings = Interner(checks.texts)
+    strings = _Interner(checks.texts)
     asked = np.flatnonzero(checks.kind == HALLUCINATION)
     work = _Asking(checks, rows, side, strings)
     lengths = work.lengths(set(checks.hypothesis[asked].tolist()))
@@ -119,7 +132,7 @@ _Key = tuple[int, int, bytes]
 class _Asking:
     """The work of one window."""
 
-    def __init__(self, checks: Checks, rows: Rows, side: SentenceSide, strings: Interner) -> None:
+    def __init__(self, checks: Checks, rows: Rows, side: SentenceSide, strings: _Interner) -> None:
         self.checks, self.rows, self.side, self.strings = checks, rows, side, strings
         self.added_tokens: dict[int, int] = {}
         self.terms: dict[int, FactTerms] = {}

@@ -102,7 +102,7 @@ def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict
             first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
             for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
                 show(line)
-        rows, checks = rows + len(window), checks + len(asked)
+        rows, checks = rows + len(window), checks + len(asked.row)
         pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
         facts = FactCounts.total([facts, count_facts(window, asked.backoff)])
         errors.update(error.partition(":")[0] for error in window.errors.values())

@@ -48,7 +48,7 @@ def signature(engine: Engine, templates: Templates, options: Options, *, truncat
         "prec": engine.precision,
         "ep": engine.device.kind,
         "exact": "yes" if engine.exact else "no",
-        **({} if options.spots_facts else {"templates": templates.sha256}),
+        **({} if options.protocol == "factspotter" else {"templates": templates.sha256}),
         "protocol": options.protocol,
         "optional": sorted(map(list, options.optional)),
         "checks": options.sides,

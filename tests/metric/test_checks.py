@@ -30,7 +30,7 @@ def test_optional_facts_stay_in_the_premise_and_leave_the_omission_side() -> Non
         (1, "hallucination", FACT_A, "text"),
     ]
     code = build_checks(rows, Templates(), Options(protocol="nlgi_eval", optional=optional))
-    assert asked(code)[len(paper) :] == [(0, "all_facts", "text", FACT_B)]
+    assert asked(code)[len(paper.row) :] == [(0, "all_facts", "text", FACT_B)]
 
 
 def test_a_selection_limits_both_sides() -> None:
@@ -77,6 +77,6 @@ def test_pair_counts_of_the_public_data(
     blank = rows.triples.lengths[checks.blank]
     # The counts asked about empty texts too; this program judges them without asking.
     not_asked = int((blank + 1 + (protocol == "nlgi_eval")).sum())
-    assert len(checks) + not_asked == pairs
+    assert len(checks.row) + not_asked == pairs
     if not not_asked:
         assert len(np.unique(checks.premise.astype(np.int64) << 32 | checks.hypothesis)) == unique

@@ -71,7 +71,7 @@ def _score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
     asked = zip(checks.premise.tolist(), checks.hypothesis.tolist(), strict=True)
     entailment = np.array([ENTAILED.get((checks.texts[p], checks.texts[h]), 0.05) for p, h in asked], np.float32)
     probabilities: npt.NDArray[np.float32] = np.stack([(1 - entailment) / 2] * 2 + [entailment], axis=1)
-    verdicts = decide(rows, checks, probabilities, np.zeros(len(checks), np.int8))
+    verdicts = decide(rows, checks, probabilities, np.zeros(len(checks.row), np.int8))
     for name, array in zip(OUTPUT.names, to_columns(rows, verdicts), strict=True):
         table = table.append_column(name, array)
     save(table, folder / source.name, SIGNATURE)
