@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..system.signals import leave
-from .console import set_quiet, tell
+from .console import Lines, tell
 from .ending import App, run_app, set_verbose
 
 COMMANDS = {
@@ -40,18 +40,6 @@ COMMANDS = {
 """By the name of a command: its module, and in it the function, or the group of commands."""
 
 
-def command_of(name: str) -> Any:
-    """A command or a group of commands; its module is imported now."""
-    module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(module, __name__), attribute)
-    if isinstance(found, typer.Typer):
-        found.info.name = name
-        return typer.main.get_group(found)
-    alone = App()
-    alone.command(name, cls=getattr(import_module(module, __name__), f"{name.capitalize()}Command", None))(found)
-    return typer.main.get_command(alone)
-
-
 class LazyGroup(TyperGroup):
     """The commands of ``scorer``, each imported when it is asked for."""
 
@@ -59,10 +47,18 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        if cmd_name not in self._known:
-            self._known[cmd_name] = command_of(cmd_name)
+        if cmd_name not in COMMANDS or cmd_name in self._known:
+            return self._known.get(cmd_name)
+        name, _, attribute = COMMANDS[cmd_name].partition(":")
+        module = import_module(name, __name__)
+        found = getattr(module, attribute)
+        if isinstance(found, typer.Typer):
+            found.info.name = cmd_name
+            self._known[cmd_name] = typer.main.get_group(found)
+        else:
+            alone = App()
+            alone.command(cmd_name, cls=getattr(module, f"{cmd_name.capitalize()}Command", None))(found)
+            self._known[cmd_name] = typer.main.get_command(alone)
         return self._known[cmd_name]
 
     @property
@@ -118,12 +114,11 @@ def _root(
         bool,
         typer.Option(
             "--quiet",
-            callback=set_quiet,
             help="Print results and errors only, no progress and no notes; may also follow the command.",
         ),
     ] = False,
 ) -> None:
-    pass
+    Lines.quiet = quiet
 
 
 def main() -> NoReturn:

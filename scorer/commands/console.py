@@ -31,31 +31,17 @@ WIDTH = 150
 """Columns of a console on which no figure is cut off: a narrow terminal wraps lines, a pipe gets them whole."""
 
 
-class _Lines:
-    """``quiet``: lines for people are left out. ``said``: those that are printed once in a command."""
+class Lines:
+    """Lines for people: state of the process. ``quiet``: they are left out. ``said``: by :func:`say_once`, in this
+    command."""
 
     quiet = False
     said: set[str] = set()  # noqa: RUF012  (state of the process)
 
 
-def set_quiet(asked: bool) -> None:
-    """Apply ``--quiet``."""
-    _Lines.quiet = asked
-
-
-def is_quiet() -> bool:
-    """Whether lines for people are left out."""
-    return _Lines.quiet
-
-
-def begin_command() -> None:
-    """Forget the lines of earlier commands of this process; see :func:`say_once`."""
-    _Lines.said.clear()
-
-
 def say(message: str) -> None:
     """Print one line for people on stderr, unless they are left out; stdout is for data."""
-    if not _Lines.quiet:
+    if not Lines.quiet:
         say_always(message)
 
 
@@ -66,8 +52,8 @@ def say_always(message: str) -> None:
 
 def say_once(message: str) -> None:
     """Print a line on stderr, once per command, even if a file is read or a scorer is opened several times."""
-    if message not in _Lines.said:
-        _Lines.said.add(message)
+    if message not in Lines.said:
+        Lines.said.add(message)
         say(message)
 
 

@@ -22,7 +22,7 @@ from ..errors import ScorerError
 from ..system.signals import Terminated
 from ..system.terminal import install, visible, was_lost
 from .config_file import CONFIG, NAME, configured
-from .console import begin_command, say, say_always, set_quiet
+from .console import Lines, say, say_always
 from .options import check_written, takes_fields
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
@@ -66,17 +66,20 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        for option, apply in (("--quiet", set_quiet), ("--verbose", set_verbose)):
-            if option in args[:end]:
-                apply(True)
+        if "--quiet" in args[:end]:
+            Lines.quiet = True
+        if "--verbose" in args[:end]:
+            set_verbose(True)
         own = [one for one in args[:end] if one not in ("--quiet", "--verbose")]
         return super().parse_args(ctx, own + args[end:])
 
     def invoke(self, ctx: Any) -> Any:
-        begin_command()
+        Lines.said.clear()
+        sources = {one.opts[0]: ctx.get_parameter_source(one.name) for one in ctx.command.params}
+        from_file = [name for name, source in sources.items() if source and source.name == "DEFAULT_MAP"]
         try:
-            if names := _from_file(ctx):
-                say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(names)}")
+            if from_file:
+                say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(from_file)}")
             assert self.callback is not None
             check_written(self.callback, ctx.params)
             return super().invoke(ctx)
@@ -101,14 +104,6 @@ class App(typer.Typer):
     def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
         register = super().command(name, cls=cls or Command, **more)
         return lambda command: register(takes_fields(command))
-
-
-def _from_file(context: typer.Context) -> list[str]:
-    """The options of a command that have their values from the configuration file."""
-    if not context.default_map:
-        return []
-    sources = ((one, context.get_parameter_source(one.name or "")) for one in context.command.params)
-    return [one.opts[0] for one, source in sources if source is not None and source.name == "DEFAULT_MAP"]
 
 
 def run_app(app: typer.Typer, name: str = "scorer") -> int:

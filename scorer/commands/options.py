@@ -63,7 +63,7 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
     more, default = dict(one.metadata), one.default
     name = more.pop("name", f"--{one.name.replace('_', '-')}")
     if more.pop("variable", False):
-        more["envvar"] = _variable(name)
+        more["envvar"] = f"D2T_{name.removeprefix('--').upper().replace('-', '_')}"
     if get_origin(hint) is tuple and ... in get_args(hint):
         kind = Any if "parser" in more else get_args(hint)[0]
         hint, default = list[kind] | None, default or None  # type: ignore[valid-type]
@@ -75,10 +75,6 @@ def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[hint, typer.Option(name, **more)],
     )
-
-
-def _variable(name: str) -> str:
-    return f"D2T_{name.removeprefix('--').upper().replace('-', '_')}"
 
 
 def local(given: str) -> Path:
@@ -123,16 +119,14 @@ def written_parquet(given: str) -> Path:
 
 
 class Declared(NamedTuple):
-    """A parameter of a command as typer is told of it. ``option``: how it is written; empty for an argument."""
+    """A parameter of a command as typer is told of it.
+
+    ``option``: how it is written; empty for an argument. ``is_read``: it names something that the command reads.
+    """
 
     option: str
     parser: Callable[[str], Any] | None
-    metavar: str | None
-
-    @property
-    def is_read(self) -> bool:
-        """Whether it names something that the command reads."""
-        return self.parser in (local, location) or (self.parser is None and self.metavar in READ)
+    is_read: bool
 
 
 def declared(parameter: inspect.Parameter) -> Declared | None:
@@ -144,7 +138,8 @@ def declared(parameter: inspect.Parameter) -> Declared | None:
     # typer takes the first name for a default until it reads the whole signature.
     names = (info.default, *(info.param_decls or ()), f"--{parameter.name.replace('_', '-')}")
     option = next(one for one in names if isinstance(one, str) and one.startswith("--"))
-    return Declared(option if hasattr(info, "prompt") else "", info.parser, info.metavar)
+    is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
+    return Declared(option if hasattr(info, "prompt") else "", info.parser, is_read)
 
 
 def check_written(command: Callable[..., Any], given: Mapping[str, Any]) -> None:

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..errors import without_user_info
+from ..storage.output_folder import count_of
 from ..system.terminal import visible
-from .console import duration, is_quiet, make_console, say
+from .console import Lines, duration, make_console, say
 
 _FIRST, _EVERY = 10.0, 60.0
 """Seconds until the first plain line of progress, and between two of them."""
@@ -21,16 +22,15 @@ _FIRST, _EVERY = 10.0, 60.0
 class PlainReporter:
     """Lines for a log file: the start, failed shards, and the progress every minute with an estimate of the rest."""
 
-    def __init__(self) -> None:
-        self._total = 0
-        self._began = self._next = 0.0
+    _total = 0
+    _began = _next = 0.0
 
     def started(self, shards: int, rows: int, skipped: int) -> None:
         self._total = rows
         self._began = time.monotonic()  # the scorer is open by now, and the inputs were looked at
         self._next = self._began + _FIRST
         done = f", {skipped} already done" if skipped else ""
-        self.say(f"{shards} shard{'' if shards == 1 else 's'}{done}; {rows:,} rows to score")
+        self.say(f"{count_of(shards, 'shard')}{done}; {rows:,} rows to score")
 
     def progress(self, rows: float, pairs: int) -> None:
         now = time.monotonic()
@@ -52,7 +52,6 @@ class BarReporter(PlainReporter):
     """A bar that counts rows, and moves with the pairs that are computed."""
 
     def __init__(self, bar: Progress) -> None:
-        super().__init__()
         self._bar = bar
         self._task = bar.add_task("scoring", total=None, pairs=0)
 
@@ -73,7 +72,7 @@ def make_reporter() -> Iterator[PlainReporter]:
 
     A command that a notebook calls has a terminal that keeps every state of a bar as a line.
     """
-    if is_quiet() or not sys.stderr.isatty() or _in_notebook():
+    if Lines.quiet or not sys.stderr.isatty() or _in_notebook():
         yield PlainReporter()
         return
     columns = (

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import UsageError
 from ..system.arguments import option
-from .console import is_quiet, make_console, print_json, say, say_always
+from .console import Lines, make_console, print_json, say, say_always
 from .ending import Command
 from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location, tell_of_bundle
 
@@ -70,12 +70,6 @@ class WorkerOptions:
         "With --ray: CPU cores per worker. Default: all of a node, or one with a GPU.", "N", None, min=1
     )
 
-    def __post_init__(self) -> None:
-        if self.devices is not None and self.ray is not None:
-            raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
-        if self.ray_cpus is not None and self.ray is None:
-            raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
-
 
 def run_command(
     inputs: InputsArgument,
@@ -104,6 +98,10 @@ def run_command(
     """
     from ..run.executors import Job, RunOptions
 
+    if workers.devices is not None and workers.ray is not None:
+        raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
+    if workers.ray_cpus is not None and workers.ray is None:
+        raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
     settings = model.settings(columns.columns())
     if workers.devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
@@ -111,7 +109,7 @@ def run_command(
     outcome = _run(Job(settings, RunOptions(tuple(inputs), out, **vars(source), **vars(output))), workers)
     if as_json:
         print_json(outcome.summary)
-    if not (as_json and is_quiet()):
+    if not (as_json and Lines.quiet):
         from .summary import print_summary
 
         print_summary(make_console(stderr=as_json), outcome.summary, str(out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..metric.options import FINE
+from ..storage.output_folder import count_of
 from ..system.terminal import all_visible, visible
 from .console import kinds, share, table
 
@@ -49,10 +50,10 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
 
 def _reused(source: ReusedOutput) -> str:
     """Contribution of an earlier output, and reasons why some of its shards are not used."""
-    keys = f" with {source.keys:,} keys" if source.keys is not None else ""
+    keys = f" with {count_of(source.keys, 'key')}" if source.keys is not None else ""
     differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
     refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""
-    return f"reuse {source.out}: {source.shards_used} shards{keys}{differs}{refused}"
+    return f"reuse {source.out}: {count_of(source.shards_used, 'shard')}{keys}{differs}{refused}"
 
 
 def _backoff(facts: FactCounts) -> list[str]:
@@ -63,6 +64,6 @@ def _backoff(facts: FactCounts) -> list[str]:
     missing = {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}
     if missing:
         most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
-        more = f", and {len(missing) - 5} more predicates" if len(missing) > 5 else ""
+        more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
         lines.append(f"  most often: {kinds(most)}{more}")
     return lines

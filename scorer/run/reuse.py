@@ -20,6 +20,7 @@ from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.pipeline import ReuseMatch
 from ..scoring.summary import ReusedOutput
+from ..storage.output_folder import count_of
 from ..storage.plan import PlannedReuse
 from ..storage.receipts import Signature
 from .earlier import KEY, EarlierOutput, EarlierRows, KeyIndex, key_words, one_chunk, open_all
@@ -94,7 +95,7 @@ class Reuse:
         found = []
         for one in self._outputs:
             rows = sum(shard.rows for shard in one.shards)
-            line = f"--reuse {one.name}: {len(one.shards)} shards with {rows:,} rows"
+            line = f"--reuse {one.name}: {count_of(len(one.shards), 'shard')} with {count_of(rows, 'row')}"
             if differs := one.signature.changes_to(self._signature):
                 line += f"; its signature differs ({', '.join(differs)})"
             if one.refused:

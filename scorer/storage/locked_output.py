@@ -113,7 +113,7 @@ class LockedOutput(OutputFolder):
         self._lock.check()
         if isinstance(self.location, Path):
             needed = sum(shard.min_output_bytes for shard in todo)
-            require_space(self.location, needed, f"the output of {count_of(todo, 'shard')}")
+            require_space(self.location, needed, f"the output of {count_of(len(todo), 'shard')}")
         stored = self.read_plan(lambda message: None)
         divided, _ = self.extra_outputs(self._files, stored, plan)
         self.has_begun = True

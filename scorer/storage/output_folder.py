@@ -244,15 +244,15 @@ class OutputFolder:
         divided, stale = self.extra_outputs(self._files, stored, plan)
         found = {}  # what would be lost, and how to permit it
         if stale and not allow_stale:
-            what = f"{count_of(stale, 'output')} whose input is not among IN ({named(stale)})"
+            what = f"{count_of(len(stale), 'output')} whose input is not among IN ({named(stale)})"
             found[what] = "--allow-stale keeps outputs without an input, which readers then skip"
         if divided and not rescore:
-            what = f"{count_of(divided, 'output')} written with another --split-rows ({named(divided)})"
+            what = f"{count_of(len(divided), 'output')} written with another --split-rows ({named(divided)})"
             found[what] = "use the earlier --split-rows, or --rescore to replace them"
         if not rescore and (shorter := self._shorter(todo)):
             first, (before, after) = next(iter(shorter.items()))
             rows = f"{first}: {before:,} rows, now {after:,}"
-            found[f"{count_of(shorter, 'output')} with more rows than would replace them ({rows})"] = (
+            found[f"{count_of(len(shorter), 'output')} with more rows than would replace them ({rows})"] = (
                 "--rescore replaces them"
             )
         if found:
@@ -330,6 +330,6 @@ def versions_of(relative: str, files: Mapping[str, FileInfo]) -> tuple[str, str]
     return one, other
 
 
-def count_of(items: Collection[object], noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """A number with its noun, as ``2 shards``."""
-    return f"{len(items):,} {noun}{'' if len(items) == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

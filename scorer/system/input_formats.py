@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -34,11 +33,13 @@ def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
 
     Without a format these are Parquet files, and all others only in a folder that has none.
     """
-    if given == "auto":
-        return PARQUET_SUFFIXES, _packed_too(suffix for suffixes in TEXT_SUFFIXES.values() for suffix in suffixes)
     if given == "parquet":
         return (PARQUET_SUFFIXES,)
-    return (_packed_too((*TEXT_SUFFIXES[given], *((".json",) if given == "jsonl" else ()))),)
+    plain = [suffix for form, suffixes in TEXT_SUFFIXES.items() if given in (form, "auto") for suffix in suffixes]
+    if given == "jsonl":
+        plain.append(".json")
+    text = tuple(found for suffix in plain for found in (suffix, suffix + GZIP_SUFFIX))
+    return (PARQUET_SUFFIXES, text) if given == "auto" else (text,)
 
 
 def output_name(relative: str, form: Format) -> str:
@@ -49,11 +50,6 @@ def output_name(relative: str, form: Format) -> str:
     if relative.lower().endswith(GZIP_SUFFIX):
         relative = relative[: -len(GZIP_SUFFIX)]
     return str(PurePosixPath(relative).with_suffix(".parquet"))
-
-
-def _packed_too(suffixes: Iterable[str]) -> tuple[str, ...]:
-    """The suffixes, and those of the same files compressed with gzip."""
-    return tuple(packed for suffix in suffixes for packed in (suffix, suffix + GZIP_SUFFIX))
 
 
 ROW_INFO = "\0row"

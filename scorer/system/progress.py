@@ -14,20 +14,16 @@ from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
 
 _BLOCK = 1 << 20
-_steps = 0
+steps = 0
+"""How often something was done so far."""
 _limited: list[None] = []
 """One for each :func:`limited` that lasts."""
 
 
 def advance() -> None:
     """Note that something was done."""
-    global _steps  # an increment that two threads share may be lost; only whether the number changes is looked at
-    _steps += 1
-
-
-def advanced() -> int:
-    """How often something was done so far."""
-    return _steps
+    global steps  # an increment that two threads share may be lost; only whether the number changes is looked at
+    steps += 1
 
 
 @contextmanager
@@ -48,7 +44,7 @@ def tell(say: Callable[[], object], every_s: float) -> None:
         seen = -1
         while True:
             time.sleep(every_s)
-            if (done := advanced()) != seen or _limited:
+            if (done := steps) != seen or _limited:
                 seen = done
                 say()
 

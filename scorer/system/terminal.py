@@ -19,9 +19,7 @@ import select
 import sys
 from contextlib import suppress
 from pathlib import PurePath
-from typing import Any, TextIO, TypeVar
-
-T = TypeVar("T")
+from typing import Any, TextIO
 
 HIDDEN = (
     "\x00-\x1f\x7f-\x9f"  # C0 with newline and tab, DEL, C1
@@ -40,63 +38,47 @@ def visible(text: str, *, lines: bool = False) -> str:
     return (_HIDDEN_IN_LINES if lines else _HIDDEN).sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 
-def all_visible(value: T) -> T:
-    """The same value with every string in it :func:`visible`: keys, items and fields too."""
-    result: T = _all_visible(value)
-    return result
-
-
 def json_visible(text: str) -> str:
     """A JSON text with hidden characters as JSON escapes: it is safe to show and has the same meaning."""
     return _HIDDEN_IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _all_visible(value: Any) -> Any:
+def all_visible(value: Any) -> Any:
+    """The same value with every string in it :func:`visible`: keys, items and fields too."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, PurePath):
         return type(value)(visible(str(value)))
     if isinstance(value, dict):
-        return {_all_visible(key): _all_visible(inner) for key, inner in value.items()}
+        return {all_visible(key): all_visible(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        return type(value)(_all_visible(inner) for inner in value)
+        return type(value)(all_visible(inner) for inner in value)
     if hasattr(value, "__struct_fields__"):
         from msgspec.structs import replace  # whoever has a struct has loaded it
 
-        return replace(value, **{name: _all_visible(getattr(value, name)) for name in value.__struct_fields__})
+        return replace(value, **{name: all_visible(getattr(value, name)) for name in value.__struct_fields__})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: _all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        named = {field.name: all_visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)
     return value
 
 
-class LossyFile(io.RawIOBase):
-    """A file descriptor to write to. After the first failure everything is dropped; ``failure`` says what it was."""
+class LossyFile(io.FileIO):
+    """A file to write to. After the first failure everything is dropped; ``failure`` says what it was."""
 
-    def __init__(self, descriptor: int) -> None:
-        self.failure: OSError | None = None
-        self._descriptor = descriptor
+    failure: OSError | None = None
 
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
         written = 0
         while self.failure is None and written < len(view):
             try:
-                written += os.write(self._descriptor, view[written:])
+                written += os.write(self.fileno(), view[written:])
             except BlockingIOError:  # the parent process made the pipe non-blocking; a slow reader is not a failure
-                select.select([], [self._descriptor], [])
+                select.select([], [self], [])
             except OSError as error:
                 self.failure = error
         return len(view)
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def isatty(self) -> bool:
-        return os.isatty(self._descriptor)
 
 
 def install() -> tuple[LossyFile, LossyFile]:
@@ -112,7 +94,7 @@ def install() -> tuple[LossyFile, LossyFile]:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115  (it is stdin)
-    out, err = LossyFile(1), LossyFile(2)
+    out, err = LossyFile(1, "w", closefd=False), LossyFile(2, "w", closefd=False)
     sys.stdout, sys.stderr = _stream(out, sys.stdout), _stream(err, sys.stderr)
     return out, err
 

@@ -42,12 +42,11 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
             tick()
 
 
-def any_of(futures: Sequence[Future[Any]], tick: Callable[[], None] = lambda: None) -> None:
-    """Return when one of the futures has ended, in whatever way; Ctrl-C and ``tick`` as in :func:`outcome`."""
+def any_of(futures: Sequence[Future[Any]]) -> None:
+    """Return when one of the futures has ended, in whatever way; Ctrl-C as in :func:`outcome`."""
     check_signals()
     while not wait(futures, _LOOK_S, FIRST_COMPLETED).done:
         check_signals()
-        tick()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -31,6 +32,7 @@ _PR_SET_PDEATHSIG = 1
 _WORKER = "D2T_SCORER_WORKER"
 
 
+@dataclass(eq=False)
 class Channel:
     """One end of a ``connection``. Any thread may send; one thread receives.
 
@@ -38,8 +40,9 @@ class Channel:
         receives: a tagged struct, or a union of them.
     """
 
-    def __init__(self, connection: Connection, receives: Any) -> None:
-        self.connection, self._receives, self._sending = connection, receives, threading.Lock()
+    connection: Connection
+    receives: Any
+    _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def send(self, message: Any) -> None:
         """Send a message; that the other end is closed is told by :meth:`receive`."""
@@ -49,7 +52,7 @@ class Channel:
 
     def receive(self) -> Any:
         """The next message. Raises :class:`EOFError` or :class:`OSError` if the other end is closed."""
-        return decode(self.connection.recv_bytes(), self._receives, "a message between driver and worker")
+        return decode(self.connection.recv_bytes(), self.receives, "a message between driver and worker")
 
 
 class WorkerHandle(Channel, ABC):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from scorer.commands import console, progress
 from scorer.commands.check import print_verdict
+from scorer.commands.console import Lines
 from scorer.commands.progress import PlainReporter
 from scorer.scoring.results import CheckResult, Verdict
 from tests.run.calls import scorer
@@ -109,7 +110,7 @@ def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(
     variable: str, value: str, reporter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "is_quiet", lambda: False)
+    monkeypatch.setattr(Lines, "quiet", False)
     monkeypatch.delenv("JPY_PARENT_PID", raising=False)
     monkeypatch.setenv(variable, value)
     with progress.make_reporter() as found:

@@ -122,7 +122,7 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything() -> None:
             got.append(part)
 
     reader = threading.Thread(target=read)
-    file = LossyFile(writing)
+    file = LossyFile(writing, "w", closefd=False)
     content = bytes(range(256)) * 4096
     reader.start()
     assert file.write(content) == len(content)
@@ -134,9 +134,9 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_everything() -> None:
 
 
 def test_only_what_somebody_waits_for_counts_as_lost() -> None:
-    left, no_space = LossyFile(gone()), LossyFile(full())
+    left, no_space = (LossyFile(descriptor, "w") for descriptor in (gone(), full()))
     for file in (left, no_space):
         assert file.write(b"x") == file.write(b"y") == 1
-        os.close(file.fileno())
+        file.close()
     assert was_lost(left) is None
     assert was_lost(no_space) == "No space left on device"
