@@ -124,7 +124,7 @@ def make_plan(
     A file that cannot be read keeps the outputs that it had in the stored plan.
     """
     inputs = {
-        shard.relative: InputRecord(uri=shard.uri, identity=shard.identity, groups=shard.groups)
+        shard.relative: InputRecord(uri=shard.file.uri, identity=shard.identity, groups=shard.groups)
         for shard in found.shards
     }
     for relative, (file, _) in found.unreadable.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from ..errors import ColumnError, InputError, ShardError
 from ..metric.facts import Rows
@@ -24,7 +25,6 @@ from ..storage.shards import (
     limit_rows,
     read_shards,
     read_windows,
-    with_columns,
 )
 from .messages import FirstRows, FooterRead, Inspect
 
@@ -47,7 +47,10 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
         except (ShardError, ColumnError) as error:
             yield FooterRead(error=str(error), kind=kind_of(error))
             continue
-        shards = [with_columns(one, columns.shape, keeps_all=columns.keeps_all) for one in limit_rows(shards, left)]
+        shards = [
+            replace(shard, columns=columns.shape, bytes=shard.bytes if columns.keeps_all else 0)
+            for shard in limit_rows(shards, left)
+        ]
         if left is not None:
             left -= sum(shard.rows for shard in shards)
         first_rows = None

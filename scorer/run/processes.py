@@ -245,7 +245,9 @@ class Processes(Executor):
             self._suspects.appendleft(with_fields(task, halved=True))
             self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
             return None
-        error = f"{shard.uri}: the process that scored it {ended.reason}, twice, the second time with no other shard"
+        error = (
+            f"{shard.file.uri}: the process that scored it {ended.reason}, twice, the second time with no other shard"
+        )
         if ended.memory or "memory" in ended.reason:
             error += "; give the machine more memory, or run fewer workers"
         return ShardResult(relative=shard.relative, identity=shard.identity, error=error, kind="crashed")

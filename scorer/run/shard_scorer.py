@@ -188,7 +188,7 @@ class ShardScorer:
         self._rows, shard, error = 0, output.task.shard, output.error
         result = ShardResult(relative=shard.relative, identity=shard.identity)
         if output.writer is None:
-            error = error or ShardError(f"{shard.uri}: no window was read")
+            error = error or ShardError(f"{shard.file.uri}: no window was read")
             return msgspec.structs.replace(result, error=str(error), kind=kind_of(error))
         if error is not None:
             output.writer.abandon()
@@ -198,7 +198,7 @@ class ShardScorer:
         content = output.content.result()
         receipt = Receipt(
             relative=shard.relative,
-            input=InputRecord(uri=shard.uri, identity=shard.identity, content_sha256=content, groups=shard.groups),
+            input=InputRecord(uri=shard.file.uri, identity=shard.identity, content_sha256=content, groups=shard.groups),
             fingerprint=self._plan.plan.fingerprint(shard),
             output=written,
             counts=total(output.counts),
@@ -225,5 +225,5 @@ class ShardScorer:
 def _content_of(shard: Shard) -> str | None:
     """SHA-256 of the input, beside the model; the hash of a text file is that of its whole content already."""
     if shard.file.form != "parquet":
-        return None if "://" in shard.uri else shard.identity.footer_sha256
-    return content_sha256(shard.uri, shard.identity)
+        return None if "://" in shard.file.uri else shard.identity.footer_sha256
+    return content_sha256(shard.file.uri, shard.identity)

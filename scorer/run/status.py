@@ -13,7 +13,7 @@ from ..storage.location import Location
 from ..storage.lock import LockRecord, lock_holder
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import PLAN, Plan, check_parts, find_outputs
-from ..storage.receipts import FailedShard, Receipt, failed_name, receipt_name
+from ..storage.receipts import FAILED, FailedShard, Receipt, receipt_name
 from ..storage.store import FileInfo
 from ..system.codec import OpenRecord
 
@@ -96,7 +96,7 @@ def stale_files(outs: Sequence[Location]) -> list[str]:
     found = []
     for output, plan, files in map(_opened, find_outputs(outs)):
         for relative in _stale(output, plan, files):
-            names = (relative, receipt_name(relative), failed_name(relative))
+            names = (relative, receipt_name(relative), receipt_name(relative, FAILED))
             found += [output.store.uri(name) for name in names if name in files]
     return found
 

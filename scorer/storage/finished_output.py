@@ -31,7 +31,7 @@ from ..system.waiting import outcome, several
 from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Coverage, Plan, check_parts, find_outputs
-from .receipts import FAILED, RECEIPTS, Receipt, Signature, failed_name, is_output, receipt_name, relatives_of
+from .receipts import FAILED, RECEIPTS, Receipt, Signature, is_output, receipt_name, relatives_of
 from .store import FileInfo, LocalStore, file_sha256, output_errors, require_space
 
 WINDOW_ROWS = 1 << 16
@@ -328,7 +328,9 @@ def _versions(path: Path) -> dict[str, str]:
 
 def _that_count(files: Mapping[str, FileInfo], only: Callable[[str], bool]) -> dict[str, FileInfo]:
     """The own files of an output, and the outputs and receipts of the shards that are needed."""
-    names = {PLAN, RUN, SUCCESS, *map(failed_name, filter(only, relatives_of(files, FAILED)))}
+    names = {PLAN, RUN, SUCCESS}
+    for relative in filter(only, relatives_of(files, FAILED)):
+        names.add(receipt_name(relative, FAILED))
     for relative in filter(only, relatives_of(files, RECEIPTS)):
         names |= {receipt_name(relative), relative}
     return {name: info for name, info in files.items() if name in names}

@@ -56,7 +56,10 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
         raise UsageError("no input was given; name files, folders, globs or URIs")
     found: dict[str, InputFile] = {}
     for given in inputs:
-        for file in _files(_parse(given), form, delimiter):
+        for uri, path in _files(_parse(given), form):
+            kind = format_of(path, form)
+            separator = delimiter if kind in ("csv", "tsv") else None
+            file = InputFile(uri=uri, relative=output_name(path, kind), form=kind, delimiter=separator)
             earlier = found.setdefault(file.relative, file)
             if earlier is not file and not _same(earlier.uri, file.uri):
                 raise UsageError(
@@ -94,16 +97,16 @@ def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> 
                     )
         if parsed.pattern is not None:
             apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
-            for file in _files(parsed, form):
-                found = Path(file.uri)
+            for uri, _ in _files(parsed, form):
+                found = Path(uri)
                 if found.parent not in apart:
                     apart[found.parent] = not found.parent.resolve().is_relative_to(target)
                 if not apart[found.parent] or (found.is_symlink() and found.resolve().is_relative_to(target)):
-                    raise OutputError(f"the input {file.uri} is inside the output folder {out}; choose another --out")
+                    raise OutputError(f"the input {uri} is inside the output folder {out}; choose another --out")
 
 
-def _files(parsed: _Input, form: Format, delimiter: str | None = None) -> list[InputFile]:
-    """The files of one input.
+def _files(parsed: _Input, form: Format) -> list[tuple[str, str]]:
+    """The files of one input: the URI of each, and its path below the root of the input.
 
     Raises:
         InputError: there are none.
@@ -121,7 +124,7 @@ def _files(parsed: _Input, form: Format, delimiter: str | None = None) -> list[I
     if pattern is None and is_file:
         if is_hidden(root.name):
             raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
-        return [_input_file(str(root), root.name, form, delimiter)]
+        return [(str(root), root.name)]
     if pattern is None and not is_folder:
         raise InputError(f"{given} does not exist")
     found: list[str] = []
@@ -134,14 +137,8 @@ def _files(parsed: _Input, form: Format, delimiter: str | None = None) -> list[I
         names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
         raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
     if isinstance(root, StoreUri):
-        return [_input_file(str(root.below(one)), one, form, delimiter) for one in found]
-    return [_input_file(f"{str(root).rstrip('/')}/{one}", one, form, delimiter) for one in found]
-
-
-def _input_file(uri: str, relative: str, form: Format, delimiter: str | None) -> InputFile:
-    found = format_of(relative, form)
-    text = found in ("csv", "tsv")
-    return InputFile(uri=uri, relative=output_name(relative, found), form=found, delimiter=delimiter if text else None)
+        return [(str(root.below(one)), one) for one in found]
+    return [(f"{str(root).rstrip('/')}/{one}", one) for one in found]
 
 
 def _parse(given: str) -> _Input:

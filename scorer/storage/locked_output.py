@@ -31,11 +31,10 @@ from .receipts import (
     Identity,
     Receipt,
     digest_of,
-    failed_name,
     receipt_name,
     relatives_of,
 )
-from .store import crash_point, is_temporary, make_folders, output_errors, refuse_links, require_space, temporary_name
+from .store import TEMPORARY, crash_point, make_folders, output_errors, refuse_links, require_space, temporary_name
 
 if TYPE_CHECKING:
     from .shards import Shard
@@ -121,13 +120,13 @@ class LockedOutput(OutputFolder):
             self._reopen()
         for relative in divided:  # the receipt first: a run that is killed leaves no receipt without its file
             self.store.delete([receipt_name(relative)])
-            self.store.delete([relative, failed_name(relative)])
+            self.store.delete([relative, receipt_name(relative, FAILED)])
         if stored != plan:
             self.store.write(PLAN, plan.content)
         names = [receipt_name(shard.relative) for shard in todo]
         for relative in relatives_of(self._files, FAILED):  # of inputs that are gone, and never had an output
             if relative not in plan.inputs and not {relative, receipt_name(relative)} & self._files.keys():
-                names.append(failed_name(relative))
+                names.append(receipt_name(relative, FAILED))
         self.store.delete([name for name in names if name in self._files])
         return divided
 
@@ -161,10 +160,10 @@ class LockedOutput(OutputFolder):
             if self.store.is_remote:
                 receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
             self._lock.check()
-        receipt = replace(receipt, created=_utc_now())
+        receipt = replace(receipt, created=datetime.now(UTC).isoformat(timespec="seconds"))
         written = self.store.write(receipt_name(relative), seal(receipt))
-        if failed_name(relative) in self._files:
-            self.store.delete([failed_name(relative)])
+        if receipt_name(relative, FAILED) in self._files:
+            self.store.delete([receipt_name(relative, FAILED)])
         with self._guard:
             self._done[relative] = receipt, (version, written or "")
         return receipt
@@ -174,8 +173,9 @@ class LockedOutput(OutputFolder):
         self._lock.check()
         self._reopen()
         self.store.delete([receipt_name(relative)])
-        record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=_utc_now())
-        self.store.write(failed_name(relative), encode(record, indent=1))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=now)
+        self.store.write(receipt_name(relative, FAILED), encode(record, indent=1))
         with self._guard:
             self._quarantined.add(relative)
 
@@ -192,7 +192,7 @@ class LockedOutput(OutputFolder):
         for relative in plan.inputs:
             shard, done = by_name.get(relative), self._done.get(relative)
             if relative in self._quarantined:
-                (totals.failed if failed_name(relative) in files else totals.missing).append(relative)
+                (totals.failed if receipt_name(relative, FAILED) in files else totals.missing).append(relative)
             elif done is not None and done[1] == versions_of(relative, files):
                 totals.receipts.append(done[0])
             elif shard and self._why_unfinished(shard, plan, self.receipt(relative), files) is None:
@@ -231,7 +231,7 @@ class LockedOutput(OutputFolder):
     def sweep(self) -> None:
         """Remove temporary files, of this run or of a killed one."""
         if self._staging is None and self._lock.may_publish:
-            self.store.delete(filter(is_temporary, self.store.list()))
+            self.store.delete(filter(TEMPORARY.fullmatch, self.store.list()))
 
 
 def _refuse_foreign(output: OutputFolder) -> None:
@@ -271,7 +271,3 @@ def _has_plan(place: StoreUri) -> bool:
     with suppress(OutputError):  # a policy may allow requests below OUT alone
         return open_store(place, patient=False).read(PLAN) is not None
     return False
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -25,7 +25,6 @@ from .receipts import (
     Signature,
     content_sha256,
     digest_of,
-    failed_name,
     is_output,
     receipt_name,
     relatives_of,
@@ -98,7 +97,7 @@ class OutputFolder:
         """Quarantined shards by relative path; of a damaged record only the path is known."""
         found = {}
         for relative in relatives_of(self.store.list(FAILED), FAILED):
-            name = failed_name(relative)
+            name = receipt_name(relative, FAILED)
             try:
                 found[relative] = decode(self.store.read(name) or b"", FailedShard, self.store.uri(name))
             except DamagedFileError:
@@ -208,7 +207,7 @@ class OutputFolder:
         if found.identity != shard.identity:
             changed = ["identity"] if found.identity is None else found.identity.changes_to(shard.identity)
             was = found.content_sha256 if changed == ["mtime_ns"] else None
-            if was is None or content_sha256(shard.uri, shard.identity) != was:
+            if was is None or content_sha256(shard.file.uri, shard.identity) != was:
                 return f"its input changed: {', '.join(changed)}"
         counted = receipt.counts.rows.all == receipt.output.rows
         if not counted or not self.is_intact(receipt, files.get(shard.relative)):
@@ -238,8 +237,10 @@ class OutputFolder:
             DeviceError: some shards are done and were scored on another device or runtime.
         """
         if isinstance(self.location, Path):
-            relatives = [shard.relative for shard in todo]
-            for name in (PLAN, RUN, SUCCESS, *relatives, *map(receipt_name, relatives), *map(failed_name, relatives)):
+            names = [PLAN, RUN, SUCCESS]
+            for one in todo:
+                names += [one.relative, receipt_name(one.relative), receipt_name(one.relative, FAILED)]
+            for name in names:
                 refuse_links(self.location, self.location / name)
         divided, stale = self.extra_outputs(self._files, stored, plan)
         found = {}  # what would be lost, and how to permit it

@@ -14,7 +14,7 @@ from ..errors import OutputError, UsageError
 from ..system.codec import Count, Magnitude, Record, encode
 from .location import Location, named
 from .object_store import open_store
-from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, changes, digest
+from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, canonical, changes
 
 if TYPE_CHECKING:
     from .shards import Shard
@@ -138,7 +138,8 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
         identity = record.identity
         return [record.groups, *((identity.size, identity.footer_sha256) if identity is not None else ())]
 
-    return digest({relative: content(record) for relative, record in inputs.items()})
+    shards = {relative: content(record) for relative, record in inputs.items()}
+    return sha256(canonical(shards).encode("ascii")).hexdigest()
 
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:

@@ -301,7 +301,7 @@ def content_sha256(uri: str, identity: Identity) -> str | None:
 def digest_of(receipts: Iterable[Receipt]) -> bytes:
     """SHA-256 over the outputs of receipts, as hex: the content of ``_SUCCESS``."""
     content = sorted([one.relative, one.output.sha256, one.output.rows] for one in receipts)
-    return digest(content).encode("ascii")
+    return sha256(canonical(content).encode("ascii")).hexdigest().encode("ascii")
 
 
 def is_output(relative: str) -> bool:
@@ -311,7 +311,7 @@ def is_output(relative: str) -> bool:
 
 
 def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
-    """Name of a shard's receipt.
+    """Name of a shard's receipt; in the folder :data:`FAILED`, of the record that it was quarantined.
 
     Raises:
         OutputError: no output has this path; see :func:`is_output`.
@@ -322,11 +322,6 @@ def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
             "begin with '_' or '.'"
         )
     return f"{folder}/{relative}{_SUFFIX}"
-
-
-def failed_name(relative: str) -> str:
-    """Name of the record that a shard was quarantined; see :func:`receipt_name`."""
-    return receipt_name(relative, FAILED)
 
 
 def relatives_of(names: Iterable[str], folder: str) -> list[str]:
@@ -343,11 +338,6 @@ def canonical(content: Any) -> str:
         TypeError, ValueError: content that JSON cannot represent, such as NaN.
     """
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest(content: Any) -> str:
-    """SHA-256 of :func:`canonical` content, as hex."""
-    return sha256(canonical(content).encode("ascii")).hexdigest()
 
 
 def line_parts(line: str) -> dict[str, str]:

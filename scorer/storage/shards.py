@@ -80,10 +80,6 @@ class Shard(Record, frozen=True, omit_defaults=True):
         return hash(self.relative)
 
     @property
-    def uri(self) -> str:
-        return self.file.uri
-
-    @property
     def min_output_bytes(self) -> int:
         """The output has at least so many: row keys do not compress, what is kept of the input may."""
         return 4096 + 20 * self.rows + self.bytes // 4
@@ -149,16 +145,6 @@ def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
     return [*ranges, (start, len(groups))]
 
 
-def with_columns(shard: Shard, shape: Mapping[str, Any], *, keeps_all: bool) -> Shard:
-    """A shard whose columns were found.
-
-    Args:
-        shape: see :class:`Shard`.
-        keeps_all: whether the output has all columns of the input.
-    """
-    return replace(shard, columns=shape, bytes=shard.bytes if keeps_all else 0)
-
-
 def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
     """The shards that hold the first rows; the last of them is cut. ``limit``: ``None`` for all rows."""
     if limit is None:
@@ -211,7 +197,7 @@ def read_windows(
 def is_seen(shard: Shard) -> bool:
     """Whether this process sees an input as it was first looked at, by size, time and version; nothing is decoded."""
     try:
-        with OpenedFile(shard.uri) as file:
+        with OpenedFile(shard.file.uri) as file:
             seen = file.size, file.mtime_ns, file.e_tag
     except RefusedError:
         return False

@@ -50,13 +50,10 @@ class OpenedFile(Closing):
         self.is_remote, self.e_tag = _SCHEME.match(uri) is not None, ""
         if self.is_remote:
             self._open_remote(uri)
-        else:
-            self._open_local(uri)
-
-    def _open_local(self, path: str) -> None:
+            return
         try:
             # Non-blocking: opening a FIFO would wait for its writer.
-            self._local = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._local = os.open(uri, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             found = os.fstat(self._local)
         except OSError as error:
             raise RefusedError(f"{UNOPENED}: {error.strerror}") from error
@@ -82,11 +79,6 @@ class OpenedFile(Closing):
 
         self.file = pa.PythonFile(file, "r")
         self.size, self.mtime_ns, self.e_tag = file.info.size, None, file.info.version
-
-    def read(self, position: int, length: int) -> bytes:
-        """Bytes of the file; fewer at its end."""
-        self.file.seek(position)
-        return bytes(self.file.read(length))
 
     def close(self) -> None:
         """Close the file."""
@@ -135,11 +127,11 @@ class ParquetSource(OpenedFile):
         """The bytes from the start of the footer to the end of the file."""
         size = self.size
         try:
-            tail = self.read(max(size - 8, 0), 8)
-            if size < 12 or tail[4:] != _MAGIC or self.read(0, 4) != _MAGIC:
+            head, tail = self.file.read_at(4, 0), self.file.read_at(8, max(size - 8, 0))
+            if size < 12 or tail[4:] != _MAGIC or head != _MAGIC:
                 if tail[4:] == b"PARE":
                     raise RefusedError(f"is {_ENCRYPTED}")
-                if self.read(0, min(size, 4)) == b"PK\x03\x04":
+                if head == b"PK\x03\x04":
                     raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
                 raise RefusedError(
                     f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
@@ -148,7 +140,7 @@ class ParquetSource(OpenedFile):
             length = int.from_bytes(tail[:4], "little") + 8
             if length > size - 4 or length > _FOOTER_BYTES:
                 raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
-            return self.read(size - length, length)
+            return bytes(self.file.read_at(length, size - length))
         except OSError as error:
             raise RefusedError(f"cannot be read: {describe(error)}") from error
 

@@ -19,18 +19,20 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, ClassVar, Final, NamedTuple
 
 from ..errors import OutputError
 from ..system.progress import sha256_of
 
 ABSENT: Final = ""
 """Expected version of a write that replaces nothing."""
+TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
+"""Paths that end in a name that :func:`temporary_name` makes."""
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
 """Largest size in bytes of a file that :meth:`LocalStore.read` reads; the plan of a million shards has a third."""
-_TEMPORARY = re.compile(r"\.d2t-[0-9a-f]{16}\.tmp")
 _HINTS = {
     errno.ENOSPC: "free some space and run again: it resumes",
     errno.EDQUOT: "free some of the quota and run again: it resumes",
@@ -56,6 +58,7 @@ class FileInfo(NamedTuple):
     modified: float
 
 
+@dataclass(frozen=True)
 class LocalStore:
     """The files of a folder; :class:`.ObjectStore` has the same methods. All raise :class:`.OutputError` if the store
     cannot be used. Nothing is written through a symbolic link below the folder; the folder may be one.
@@ -63,10 +66,8 @@ class LocalStore:
     ``is_remote``: whether each call is a request to another machine.
     """
 
-    is_remote = False
-
-    def __init__(self, location: Path) -> None:
-        self.location = location
+    location: Path
+    is_remote: ClassVar[bool] = False
 
     def uri(self, name: str) -> str:
         """Absolute path or URI of a file."""
@@ -81,11 +82,15 @@ class LocalStore:
                 with suppress(FileNotFoundError, NotADirectoryError):
                     return {prefix: _info(os.lstat(top))}
                 return {}
-            for folder, _, names in os.walk(top, onerror=_raise):
+            errors: list[OSError] = []
+            for folder, _, names in os.walk(top, onerror=errors.append):
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118
                     with suppress(FileNotFoundError):
                         found[path[skip:]] = _info(os.lstat(path))
+            for error in errors:
+                if not isinstance(error, FileNotFoundError):
+                    raise error
         return dict(sorted(found.items()))
 
     def read(self, name: str) -> bytes | None:
@@ -162,11 +167,6 @@ class LocalStore:
 def temporary_name() -> str:
     """Random name of a temporary file; inputs cannot have such names."""
     return f".d2t-{secrets.token_hex(8)}.tmp"
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a file's path ends in a name that :func:`temporary_name` makes."""
-    return _TEMPORARY.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def create_file(path: Path) -> BinaryIO:
@@ -322,11 +322,6 @@ def crash_point(name: str, moment: str) -> None:
 
 def _info(found: os.stat_result) -> FileInfo:
     return FileInfo(found.st_size, f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}", found.st_mtime)
-
-
-def _raise(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
 
 
 def _link(path: Path, other: Path) -> bool:

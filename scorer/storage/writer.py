@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
+from ..system.progress import sha256_of
 from .receipts import WrittenFile
-from .store import crash_point, create_file, discard, file_sha256, output_errors, sync_folder, temporary_name
+from .store import crash_point, create_file, discard, output_errors, sync_folder, temporary_name
 
 COMPRESSION_LEVEL = 1
 
@@ -116,10 +117,10 @@ class ShardWriter:
 
     def _check(self) -> WrittenFile:
         """Read the file back, and check its rows, its schema and its metadata; returns its digest and size."""
-        size = self._temporary.stat().st_size
-        digest = file_sha256(self._temporary)
         # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
-        with self._temporary.open("rb") as file, pq.ParquetFile(file) as found:
+        with self._temporary.open("rb") as file:
+            size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
+            found = pq.ParquetFile(file)
             if found.metadata.num_rows != self._rows:
                 raise OSError(f"{found.metadata.num_rows} rows were read back, {self._rows} written")
             if found.schema_arrow.names != self._schema.names:

@@ -163,10 +163,10 @@ def test_an_input_that_is_replaced_is_never_read_half() -> None:
     first = os.urandom(20 << 20)
     store.write("replaced.bin", first)
     with OpenedFile(str(place)) as opened:
-        assert opened.read(0, 100) == first[:100]
+        assert opened.file.read_at(100, 0) == first[:100]
         store.write("replaced.bin", os.urandom(20 << 20))
         with pytest.raises(OSError, match="was replaced while it was read"):
-            opened.read(15 << 20, 100)
+            opened.file.read_at(100, 15 << 20)
 
 
 def test_credentials_that_expire_end_the_worker_and_the_next_continues(

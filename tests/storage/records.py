@@ -46,7 +46,7 @@ def make_plan(shards: Iterable[Shard], signature: str = SIGNATURE, **changes: An
     plan = Plan(
         signature=signature,
         signature_parts=line_parts(signature),
-        inputs={one.relative: InputRecord(one.uri, one.identity, groups=one.groups) for one in shards},
+        inputs={one.relative: InputRecord(one.file.uri, one.identity, groups=one.groups) for one in shards},
         budgets=Budgets(),
         device="cpu x",
         provider="CPU",
@@ -67,7 +67,7 @@ def make_receipt(shard: Shard, plan: Plan, **changes: Any) -> Receipt:
     content = content_of(shard)
     receipt = Receipt(
         relative=shard.relative,
-        input=InputRecord(shard.uri, shard.identity, groups=shard.groups),
+        input=InputRecord(shard.file.uri, shard.identity, groups=shard.groups),
         fingerprint=plan.fingerprint(shard),
         output=WrittenFile(sha256(content).hexdigest(), len(content), shard.rows),
         counts=Counts(RowCounts(all=shard.rows)),

@@ -17,7 +17,7 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.object_store import Store, open_store
-from scorer.storage.store import ABSENT, LocalStore, atomic_write, is_temporary, temporary_name
+from scorer.storage.store import ABSENT, TEMPORARY, LocalStore, atomic_write, temporary_name
 from scorer.storage.writer import ShardWriter, write_parquet
 from tests.processes import finish
 from tests.storage.tables import rows_table
@@ -169,7 +169,7 @@ def test_a_process_that_is_killed_leaves_the_old_or_the_new_file(
     code, _, said = finish(CRASH, str(tmp_path), name, D2T_SCORER_CRASH_AT=f"{label}.{moment}")
     assert code == 97, said
     assert store.read(name) == (b"old" if moment == "synced" else b"new")
-    assert all(is_temporary(other) for other in store.list() if other != name)
+    assert all(TEMPORARY.fullmatch(other) for other in store.list() if other != name)
 
 
 def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
