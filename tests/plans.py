@@ -12,7 +12,7 @@ from scorer.storage.receipts import CheckCounts, FactCounts, RowCounts, Signatur
 
 def made_summary(signature: str = "s", **changes: Any) -> RunSummary:
     """Totals whose fields are those given, and otherwise say nothing."""
-    signed = Signature(signature)
+    signed = Signature.of_line(signature)
     summary = RunSummary(
         signature_line=signed.line,
         signature_parts=signed.parts,

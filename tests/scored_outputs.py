@@ -90,7 +90,7 @@ def finish(
         for shard, table in zip(planned, shards.values(), strict=True):
             temporary = folder.temporary(shard.relative)
             writer = ShardWriter(
-                temporary, table.schema, metadata=Signature(signature).footer, path=out / shard.relative
+                temporary, table.schema, metadata=Signature.of_line(signature).footer, path=out / shard.relative
             )
             for start in range(0, len(table), WINDOW):
                 writer.write(table.slice(start, WINDOW))

@@ -156,7 +156,7 @@ def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
 
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:
     """Refuse results of two models, for example if the bundle was replaced during the eight runs."""
-    one, other = (Signature(line["signature"] or "") for line in (first, last))
+    one, other = (Signature.of_line(line["signature"] or "") for line in (first, last))
     changed = [part for part in one.changes_to(other) if part.startswith(("model:", "prec:", "metric:"))]
     if changed:
         raise UsageError(

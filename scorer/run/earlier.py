@@ -139,7 +139,7 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
         origins = decode(folder.store.read(RUN) or b"", _Origins, RUN).origins
     except (DamagedFileError, SchemaError):
         origins = ()
-    found = EarlierOutput(str(out), Signature.of(plan) if plan is not None else Signature(""), origins)
+    found = EarlierOutput(str(out), Signature.of(plan) if plan is not None else Signature.of_line(""), origins)
     refused: Counter[str] = Counter()
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
     look = partial(_open_shard, folder, signature, labels)

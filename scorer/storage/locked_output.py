@@ -122,7 +122,7 @@ class LockedOutput(OutputFolder):
             self.store.delete([receipt_name(relative)])
             self.store.delete([relative, receipt_name(relative, FAILED)])
         if stored != plan:
-            self.store.write(PLAN, plan.content)
+            self.store.write(PLAN, encode(plan, indent=1))
         names = [receipt_name(shard.relative) for shard in todo]
         for relative in relatives_of(self._files, FAILED):  # of inputs that are gone, and never had an output
             if relative not in plan.inputs and not {relative, receipt_name(relative)} & self._files.keys():
@@ -210,7 +210,7 @@ class LockedOutput(OutputFolder):
         self._lock.check()
         stored = self.read_plan(lambda message: None)
         if stored is None:
-            self.store.write(PLAN, plan.content)
+            self.store.write(PLAN, encode(plan, indent=1))
         elif stored != plan:
             raise OutputError(f"Another run replaced {PLAN} in {self.location}. Stop the other run, then run again.")
         is_complete = not totals.failed and not totals.missing

@@ -98,11 +98,6 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
         """SHA-256 of its content, as hex; every receipt names it."""
         return sha256(encode(self, canonical=True)).hexdigest()
 
-    @property
-    def content(self) -> bytes:
-        """The bytes of ``_plan.json``."""
-        return encode(self, indent=1)
-
     def fingerprint(self, shard: Shard) -> Fingerprint:
         """The fingerprint that the receipt of a shard has under this plan."""
         return Fingerprint(

@@ -135,14 +135,11 @@ class Signature:
     """A signature. Two are equal when both forms are.
 
     ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``: all parts as
-    canonical JSON, with whole digests; by default those of the line, which is then all that there is.
+    canonical JSON, with whole digests.
     """
 
     line: str
-    whole: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "whole", self.whole or canonical(line_parts(self.line)))
+    whole: str
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -160,15 +157,22 @@ class Signature:
         return cls(record.signature, canonical(record.signature_parts))
 
     @classmethod
+    def of_line(cls, line: str) -> Self:
+        """The signature of which only the line is known."""
+        return cls(line, canonical(line_parts(line)))
+
+    @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Self:
         """The signature in a Parquet footer; its line is empty when there is none."""
         found = metadata or {}
-        line, whole = (found.get(key.encode(), b"").decode(errors="replace") for key in cls("").footer)
+        line, whole = (
+            found.get(key.encode(), b"").decode(errors="replace") for key in (SIGNATURE_KEY, SIGNATURE_PARTS_KEY)
+        )
         try:
             parts = json.loads(whole)
         except (ValueError, RecursionError):
             parts = None
-        return cls(line, canonical(parts) if isinstance(parts, dict) else "")
+        return cls(line, canonical(parts)) if isinstance(parts, dict) else cls.of_line(line)
 
     def changes_to(self, other: Signature) -> list[str]:
         """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same."""

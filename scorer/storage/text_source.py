@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..system.closing import Closing
 from ..system.progress import advance
 from .receipts import Identity
 from .source import OpenedFile, RefusedError
@@ -125,7 +124,7 @@ _SCANS: dict[Any, _Scan] = {}
 """By file, size and time: a file is scanned once a process."""
 
 
-class TextSource(Closing):
+class TextSource(OpenedFile):
     """A text file, local or remote, opened for reading.
 
     Args:
@@ -139,9 +138,9 @@ class TextSource(Closing):
     """
 
     def __init__(self, uri: str, form: str, delimiter: str | None) -> None:
-        self._opened = opened = OpenedFile(uri)
+        super().__init__(uri)
         self._form, self._delimiter = form, delimiter
-        key = (uri, form, delimiter, opened.size, opened.mtime_ns, opened.e_tag)
+        key = (uri, form, delimiter, self.size, self.mtime_ns, self.e_tag)
         if key not in _SCANS:
             try:
                 _SCANS[key] = self._scan()
@@ -150,17 +149,7 @@ class TextSource(Closing):
                 raise
         scan = _SCANS[key]
         self.schema, self.rows, self.groups = scan.schema, scan.rows, [scan.rows]
-        self.identity = Identity(
-            size=opened.size, mtime_ns=opened.mtime_ns, footer_sha256=scan.digest, e_tag=opened.e_tag
-        )
-
-    def close(self) -> None:
-        """Close the file."""
-        self._opened.close()
-
-    def changed(self) -> bool:
-        """Whether a local file was written to since it was opened."""
-        return self._opened.changed()
+        self.identity = Identity(size=self.size, mtime_ns=self.mtime_ns, footer_sha256=scan.digest, e_tag=self.e_tag)
 
     def batches(
         self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int
@@ -172,7 +161,7 @@ class TextSource(Closing):
             groups: not looked at, since all rows are in one.
         """
         schema = pa.schema([self.schema.field(i) for i in positions])
-        lines = TextLines(self._opened)
+        lines = TextLines(self)
         held: list[Record] = []
         start = 0
         for record in self._records(lines, {}):
@@ -182,11 +171,11 @@ class TextSource(Closing):
                 held, start = [], lines.bytes
         if held:
             yield to_batch(held, schema)
-        if lines.file_bytes == self._opened.size and lines.digest != self.identity.footer_sha256:
+        if lines.file_bytes == self.size and lines.digest != self.identity.footer_sha256:
             raise RefusedError("was modified after it was scanned; run again")
 
     def _scan(self) -> _Scan:
-        lines = TextLines(self._opened)
+        lines = TextLines(self)
         names: dict[str, None] = {}
         rows = sum(1 for _ in self._records(lines, names))
         try:

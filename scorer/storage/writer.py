@@ -84,9 +84,19 @@ class ShardWriter:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            written = self._check()
+            # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
+            with self._temporary.open("rb") as file:
+                size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
+                found = pq.ParquetFile(file)
+                metadata, names = found.metadata, found.schema_arrow.names
+            if metadata.num_rows != self._rows:
+                raise OSError(f"{metadata.num_rows} rows were read back, {self._rows} written")
+            if names != self._schema.names:
+                raise OSError(f"the columns {names} were read back")
+            if not self._metadata.items() <= (metadata.metadata or {}).items():
+                raise OSError("the metadata was not read back as written")
         self._parquet = self._file = None
-        return written
+        return WrittenFile(digest, size, self._rows)
 
     @contextmanager
     def _or_abandoned(self) -> Iterator[None]:
@@ -114,21 +124,6 @@ class ShardWriter:
         with suppress(OSError):
             file.close()
         discard(self._temporary)
-
-    def _check(self) -> WrittenFile:
-        """Read the file back, and check its rows, its schema and its metadata; returns its digest and size."""
-        # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
-        with self._temporary.open("rb") as file:
-            size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
-            found = pq.ParquetFile(file)
-            if found.metadata.num_rows != self._rows:
-                raise OSError(f"{found.metadata.num_rows} rows were read back, {self._rows} written")
-            if found.schema_arrow.names != self._schema.names:
-                raise OSError(f"the columns {found.schema_arrow.names} were read back")
-            kept = found.metadata.metadata or {}
-            if any(kept.get(key) != value for key, value in self._metadata.items()):
-                raise OSError("the metadata was not read back as written")
-        return WrittenFile(digest, size, self._rows)
 
 
 def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str, str] | None = None) -> WrittenFile:

@@ -12,6 +12,7 @@ import pytest
 from scorer.storage.locked_output import LockedOutput
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import LOCK
+from scorer.system.codec import encode
 from tests.run.calls import bytes_of, run
 from tests.run.calls import scorer as command
 from tests.storage.records import make_plan
@@ -57,7 +58,7 @@ def test_a_removed_plan_is_written_again_and_a_replaced_one_ends_the_run(
 ) -> None:
     out = tmp_path / "out"
     plan = out / "_plan.json"
-    before_the_end(monkeypatch, (lambda: plan.write_bytes(make_plan([]).content)) if replaced else plan.unlink)
+    before_the_end(monkeypatch, (lambda: plan.write_bytes(encode(make_plan([])))) if replaced else plan.unlink)
     code = 2 if replaced else 0
     said = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=code).stderr
     assert ("Another run replaced _plan.json" in said) == replaced

@@ -57,5 +57,5 @@ def test_a_footer_gives_both_forms_back() -> None:
     assert Signature.of_footer(footer) == signed
     earlier = {key: value for key, value in footer.items() if key.endswith(b"signature")}
     for damaged in (earlier, {**earlier, b"d2t_scorer.signature_parts": b"[}"}):
-        assert Signature.of_footer(damaged) == Signature(signed.line) != signed
-    assert Signature.of_footer(None) == Signature("")
+        assert Signature.of_footer(damaged) == Signature.of_line(signed.line) != signed
+    assert Signature.of_footer(None) == Signature.of_line("")

@@ -20,7 +20,7 @@ from scorer.storage.object_store import open_store
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.store import temporary_name
-from scorer.system.codec import seal
+from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import files, put, remove
 from tests.storage.records import SIGNATURE, Shard, content_of, make_plan, make_receipt, make_shard, run, score
@@ -205,7 +205,7 @@ def test_a_plan_that_was_replaced_ends_the_run(target: Location) -> None:
         remove(target, "_plan.json")
         output.finish(plan, b"{}", output.totals(plan, ALL))
         assert OutputFolder(target).read_plan() == plan, "a removed one is written again"
-        put(target, "_plan.json", other.content)
+        put(target, "_plan.json", encode(other, indent=1))
         with pytest.raises(OutputError, match=r"Another run replaced _plan\.json"):
             output.finish(plan, b"{}", output.totals(plan, ALL))
 
@@ -276,7 +276,8 @@ def test_a_plan_cannot_have_other_files_removed(tmp_path: Path, name: str) -> No
     run(out, [A])
     (out / "linked").symlink_to(tmp_path)
     part = replace(A, relative=f"{name.format(precious=precious)}/part-00000.parquet", groups=(0, 1))
-    (out / "_plan.json").write_bytes(make_plan([A, replace(part, relative=name.format(precious=precious))]).content)
+    plan = make_plan([A, replace(part, relative=name.format(precious=precious))])
+    (out / "_plan.json").write_bytes(encode(plan, indent=1))
     run(out, [A], rescore=True, allow_stale=True)
     assert precious.exists() and (out / "_lock").exists()
 

@@ -14,6 +14,7 @@ import pytest
 from scorer.errors import OutputError, SchemaError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.user_files import check_user_file, staged, write_user_file
+from scorer.system.codec import encode
 from tests.storage.records import make_plan, make_shard, run
 
 
@@ -132,7 +133,7 @@ def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out"
     rows.touch()
     out.mkdir()
-    (out / "_plan.json").write_bytes(make_plan([make_shard("rows.parquet", uri=str(rows))]).content)
+    (out / "_plan.json").write_bytes(encode(make_plan([make_shard("rows.parquet", uri=str(rows))])))
     with pytest.raises(OutputError, match=r"is an input \(.*rows.jsonl\)"):
         check_user_file(rows, "--summary", inputs=[out])
     (out / "_plan.json").write_text("[1]")

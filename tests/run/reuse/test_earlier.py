@@ -24,13 +24,13 @@ from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part
 from scorer.storage.receipts import Signature
 from scorer.storage.writer import write_parquet
-from scorer.system.codec import seal
+from scorer.system.codec import encode, seal
 from tests.scored_outputs import SIGNATURE as OF_RUNS
 from tests.storage.records import make_plan, make_receipt, make_shard
 
 LABEL = pa.dictionary(pa.int8(), pa.string())
 LABELS = pa.schema([("fine", LABEL), ("omitted", pa.list_(pa.int32())), ("row_key", pa.binary(16))])
-SIGNATURE = Signature(OF_RUNS)
+SIGNATURE = Signature.of_line(OF_RUNS)
 
 
 def table(n: int, seed: int) -> pa.Table:
@@ -51,7 +51,7 @@ def put(
 ) -> None:
     """An output with its receipt, written as a run does, a row group a window."""
     groups = [rows.slice(start, group) for start in range(0, max(len(rows), 1), group)]
-    written = write_parquet(out / relative, groups, Signature(footer).footer)
+    written = write_parquet(out / relative, groups, Signature.of_line(footer).footer)
     shard = make_shard(relative, len(rows))
     receipt = make_receipt(shard, make_plan([shard], promise), output=written)
     path = out / "_receipts" / f"{relative}.json"
@@ -63,7 +63,7 @@ def put(
 def out(tmp_path: Path) -> Path:
     folder = tmp_path / "out"
     folder.mkdir()
-    (folder / "_plan.json").write_bytes(make_plan([], OF_RUNS).content)
+    (folder / "_plan.json").write_bytes(encode(make_plan([], OF_RUNS)))
     put(folder, "a.parquet", table(25, 1))
     put(folder, "b/none.parquet", table(0, 2))
     put(folder, "c.parquet", table(40, 3), group=15)
@@ -159,7 +159,7 @@ def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         part = Part(number=number, count=3, shards="all")
         (tmp_path / f"out/part-{number}").mkdir(parents=True)
-        (tmp_path / f"out/part-{number}/_plan.json").write_bytes(make_plan([], OF_RUNS, part=part).content)
+        (tmp_path / f"out/part-{number}/_plan.json").write_bytes(encode(make_plan([], OF_RUNS, part=part)))
         assert OutputFolder(tmp_path / f"out/part-{number}").read_plan() is not None
     parts = [tmp_path / f"out/part-{number}" for number in (1, 2, 3)]
     assert check_earlier([tmp_path / "out"], None) == check_earlier(parts, None) == parts
