@@ -28,7 +28,7 @@ RESTAURANTS = Path(__file__).parent / "bundles" / "e2e"
 SAMPLE = Path(__file__).parent / "bundles" / "restaurants.parquet"
 """Rows about restaurants for it, written for this project."""
 needs_vnni = pytest.mark.skipif(
-    "vnni" not in device("cpu").name,
+    "vnni" not in device("cpu").hardware.name,
     reason="int8 of the restaurant model changes labels on a processor without VNNI, so fp32 runs there",
 )
 WIDTH = 8

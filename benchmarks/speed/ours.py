@@ -56,14 +56,15 @@ def bare_session(spec: Spec, chosen: Spec) -> Callable[[], tuple[Probabilities, 
     """
     engine = open_engine(spec)
     work = encode(spec, engine)
-    feeds = [engine.session.feed(batch, work) for batch in work.batches]
+    made = [engine.session.layout.assemble(batch, work) for batch in work.batches]
+    feeds = [{name: feed[name] for name in engine.session.inputs} for feed in made]
     session = engine.session.session
 
     def one_pass() -> tuple[Probabilities, float]:
         began = time.perf_counter()
         results = [session.run(["logits"], feed)[0] for feed in feeds]
         seconds = time.perf_counter() - began
-        logits = np.zeros((len(work.pairs), 3), np.float32)
+        logits = np.zeros((len(work.lengths), 3), np.float32)
         for batch, result in zip(work.batches, results, strict=True):
             logits[batch.pairs] = result[: len(batch.pairs)]
         return softmax(logits)[work.pairs.inverse], seconds

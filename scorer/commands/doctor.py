@@ -163,7 +163,7 @@ def _verified(bundle: str) -> BundleFindings:
         caveat=opened.manifest.caveat,
         variants=list(opened.variants),
         scheme=opened.scheme.summary,
-        device=f"{engine.device} ({engine.device.name})",
+        device=f"{engine.device} ({engine.device.hardware.name})",
         precision=engine.precision,
         layout=engine.use.layout,
         attention=engine.use.attention,

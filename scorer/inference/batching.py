@@ -22,7 +22,6 @@ operator PackedMultiHeadAttention (contrib operators, ``docs/ContribOperators.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -64,13 +63,6 @@ class Grid:
             return np.minimum(doubled, self.max_length)
         return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
 
-    def batch_sizes(self, sequence_length: int) -> Iterator[int]:
-        """Batch sizes of a padded length, largest first: powers of two down to one."""
-        size = 1 << (max(1, self.token_budget // sequence_length).bit_length() - 1)
-        while size:
-            yield size
-            size >>= 1
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -105,9 +97,6 @@ class Pairs:
     inverse: npt.NDArray[np.int64]
     first_length: npt.NDArray[np.int64]
     second_length: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.first)
 
 
 @dataclass
@@ -175,20 +164,18 @@ class Padded:
     pair: PairLayout
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
-        """Batches that cover the chosen pairs, longest first."""
+        """Batches that cover the chosen pairs, longest first; of a power of two of pairs, so that few shapes occur."""
         padded = self.grid.padded(lengths[chosen])
         order = np.lexsort((chosen, -padded))
         batches = []
         boundaries = np.flatnonzero(np.diff(padded[order])) + 1
         for group in np.split(order, boundaries):
-            if not len(group):
-                continue
-            sequence_length = int(padded[group[0]])
-            start = 0
-            for size in self.grid.batch_sizes(sequence_length):
-                while len(group) - start >= size:
-                    batches.append(Batch(chosen[group[start : start + size]], sequence_length))
-                    start += size
+            while len(group):
+                sequence_length = int(padded[group[0]])
+                most = min(len(group), max(1, self.grid.token_budget // sequence_length))
+                size = 1 << (most.bit_length() - 1)
+                batches.append(Batch(chosen[group[:size]], sequence_length))
+                group = group[size:]
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
@@ -347,23 +334,18 @@ def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPa
     """Write each pair of a batch into a flat array from its start; where their second texts begin. *Shape:* (pairs,)
     → (pairs,)."""
     pairs, chosen = encoded.pairs, batch.pairs
-    at = _write_special(ids, starts, pair.prefix)
-    at = _write_texts(ids, at, encoded.first, pairs.first[chosen], pairs.first_length[chosen])
-    seconds = _write_special(ids, at, pair.separator)
-    at = _write_texts(ids, seconds, encoded.second, pairs.second[chosen], pairs.second_length[chosen])
-    _write_special(ids, at, pair.suffix)
+    firsts = starts + len(pair.prefix)
+    separators = _write_texts(ids, firsts, encoded.first, pairs.first[chosen], pairs.first_length[chosen])
+    seconds = separators + len(pair.separator)
+    suffixes = _write_texts(ids, seconds, encoded.second, pairs.second[chosen], pairs.second_length[chosen])
+    for places, special in ((starts, pair.prefix), (separators, pair.separator), (suffixes, pair.suffix)):
+        for i, token in enumerate(special):
+            ids[places + i] = token
     return seconds
 
 
-def _write_special(ids: npt.NDArray[Any], at: Ints, tokens: tuple[int, ...]) -> Ints:
-    """Write special tokens at each place; where to go on."""
-    for i, token in enumerate(tokens):
-        ids[at + i] = token
-    return at + len(tokens)
-
-
 def _write_texts(ids: npt.NDArray[Any], at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:
-    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; where to go on."""
+    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; where each ends."""
     before = np.cumsum(used) - used
     within = np.arange(int(used.sum()))
     there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))

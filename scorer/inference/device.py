@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from ..errors import install_hint
+from ..errors import DeviceError, install_hint
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PADDED, PACKED = "padded", "packed"
@@ -63,11 +63,6 @@ class Hardware:
     multiprocessors: int = 0
     driver: str = ""
     cudnn: str = ""
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Properties besides the name that decide which kernels run, and so the last bits of every number."""
-        return (self.capability, str(self.multiprocessors), self.driver, self.cudnn) if self.capability else ()
 
 
 @dataclass(frozen=True)
@@ -128,27 +123,22 @@ class Device:
         """The entry of this kind of device in the table."""
         return KINDS[self.kind]
 
-    @property
-    def name(self) -> str:
-        """The hardware in words."""
-        return self.hardware.name
-
     def __str__(self) -> str:
         return self.kind if self.spec.is_host else f"{self.kind}:{self.index}"
 
 
-def device(kind: str, index: int = 0) -> Device:
-    """A device of a kind, with what can be read of it. Nothing is started."""
-    return Device(kind, index, KINDS[kind].hardware(index))
+def device(asked: str) -> Device:
+    """The device that ``NAME`` or ``NAME:N`` means, with what can be read of it. Nothing is started.
 
-
-def parse(asked: str) -> tuple[str, int] | None:
-    """``NAME`` or ``NAME:N`` as kind and number; ``None`` where no kind is meant."""
+    Raises:
+        DeviceError: no kind of device is meant.
+    """
     name, colon, number = asked.partition(":")
     kind = KINDS.get(name)
     if kind is None or (colon and not (not kind.is_host and number.isascii() and number.isdecimal())):
-        return None
-    return name, int(number or 0)
+        names = [name + ("" if kind.is_host else f", {name}:N") for name, kind in reversed(list(KINDS.items()))]
+        raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
+    return Device(name, int(number or 0), kind.hardware(int(number or 0)))
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -32,7 +32,7 @@ from .bundle import THRESHOLD, Bundle
 from .device import Device
 from .scheme import EXACT_PAIRS, ExactBound, is_doubtful, join_bounds, probabilities
 from .session import DeviceThread, ModelSession, VariantOnDevice, available_threads, resolve_device, runtime
-from .tokenizer import PairFormat, TextTokenizer, format_of
+from .tokenizer import PairFormat, TextTokenizer
 from .verification import DeviceReport, DisagreementError
 
 __all__ = ["EXACT_PAIRS", "EncodedPairs", "Engine", "ExactBound", "Predictions", "variants_for"]
@@ -168,8 +168,9 @@ class Engine(Closing):
             session = partial(ModelSession, use, self._thread, use.layout_of(token_budget), warn)
             opening = self._thread.submit(partial(session, first_call=not is_known))
             self.tokenizer = TextTokenizer(use.bundle)
-            self.probe_format = format_of(use.bundle.layout)
-            """The format that the bundle's probes are in."""
+            one_string = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
+            self.probe_format = one_string if use.bundle.layout.one_string else PairFormat.SEPARATE
+            """The format that the bundle's probes are in, and that its model was trained on."""
             self._format = self.probe_format if pair_format == PairFormat.SEPARATE else pair_format
             probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
@@ -331,8 +332,8 @@ class Engine(Closing):
         pairs = distinct_pairs(premise, hypothesis, first, second)
         too_long = pairs.first_length + pairs.second_length > self.room
         too_long |= first.oversized[pairs.first] | second.oversized[pairs.second]
-        status = np.full(len(pairs), SCORED, np.int8)
-        truncated = np.zeros(len(pairs), bool)
+        status = np.full(len(too_long), SCORED, np.int8)
+        truncated = np.zeros(len(too_long), bool)
         if self._truncate:
             truncated = too_long
             cut_to_fit(pairs, self.room, too_long)
@@ -345,6 +346,8 @@ class Engine(Closing):
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
         """Compute an encoded window. Called by the one thread that owns the device.
 
+        A pair with a logit that is not finite runs once more, in fp32; where that does not help it gets no answer.
+
         Raises:
             CancelledError: ``stop`` was set; looked at between batches, so that an interrupted run ends soon.
         """
@@ -354,7 +357,11 @@ class Engine(Closing):
                 self.bound = self.measure_bound(encoded)
             doubtful = is_doubtful(logits, self.bound.margin, self.bundle.scheme)
             self._compute_fp32(encoded, np.flatnonzero((encoded.status == SCORED) & doubtful), logits, stop)
-        self._rerun_not_finite(encoded, logits)
+        broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
+        if len(broken) and self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
+            self._compute_fp32(encoded, broken, logits, None)
+        still = broken[~np.isfinite(logits[broken]).all(axis=1)]
+        encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
         inverse = encoded.pairs.inverse
         unknown = None
         if encoded.first.unknown is not None and encoded.second.unknown is not None:
@@ -367,7 +374,7 @@ class Engine(Closing):
     def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
         """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
         (pairs, labels)."""
-        logits = np.full((len(encoded.pairs), self.bundle.scheme.width), np.nan, np.float32)
+        logits = np.full((len(encoded.lengths), self.bundle.scheme.width), np.nan, np.float32)
 
         def call(batch: Batch, feed: Feed) -> None:
             if stop is not None and stop.is_set():
@@ -381,7 +388,7 @@ class Engine(Closing):
             try:
                 for batch in encoded.batches:
                     # Put together here, while the device computes the calls before it.
-                    feed = self.session.feed(batch, encoded)
+                    feed = self.session.layout.assemble(batch, encoded)
                     waiting.append(self._thread.submit(partial(call, batch, feed)))
                     if len(waiting) > WAITING_CALLS:
                         outcome(waiting.popleft())
@@ -418,7 +425,7 @@ class Engine(Closing):
             chosen = np.sort(order[np.linspace(0, len(order) - 1, limit).astype(int)])
         batches = self.session.layout.pack(encoded.lengths, chosen)
         some = replace(encoded, status=encoded.status.copy(), batches=batches)
-        fp32 = np.full((len(encoded.pairs), self.bundle.scheme.width), np.nan, np.float32)
+        fp32 = np.full((len(encoded.lengths), self.bundle.scheme.width), np.nan, np.float32)
         fast = self.compute(some)
         self._compute_fp32(some, chosen, fp32, None)
         at_least = 0.0 if self.report is None else self.report.bound
@@ -461,16 +468,6 @@ class Engine(Closing):
             with Engine(use, budget, warn=self._warn) as engine:
                 verification.verify(engine, budget, self._warn)
         return use
-
-    def _rerun_not_finite(self, encoded: EncodedPairs, logits: Logits) -> None:
-        """Run pairs with a non-finite logit once more in fp32, alone; what stays non-finite gets no answer."""
-        broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
-        if not len(broken):
-            return
-        if self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
-            self._compute_fp32(encoded, broken, logits, None)
-        still = broken[~np.isfinite(logits[broken]).all(axis=1)]
-        encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
 
 
 if __name__ == "__main__":  # the process of verification.verify_in_worker

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -36,7 +36,7 @@ from ..system.progress import advance
 from ..system.waiting import outcome
 from .batching import Batch, EncodedPairs, Feed, Grid, Layout, Packed, Padded
 from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
-from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory, parse
+from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory
 
 _NOTICE_S = 5.0
 """Seconds that :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
@@ -113,11 +113,7 @@ def resolve_device(
                 except DeviceError as e:
                     warn(f"{name} is not used: {e}")
         return device(last)
-    found = parse(asked)
-    if found is None:
-        names = [name + ("" if kind.is_host else f", {name}:N") for name, kind in reversed(list(KINDS.items()))]
-        raise DeviceError(f"device {asked!r} is not known; choose from auto, {', '.join(names)}")
-    on = device(*found)
+    on = device(asked)
     if not on.spec.is_host and not is_known(on):
         _start(on)
     return on
@@ -147,11 +143,14 @@ def create_session(
             f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
             f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
         )
+    providers: list[Any] = [spec.provider]
+    if not spec.is_host:
+        providers = [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
     settings = session_options(on, threads)
     spec.prepare(ort)
     try:
         session = ort.InferenceSession(
-            str(model), settings, providers=providers(on, options), disabled_optimizers=list(spec.unwanted_fusions)
+            str(model), settings, providers=providers, disabled_optimizers=list(spec.unwanted_fusions)
         )
     except Exception as e:  # the runtime's exceptions share no base class but Exception
         raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
@@ -181,15 +180,6 @@ def session_options(on: Device, threads: int) -> Any:
     settings.use_deterministic_compute = True
     settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
     return settings
-
-
-def providers(on: Device, options: Mapping[str, str] | None = None) -> list[Any]:
-    """A device's provider with its options, as a session takes it. ``options``: in addition to those of the device's
-    kind, or instead of them."""
-    spec = on.spec
-    if spec.is_host:
-        return [spec.provider]
-    return [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
 
 
 def _call_once(session: Any, model: Path, on: Device) -> None:
@@ -224,21 +214,17 @@ class OutOfMemoryError(Exception):
     """A call failed for want of memory; a smaller one may not."""
 
 
-class DeviceThread:
+class DeviceThread(ThreadPoolExecutor):
     """The thread that makes the calls of an engine's sessions, and those that are under way."""
 
     def __init__(self) -> None:
+        super().__init__(1, "call", lambda: self._own.add(threading.get_ident()))
         self._changed = threading.Condition()
         self._running: list[Any] = []
         self._ended = False
         self._own: set[int] = set()
-        self._threads = ThreadPoolExecutor(1, "call", lambda: self._own.add(threading.get_ident()))
         self.done = 0
         """Calls that came to an end, for progress."""
-
-    def submit(self, action: Callable[[], Result]) -> Future[Result]:
-        """Have something done in the thread, after what was submitted before."""
-        return self._threads.submit(action)
 
     def run_in_thread(self, action: Callable[[], Result]) -> Result:
         """Do something in the thread, and wait for it; at once where this is that thread."""
@@ -290,7 +276,7 @@ class DeviceThread:
         self.cancel()
         with self._changed:
             idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
-        self._threads.shutdown(wait=idle, cancel_futures=True)
+        self.shutdown(wait=idle, cancel_futures=True)
         return idle
 
 
@@ -373,18 +359,13 @@ class ModelSession:
         self._limit: int | None = None
         self._failed = False
 
-    def feed(self, batch: Batch, encoded: EncodedPairs) -> Feed:
-        """The inputs of a batch's call, as the graph names them."""
-        made = self.layout.assemble(batch, encoded)
-        return {name: made[name] for name in self.inputs}
-
     def compute(
         self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32], feed: Feed | None = None
     ) -> None:
         """Write the logits of a batch's pairs, float32, *Shape:* (pairs, labels); what does not fit gets a status.
 
         Args:
-            feed: of :meth:`feed`, where it was put together beforehand.
+            feed: of the layout's ``assemble``, where it was put together beforehand.
         """
         if self._limit is not None and batch.tokens > self._limit:
             smaller = self.layout.smaller(batch, encoded.lengths)
@@ -392,7 +373,7 @@ class ModelSession:
                 self._each(smaller, encoded, logits)
                 return
         if feed is None:
-            feed = self.feed(batch, encoded)
+            feed = self.layout.assemble(batch, encoded)
         after_failure, self._failed = self._failed, False
         try:
             logits[batch.pairs] = self.run(feed, batch.rows, shrink=after_failure)[: len(batch.pairs)]
@@ -403,6 +384,7 @@ class ModelSession:
         """One call: logits, float32, *Shape:* (rows, labels).
 
         Args:
+            feed: what the graph takes of it is its input.
             rows: pairs of the call.
             shrink: give the memory that the arena does not use back to the device when the call has ended.
 
@@ -412,6 +394,7 @@ class ModelSession:
         """
         on, width = self.use.device, self.use.bundle.scheme.width
         arena = on.spec.arena
+        feed = {name: feed[name] for name in self.inputs}
         settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{on.index}"} if shrink and arena else {}
         try:
             found = self._thread.run_in_thread(lambda: self._thread.run(self.session, feed, settings))

@@ -24,18 +24,19 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BundleError, first_line
-from .bundle import Bundle, PairLayout
+from .bundle import Bundle
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -64,13 +65,6 @@ class PairFormat(Enum):
 
     def __init__(self, after_first: str, before_second: str) -> None:
         self.after_first, self.before_second = after_first, before_second
-
-
-def format_of(layout: PairLayout) -> PairFormat:
-    """The format of the pairs that a bundle's model was trained on."""
-    if not layout.one_string:
-        return PairFormat.SEPARATE
-    return PairFormat.NO_SEPARATOR if layout.one_text else PairFormat.ONE_STRING
 
 
 @dataclass
@@ -108,14 +102,18 @@ class TextTokenizer:
         self._text, content = self._read()
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
-        self._unknown = _unknown_id(content, self._tokenizer)
+        is_byte_level = any(
+            step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer", "pretokenizers")
+        )
+        # Byte-level tokenizers know every character.
+        self._unknown = None if is_byte_level else _unknown_id(content["model"], self._tokenizer)
         blank = blank_before_words(content)
         self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
         longest = max(map(len, vocabulary), default=1)
         # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
         # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
-        self._bytes_a_token = longest if is_byte_level(content) else 8 * longest
+        self._bytes_a_token = longest if is_byte_level else 8 * longest
 
     def encode(self, texts: Sequence[str], *, keep_beginnings: bool = False) -> Tokens:
         """Tokenise texts without special tokens.
@@ -223,20 +221,14 @@ def _encode_whole(tokenizer: Tokenizer, texts: list[str]) -> tuple[npt.NDArray[n
     return np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1])), offsets
 
 
-def _unknown_id(content: dict[str, Any], tokenizer: Tokenizer) -> int | None:
+def _unknown_id(model: Mapping[str, Any], tokenizer: Tokenizer) -> int | None:
     """The id that WordPiece and Unigram give to what they do not know; ``None`` for others, which spell it in bytes."""
-    model = content["model"]
-    if is_byte_level(content) or model.get("byte_fallback"):
+    if model.get("byte_fallback"):
         return None
     if model.get("type") == "WordPiece":
         return tokenizer.token_to_id(str(model.get("unk_token")))
     found = model.get("unk_id") if model.get("type") == "Unigram" else None
     return found if isinstance(found, int) else None
-
-
-def is_byte_level(content: Mapping[str, Any]) -> bool:
-    """Whether tokens are written as bytes, one a character. ``content``: of tokenizer.json, checked."""
-    return any(step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer", "pretokenizers"))
 
 
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
@@ -247,20 +239,18 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
     Args:
         content: of tokenizer.json, checked.
     """
-    if not all(map(_within_words, content.get("added_tokens") or [])):
-        return None
+    for token in content.get("added_tokens") or []:
+        # One that is no special token must lie in one word wherever it is found in a text that is taken apart, which
+        # has no two blanks in a row.
+        spelling = str(token.get("content"))
+        within_word = not re.search(r"\s", spelling) or "  " in spelling
+        anywhere = not any(token.get(key) for key in ("lstrip", "rstrip", "single_word"))
+        if not token.get("special") and not (within_word and anywhere):
+            return None
     model = content.get("model") or {}
     builds = {"BPE": _byte_level, "WordPiece": _wordpiece, "Unigram": _unigram}
     build = builds.get(str(model.get("type", "BPE")))
     return build(content, model) if build is not None else None
-
-
-def _within_words(token: Mapping[str, Any]) -> bool:
-    """An added token that is not text (special), or that lies in one word wherever it is found in a text that is taken
-    apart; such a text has no two blanks in a row."""
-    content = str(token.get("content"))
-    anywhere = not any(token.get(key) for key in ("lstrip", "rstrip", "single_word"))
-    return bool(token.get("special")) or (anywhere and (not re.search(r"\s", content) or "  " in content))
 
 
 def _steps(content: Mapping[str, Any], part: str, inner: str) -> list[Mapping[str, Any]]:
@@ -320,19 +310,6 @@ def _whole_for_unigram(text: str) -> bool:
     )
 
 
-class _Numbers(dict[str, int]):
-    """Word → number, counted up over both tables; remembers what came new."""
-
-    def __init__(self, blank: str, fresh: list[str]) -> None:
-        self._blank = blank
-        self._fresh = fresh
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self._fresh)
-        self._fresh.append(self._blank + word)
-        return number
-
-
 class WordTokens:
     """Keeps the ids of words. Used by one thread.
 
@@ -343,10 +320,12 @@ class WordTokens:
 
     def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
         self._tokenizer = tokenizer
-        self._blank = blank
+        self._boundary = f"\n{blank}"
+        """Stands for a blank: no text that is taken apart has a line end."""
         is_unigram = type(tokenizer.model).__name__ == "Unigram"
         self._goes_whole: Callable[[str], object] = _whole_for_unigram if is_unigram else _WHOLE.search
-        self._words: list[str]
+        self._numbers: defaultdict[str, int]
+        """Number of each word (with the blank before it) and of each text that goes whole, in the order of coming."""
         self._kept: int
         self._ids: npt.NDArray[np.int32]
         self._offsets: npt.NDArray[np.int64]
@@ -356,18 +335,19 @@ class WordTokens:
         """As :func:`_encode_whole`."""
         if self._kept > _MOST_KEPT:
             self._forget()
-        first, later, words, goes_whole = self._first, self._later, self._words, self._goes_whole
         numbers: list[int] = []
         ends: list[int] = []
         for text in texts:
-            if goes_whole(text):
-                numbers.append(first[text])
+            if self._goes_whole(text):
+                numbers.append(self._numbers[text])
             else:
-                head, *rest = text.split(" ")
-                numbers.append(first[head])
-                numbers += map(later.__getitem__, rest)
+                numbers += map(self._numbers.__getitem__, text.replace(" ", self._boundary).split("\n"))
             ends.append(len(numbers))
-        self._learn(words)
+        if fresh := list(islice(self._numbers, len(self._offsets) - 1, None)):
+            self._kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
+            more, offsets = _encode_whole(self._tokenizer, fresh)
+            self._ids = np.concatenate([self._ids, more])
+            self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
         chosen = np.array(numbers, np.int64)
         lengths = np.diff(self._offsets)[chosen]
         token_ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -375,18 +355,9 @@ class WordTokens:
         ids = self._ids[np.repeat(self._offsets[chosen], lengths) + within]
         return ids, np.concatenate([[0], token_ends[np.array(ends, np.int64)]]) if ends else np.zeros(1, np.int64)
 
-    def _learn(self, words: list[str]) -> None:
-        fresh = words[len(self._offsets) - 1 :]
-        if not fresh:
-            return
-        self._kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
-        more, offsets = _encode_whole(self._tokenizer, fresh)
-        self._ids = np.concatenate([self._ids, more])
-        self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
-
     def _forget(self) -> None:
-        self._words, self._kept = [], 0
-        self._first = _Numbers("", self._words)
-        self._later = _Numbers(self._blank, self._words)
+        self._numbers = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._kept = 0
         self._ids = np.empty(0, np.int32)
         self._offsets = np.zeros(1, np.int64)

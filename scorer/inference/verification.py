@@ -40,7 +40,7 @@ from ..system.progress import advance, tell
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes
-from .device import device, parse
+from .device import device
 from .scheme import decisions
 from .session import OutOfMemoryError, VariantOnDevice, runtime
 from .tokenizer import Tokens
@@ -195,11 +195,13 @@ def report_path(use: VariantOnDevice, budget: int | None) -> Path:
     """
     import tokenizers
 
-    on = use.device
+    on, hardware = use.device, use.device.hardware
+    # Besides the name, what decides which kernels run, and so the last bits of every number.
+    kernels = (hardware.capability, str(hardware.multiprocessors), hardware.driver, hardware.cudnn)
     parts = [
         on.kind,
-        on.hardware.name or str(on),
-        on.hardware.numbers,
+        hardware.name or str(on),
+        kernels if hardware.capability else (),
         use.threads if on.spec.is_host else 0,
         sorted(use.options.items()),
         use.bundle.variants[use.variant].sha256,
@@ -319,9 +321,8 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
     layout = engine.use.layout_of(budget)
     tokens, seconds = 0, 0.0
     for encoded in groups:
-        batch = layout.full(encoded.lengths, np.arange(len(encoded.pairs)))
-        made = layout.assemble(batch, encoded)
-        feed = {name: made[name] for name in engine.session.inputs}
+        batch = layout.full(encoded.lengths, np.arange(len(encoded.lengths)))
+        feed = layout.assemble(batch, encoded)
         best = float("inf")
         try:
             for _ in range(calls):
@@ -408,9 +409,9 @@ def serve_verification(descriptor: int, opened: Callable[[VariantOnDevice, int],
         bundle = Bundle.load(request.bundle)
         if bundle.sha256 != request.sha256:
             raise BundleError(f"bundle {request.bundle} was changed while it was opened; run again")
-        on = device(*(parse(request.device) or ("cpu", 0)))
-        use = VariantOnDevice(bundle, device=on, **request.use)
-        reply = _Reply(report=measure(opened(use, request.budget or on.spec.token_budgets[0]), request.budget))
+        use = VariantOnDevice(bundle, device=device(request.device), **request.use)
+        budget = request.budget or use.device.spec.token_budgets[0]
+        reply = _Reply(report=measure(opened(use, budget), request.budget))
     except ScorerError as e:
         reply = _Reply(kind=type(e).__name__, error=" ".join(str(e).split())[:1800])
     except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle

@@ -302,7 +302,7 @@ def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
         RowCounts(len(rows), judged - sum(errors.values()), reused, dict(errors), dict(notes)),
         {name: fine[code] for code, name in enumerate(FINE)},
         count_facts(rows, backoff),
-        CheckCounts(len(checks.row), len(work.pairs), sum(len(b.pairs) for b in work.batches), work.recomputed),
+        CheckCounts(len(checks.row), len(work.lengths), sum(len(b.pairs) for b in work.batches), work.recomputed),
         TokenCounts(work.real_tokens, work.padded_tokens),
     )
 

@@ -141,7 +141,7 @@ class Scorer(Closing):
         engine, exact = self.engine, self.engine.bound
         assert engine.report is not None
         return Origin(
-            device=Device(engine.device.kind, engine.device.name, engine.threads),
+            device=Device(engine.device.kind, engine.device.hardware.name, engine.threads),
             runtime=engine.runtime,
             bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
             invariance_error=engine.report.invariance_error,

@@ -76,7 +76,7 @@ def compare(
     work = window(bundle, pairs)
     layout, run = Packed(4096, bundle.max_length, bundle.layout), evaluator(model)
     moved, seen = [], 0
-    for batch in layout.pack(work.lengths, np.arange(len(work.pairs))):
+    for batch in layout.pack(work.lengths, np.arange(len(work.lengths))):
         made = layout.assemble(batch, work)
         (found,) = run.run(["logits"], made)
         assert found.shape == (batch.rows, 3) and found.dtype == np.float32
@@ -86,7 +86,7 @@ def compare(
             (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})
             moved.append(np.abs(other[: len(batch.pairs)] - expected).max())
         seen += len(batch.pairs)
-    assert seen == len(work.pairs)
+    assert seen == len(work.lengths)
     assert not bundle.layout.segments or max(moved) > 0.01
 
 

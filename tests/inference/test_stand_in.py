@@ -38,14 +38,15 @@ import numpy as np
 from scorer.inference.batching import Batch
 from scorer.inference.device import device
 from scorer.inference.batching import places
-from scorer.inference.session import providers, runtime, session_options
+from scorer.inference.session import runtime, session_options
 from scorer.inference.device import MEMORY_EFFICIENT
 
 on = device("cuda")
 on.spec.prepare(runtime())
 options = session_options(on, 1)
 options.enable_profiling, options.profile_file_prefix = True, sys.argv[2]
-session = runtime().InferenceSession(sys.argv[1], options, providers=providers(on, MEMORY_EFFICIENT))
+provider = on.spec.provider, {**on.spec.options, **MEMORY_EFFICIENT}
+session = runtime().InferenceSession(sys.argv[1], options, providers=[provider, "CPUExecutionProvider"])
 pairs, length = 128, 64
 batch = Batch(np.arange(pairs), length, pairs, pairs * length)
 feed = {"input_ids": np.ones(pairs * length, np.int32)}

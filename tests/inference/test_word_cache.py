@@ -62,7 +62,7 @@ def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch:
     for start in range(0, 100, 5):
         texts = [f"w{i} v{i}" + "\tmore" * (i % 2) for i in range(start, start + 5)]
         assert by_words(words, texts) == whole(made[0], texts)
-        assert sum(len(word) + 64 for word in words._words) <= 700 + 5 * 2 * 70
+        assert sum(len(word) + 64 for word in words._numbers) <= 700 + 5 * 2 * 70
 
 
 def test_a_tokenizer_of_another_build_is_not_taken_apart() -> None:
