@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.run.calls import bytes_of, run
+from tests.run.calls import bytes_of, command, run, scorer
 from tests.run.reuse.nights import SHARD, Before, assert_labels_of, full_run, rows
 
 
@@ -25,6 +25,16 @@ def test_a_run_over_unchanged_rows_asks_the_model_nothing(yesterday: Before, tmp
     assert summary["reuse"] == [{"out": str(before)} | used]
     assert summary["checks"]["all"] == 0
     assert (out / "_SUCCESS").exists()
+
+
+def test_one_is_said_as_one(tmp_path: Path, bundle: Path) -> None:
+    data = tmp_path / "in"
+    data.mkdir()
+    pq.write_table(rows([1]), data / "a.parquet")
+    before = full_run(data, tmp_path / "before", bundle)
+    ended = scorer(*command(data, tmp_path / "out", bundle), "--reuse", before)
+    assert f"--reuse {before}: 1 shard with 1 row\n" in ended.stderr
+    assert f"reuse {before}: 1 shard with 1 key\n" in ended.stdout
 
 
 def test_the_same_plan_gives_the_same_bytes(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
