@@ -30,7 +30,7 @@ class PlainReporter:
         self._began = time.monotonic()  # the scorer is open by now, and the inputs were looked at
         self._next = self._began + _FIRST
         done = f", {skipped} already done" if skipped else ""
-        self.say(f"{count_of(shards, 'shard')}{done}; {rows:,} rows to score")
+        self.say(f"{count_of(shards, 'shard')}{done}; {count_of(rows, 'row')} to score")
 
     def progress(self, rows: float, pairs: int) -> None:
         now = time.monotonic()
