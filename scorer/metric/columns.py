@@ -56,14 +56,14 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
     owner = np.searchsorted(offsets, omitted, side="right") - 1
     positions = (omitted - offsets[owner]).astype(np.int32)
     omitted_before = np.concatenate([[0], np.cumsum(verdicts.omitted)])
-    return [
+    return [  # from_pandas: NaN is null
         _labels(fine, FINE),
         _labels(rough, ROUGH),
-        _floats(verdicts.confidence),
+        pa.array(verdicts.confidence, from_pandas=True),
         _lists(pa.array(positions), omitted_before[offsets], verdicts.omission_known),
-        _lists(_floats(verdicts.fact_entailment), offsets, verdicts.facts_checked),
-        _floats(verdicts.text_entailment),
-        _floats(verdicts.all_facts_entailment),
+        _lists(pa.array(verdicts.fact_entailment, from_pandas=True), offsets, verdicts.facts_checked),
+        pa.array(verdicts.text_entailment, from_pandas=True),
+        pa.array(verdicts.all_facts_entailment, from_pandas=True),
         pa.array([verdicts.errors.get(row) for row in range(n)], pa.string()),
         pa.array([verdicts.notes.get(row) for row in range(n)], pa.string()),
         pa.array(np.zeros(n, bool)),
@@ -105,7 +105,7 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
     found = checks.sentences
     if found is None:
         return pa.nulls(len(rows), SENTENCES.type)
-    columns = [pa.array(found.starts), pa.array(found.ends), _floats(verdicts.sentence_entailment)]
+    columns = [pa.array(found.starts), pa.array(found.ends), pa.array(verdicts.sentence_entailment, from_pandas=True)]
     struct = pa.StructArray.from_arrays(columns, fields=list(SENTENCES.type.value_type))
     looked_at = np.ones(len(rows), bool)
     looked_at[[*rows.errors, *checks.refused]] = False
@@ -115,10 +115,6 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
     indices = pa.array(codes.astype(np.int8), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names))
-
-
-def _floats(values: npt.NDArray[np.float32]) -> pa.Array:
-    return pa.array(values, mask=np.isnan(values))
 
 
 def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
