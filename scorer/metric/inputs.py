@@ -334,7 +334,8 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
     Raises:
         ColumnError: several columns are named, or several have facts and none is named.
     """
-    named = _named(names)
+    given: dict[FactForm, str | None] = {form: getattr(names, form) for form in FORMS}
+    named = {form: name for form, name in given.items() if name is not None}
     if names.triples is not None and not _named_paths(schema, names.triples) and not named.keys() - {"triples"}:
         return ("mr", "mr") if "mr" in schema.names else None
     if len(named) > 1:
@@ -358,12 +359,6 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | 
     return (there[0], there[0]) if there else None
 
 
-def _named(names: ColumnNames) -> dict[FactForm, str]:
-    """The columns of facts that are named."""
-    given: dict[FactForm, str | None] = {form: getattr(names, form) for form in FORMS}
-    return {form: name for form, name in given.items() if name is not None}
-
-
 def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     """The column of facts and its form, as :func:`find_facts`.
 
@@ -372,7 +367,7 @@ def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     """
     found = find_facts(schema, names)
     if found is None:
-        named = next(iter(_named(names).values()), None)
+        named = names.triples or names.attributes or names.facts or names.mr or names.document
         wanted = repr(_missing(schema, named)) if named else "'triples', 'attributes', 'facts' or 'mr'"
         hint = (
             "; for source texts in place of facts, pass --document-column document"
