@@ -54,9 +54,9 @@ class Checks:
     *Shape:* (checks,), ids. ``row``: int64, *Shape:* (checks,). ``kind``: int8, *Shape:* (checks,), one of
     :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`, :data:`SENTENCE`. ``fact``: int64, *Shape:* (checks,),
     for an omission check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows
-    whose text is blank. ``facts``: text id of each distinct triple's fact. ``backoff``: bool, *Shape:* (distinct
-    triples,). ``sentences``: the sentences, in the order of their checks, if these were asked. ``refused``: by row, the
-    error of those that get no check.
+    without an error whose text has no letter and no digit. ``facts``: text id of each distinct triple's fact.
+    ``backoff``: bool, *Shape:* (distinct triples,). ``sentences``: the sentences, in the order of their checks, if
+    these were asked. ``refused``: by row, the error of those that get no check.
     """
 
     texts: list[str]
@@ -89,7 +89,9 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     triples, spots_facts = rows.triples, options.protocol == "factspotter"
     filled = verbalise(rows, templates, options)
     strings: dict[str, int] = {}  # to its id, in order of first appearance
-    blank = blank_rows(rows)
+    says_nothing = [text is not None and _SAID.search(text) is None for text in rows.texts]
+    blank = np.array([*says_nothing, False])[rows.text_codes]  # code -1, null, finds the False at the end
+    blank[list(rows.errors)] = False
     active = ~blank
     active[list(rows.errors)] = False
 
@@ -150,14 +152,6 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
     if options.missing_template == "error":
         _refuse_backoff(rows.triples.distinct, [fact.backoff for fact in filled])
     return filled
-
-
-def blank_rows(rows: Rows) -> npt.NDArray[np.bool_]:
-    """Rows without an error whose text is not null, but has no letter and no digit. bool, *Shape:* (rows,)."""
-    blank = np.array([text is not None and _SAID.search(text) is None for text in rows.texts] + [False], bool)
-    result = blank[rows.text_codes]  # code -1, null, finds the False at the end
-    result[list(rows.errors)] = False
-    return result
 
 
 def _text_ids(

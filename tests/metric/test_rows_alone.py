@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from scorer.metric.checks import blank_rows
+from scorer.metric.checks import build_checks
 from scorer.metric.formats import parse_mr
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
+from scorer.metric.options import ColumnNames, Options
 from scorer.metric.python_forms import from_fact_pairs, from_pairs
+from scorer.metric.templates import Templates
 from tests.metric.test_any_form import found, read
 
 PUB = {"text": "Blue Spice is a pub.", "triples": [["Blue Spice", "eatType", "pub"]]}
@@ -141,6 +142,8 @@ def test_dialogue_acts(mr: str, expected: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "...", "?", "–", "_", "☆ ☆"])
 def test_a_text_without_a_letter_or_a_digit_is_empty(text: str) -> None:
-    for rows in (from_pairs([([("A", "is", "x")], text)]), from_fact_pairs([(["A is x."], text)])):
-        assert blank_rows(rows).tolist() == [True]
-    assert blank_rows(from_pairs([([("A", "is", "x")], "é")])).tolist() == [False]
+    triples, facts = [("A", "is", "x")], ["A is x."]
+    for rows in (from_pairs([(triples, text), (triples, "é")]), from_fact_pairs([(facts, text), (facts, "é")])):
+        checks = build_checks(rows, Templates(), Options())
+        assert checks.blank.tolist() == [True, False]
+        assert set(checks.row.tolist()) == {1}
