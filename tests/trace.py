@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOTS_OF_A_RUN = ("scorer.run.driver", "scorer.run.executors", "scorer.run.worker")
+ROOTS_OF_A_RUN = ("scorer.run.driver", "scorer.run.processes", "scorer.run.worker")
 """The driver, the processes and the worker. The worker is started with `-m`, which is no import."""
 
 # Runs in every process, before the program. A process may end by os._exit: each new function is written at once.
