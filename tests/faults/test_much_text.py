@@ -108,8 +108,8 @@ def test_more_text_than_offsets_of_32_bits_reach(tmp_path: Path, bundle: Path) -
     rows, length = 2100, 1 << 20
     assert rows * length > 1 << 31
     peaks = much_text(tmp_path, bundle, rows, length, window_bytes=32 << 20)
-    # A few windows of 32 MiB each, in some layouts each, in addition to what the program itself takes.
-    assert peaks["own"] < 1 << 30, peaks
+    # A few windows of 32 MiB each, in some layouts each, in addition to what the program itself takes, which reads too.
+    assert peaks["own"] < 5 << 28, peaks
 
 
 if __name__ == "__main__":
