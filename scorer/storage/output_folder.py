@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ..errors import DamagedFileError, DeviceError, OutputError
@@ -264,7 +264,7 @@ class OutputFolder:
             )
         if rescore:
             return
-        self._refuse_other_labels(plan, todo)
+        self._refuse_other_labels(stored, plan, todo)
         if stored is None or Signature.of(stored) != Signature.of(plan) or not 0 < len(todo) < len(shards):
             return
         if changes := stored.hardware_changes(plan):
@@ -298,7 +298,7 @@ class OutputFolder:
         except (OSError, pa.ArrowException):
             return 0
 
-    def _refuse_other_labels(self, plan: Plan, todo: Iterable[Shard]) -> None:
+    def _refuse_other_labels(self, stored: Plan | None, plan: Plan, todo: Iterable[Shard]) -> None:
         """Refuse to replace labels because the bundle, the templates or an option changed."""
         wanted = Signature.of(plan)
         for shard in todo:
@@ -307,10 +307,25 @@ class OutputFolder:
                 continue
             changed = Signature.of(receipt.fingerprint).changes_to(wanted)
             if changed and self.is_intact(receipt, self._files.get(shard.relative)):
+                named = ", ".join(_with_names(one, stored, plan) for one in changed)
                 raise OutputError(
-                    f"{self.location} has labels of another signature ({', '.join(changed)}); nothing was written: "
+                    f"{self.location} has labels of another signature ({named}); nothing was written: "
                     "pass --rescore to replace them, or choose another --out"
                 )
+
+
+def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
+    """A change of a signature, ``templates: none → 9c1185a5c5e9``, with names of files for digests where the files
+    have other names: ``templates: none → cities.json``."""
+    key, _, values = change.partition(": ")
+    before, after = (one.settings.get(key) if one is not None else None for one in (stored, plan))
+    shown = values.split(" → ")
+    if before == after or len(shown) != 2:
+        return change
+    names = [
+        PurePath(name).name if isinstance(name, str) else one for name, one in zip((before, after), shown, strict=True)
+    ]
+    return f"{key}: {' → '.join(names)}"
 
 
 def _input_of(relative: str, groups: tuple[int, int] | None) -> str:

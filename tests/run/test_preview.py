@@ -113,7 +113,8 @@ def test_template_files_that_share_twelve_digits_are_told_apart(
     one, two = (bad_data / "templates" / f"prefix-collision-{name}.json" for name in "ab")
     out = tmp_path / "out"
     first = run(data, out, bundle, "--templates", one)
-    assert "--rescore" in scorer("run", data, "--out", out, "--bundle", bundle, "--templates", two, code=2).stderr
+    refused = scorer("run", data, "--out", out, "--bundle", bundle, "--templates", two, code=2).stderr
+    assert f"(templates: {one.name} → {two.name})" in refused and "--rescore" in refused
     second = run(data, out, bundle, "--templates", two, "--rescore")
     assert first["signature"] == second["signature"]
     assert second["shards"]["skipped"] == 0
