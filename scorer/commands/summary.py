@@ -39,7 +39,7 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
         console.print(line)
     if summary.exact:
         again = summary.checks.recomputed
-        console.print(f"exact: {again:,} pairs were too close to decide and were computed again in fp32")
+        console.print(f"exact: pairs too close to decide, computed again in fp32: {again:,}")
     rate = f", {summary.speed.rows_per_s:,.0f} rows/s" if summary.computed_now else ""
     console.print(f"time: {summary.seconds.get('total', 0.0):.1f} s{rate} on {summary.device.kind}")
     console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")

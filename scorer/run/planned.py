@@ -17,7 +17,7 @@ from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
 from ..storage.inputs import find_files
-from ..storage.output_folder import OutputFolder
+from ..storage.output_folder import OutputFolder, count_of
 from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, make_plan, notes_of
@@ -134,7 +134,7 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
             refused = str(error)
     done, rows = len(shards) - len(todo), sum(shard.rows for shard in todo)
     if has_output:
-        show(f"done: {done:,} shards; {rows:,} rows to score")
+        show(f"done: {count_of(done, 'shard')}; {count_of(rows, 'row')} to score")
         for line in [*notes_of(todo), *([f"refused: {refused}"] if refused else [])]:
             show(f"  {line}")
     return {
