@@ -20,7 +20,7 @@ from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder, count_of
 from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
-from .driver import group_by_reason, make_plan, notes_of
+from .driver import group_by_reason, make_plan, notes_of, refuse_unusable
 from .executors import Inspected, Job, Reporter, RunOptions
 from .inline import Inline
 from .inspection import read_first_rows
@@ -80,6 +80,8 @@ def plan_run(
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
         for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
             show(line)
+        if not found.shards:
+            refuse_unusable(found, reporter)
         sample = _sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}
