@@ -144,7 +144,7 @@ def test_a_full_size_bundle_stays_within_memory(tmp_path: Path) -> None:
         name: sum((out / file).stat().st_size for file in [variant["file"], *variant.get("external", {})]) / 1e9
         for name, variant in manifest["variants"].items()
     }
-    assert 1.41 < sizes["fp32"] < 1.44 and 0.70 < sizes["fp16"] < 0.73 and 0.71 < sizes["int8"] < 0.75
+    assert 1.41 < sizes["fp32"] < 1.44 and 0.75 < sizes["fp16"] < 0.78 and 0.71 < sizes["int8"] < 0.75
     assert manifest["variants"]["fp32"]["fused"] == {
         "Attention": 23, "MultiHeadAttention": 1, "LayerNormalization": 49, "BiasGelu": 24
     }  # fmt: skip
