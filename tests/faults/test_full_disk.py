@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,6 +23,8 @@ def needs_namespace() -> None:
     tried = subprocess.run([*NAMESPACE, "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True)
     if tried.returncode:
         pytest.skip(f"a file system cannot be mounted in a user namespace: {tried.stderr.decode().strip()}")
+    if subprocess.run([*NAMESPACE, "sh", "-c", '"$1" -c ""', "sh", sys.executable], capture_output=True).returncode:
+        pytest.skip(f"{sys.executable} cannot be started in a user namespace")
 
 
 def fill(trial: Trial, kilobytes: int) -> int:
