@@ -411,7 +411,7 @@ def _one_signature(found: Sequence[tuple[str, Signature]], advice: str, error: t
 
 
 def _chosen(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
-    """What of ``columns`` a file has; where a nested path is not there, the whole column above it."""
+    """Those of ``columns`` that a file has; where a nested path is not there, the whole column above it."""
     tops = set(file.schema_arrow.names)
     paths = {file.schema.column(i).path for i in range(len(file.schema))}
     found = [one if one in tops or one in paths else one.split(".")[0] for one in columns]

@@ -220,7 +220,7 @@ class Coverage:
 
     @property
     def reason(self) -> str | None:
-        """What is missing, as a phrase; ``None`` when nothing is."""
+        """Missing parts or shards, as a phrase; ``None`` when nothing is."""
         found = []
         if self.limit is not None:
             found.append(f"only the first {self.limit:,} rows were scored (--limit)")

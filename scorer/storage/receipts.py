@@ -148,7 +148,7 @@ class Signature:
 
     @property
     def footer(self) -> dict[str, str]:
-        """What a Parquet footer says of it."""
+        """The entries of a Parquet footer for it."""
         return {SIGNATURE_KEY: self.line, SIGNATURE_PARTS_KEY: self.whole}
 
     @classmethod

@@ -86,7 +86,7 @@ class Shard(Record, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return self.file.name if self.groups is None else self.relative
 
 
