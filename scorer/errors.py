@@ -116,3 +116,8 @@ class MissingDependencyError(ScorerError):
 def first_line(error: BaseException) -> str:
     """The message of an exception of another library as one line."""
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number with its noun, as messages have it: ``2 shards``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

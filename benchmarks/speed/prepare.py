@@ -30,7 +30,7 @@ TOKENIZER_CONFIG = {
 
 
 def write_tokenizer_config(folder: Path) -> None:
-    """The files that transformers wants beside ``tokenizer.json``."""
+    """The files that transformers wants next to ``tokenizer.json``."""
     special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
     for name, content in (("tokenizer_config", TOKENIZER_CONFIG), ("special_tokens_map", special)):
         (folder / f"{name}.json").write_text(json.dumps(content, indent=1))

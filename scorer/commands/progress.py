@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..errors import without_user_info
-from ..storage.output_folder import count_of
+from ..errors import count_of, without_user_info
 from ..system.terminal import visible
 from .console import Lines, duration, make_console, say
 

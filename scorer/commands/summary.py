@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import count_of
 from ..metric.options import FINE
-from ..storage.output_folder import count_of
 from ..system.terminal import all_visible, visible
 from .console import kinds, share, table
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -64,8 +66,8 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
         _lists(pa.array(verdicts.fact_entailment, from_pandas=True), offsets, verdicts.facts_checked),
         pa.array(verdicts.text_entailment, from_pandas=True),
         pa.array(verdicts.all_facts_entailment, from_pandas=True),
-        pa.array([verdicts.errors.get(row) for row in range(n)], pa.string()),
-        pa.array([verdicts.notes.get(row) for row in range(n)], pa.string()),
+        _sparse(n, verdicts.errors),
+        _sparse(n, verdicts.notes),
         pa.array(np.zeros(n, bool)),
         row_keys(rows) if keys is None else keys,
     ]
@@ -115,6 +117,11 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
     indices = pa.array(codes.astype(np.int8), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names))
+
+
+def _sparse(n: int, values: Mapping[int, str]) -> pa.Array:
+    """The values of a few of ``n`` rows; most windows have none."""
+    return pa.array([values.get(row) for row in range(n)], pa.string()) if values else pa.nulls(n, pa.string())
 
 
 def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ..errors import InputError
+from ..errors import InputError, count_of
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
 from ..storage.locked_output import LockedOutput, lock_output
@@ -161,7 +161,7 @@ def make_plan(
 def notes_of(todo: Mapping[Shard, str]) -> list[str]:
     """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
     lines = [
-        f"scored again ({len(paths):,} shard{'' if len(paths) == 1 else 's'}): {reason}: {named(paths)}"
+        f"scored again ({count_of(len(paths), 'shard')}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
     ]
     large = [shard for shard in todo if shard.rows > LARGE_ROWS]

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceError, OutputError
+from ..errors import DeviceError, OutputError, count_of
 from ..metric.checks import build_checks
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
 from ..storage.inputs import find_files
-from ..storage.output_folder import OutputFolder, count_of
+from ..storage.output_folder import OutputFolder
 from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, make_plan, notes_of, refuse_unusable

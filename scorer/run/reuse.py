@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import OutputError
+from ..errors import OutputError, count_of
 from ..metric.checks import verbalise
 from ..metric.columns import output_schema
 from ..metric.facts import Rows
@@ -20,7 +20,6 @@ from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.pipeline import ReuseMatch
 from ..scoring.summary import ReusedOutput
-from ..storage.output_folder import count_of
 from ..storage.plan import PlannedReuse
 from ..storage.receipts import Signature
 from .earlier import KEY, EarlierOutput, EarlierRows, KeyIndex, key_words, one_chunk, open_all

@@ -223,7 +223,7 @@ class ShardScorer:
 
 
 def _content_of(shard: Shard) -> str | None:
-    """SHA-256 of the input, beside the model; the hash of a text file is that of its whole content already."""
+    """SHA-256 of the input, taken while the model computes; that of a text file is in its identity already."""
     if shard.file.form != "parquet":
         return None if "://" in shard.file.uri else shard.identity.footer_sha256
     return content_sha256(shard.file.uri, shard.identity)

@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import field
@@ -27,7 +26,7 @@ from msgspec.structs import replace
 
 from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.closing import Closing
-from ..system.codec import OpenRecord, decode, encode
+from ..system.codec import OpenRecord, decode, encode, utc_now
 from ..system.waiting import interruptible
 from .object_store import Store
 from .plan import LOCK
@@ -50,7 +49,7 @@ class LockRecord(OpenRecord, frozen=True):
 
     pid: int = field(default_factory=os.getpid)
     host: str = field(default_factory=socket.gethostname)
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    started: str = field(default_factory=utc_now)
     nonce: str = ""
 
     def __str__(self) -> str:

@@ -10,19 +10,18 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..errors import OutputError
-from ..system.codec import encode, seal
+from ..errors import OutputError, count_of
+from ..system.codec import encode, seal, utc_now
 from .location import Location, StoreUri
 from .lock import FileLock, RunLock, take_lock
 from .object_store import Store, open_store
-from .output_folder import OutputFolder, count_of, versions_of
+from .output_folder import OutputFolder, versions_of
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     FAILED,
@@ -160,7 +159,7 @@ class LockedOutput(OutputFolder):
             if self.store.is_remote:
                 receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
             self._lock.check()
-        receipt = replace(receipt, created=datetime.now(UTC).isoformat(timespec="seconds"))
+        receipt = replace(receipt, created=utc_now())
         written = self.store.write(receipt_name(relative), seal(receipt))
         if receipt_name(relative, FAILED) in self._files:
             self.store.delete([receipt_name(relative, FAILED)])
@@ -173,8 +172,7 @@ class LockedOutput(OutputFolder):
         self._lock.check()
         self._reopen()
         self.store.delete([receipt_name(relative)])
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=now)
+        record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=utc_now())
         self.store.write(receipt_name(relative, FAILED), encode(record, indent=1))
         with self._guard:
             self._quarantined.add(relative)

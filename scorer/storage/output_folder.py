@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ..errors import DamagedFileError, DeviceError, OutputError
+from ..errors import DamagedFileError, DeviceError, OutputError, count_of
 from ..system.codec import decode, unseal
 from ..system.progress import sha256_of
 from ..system.waiting import several
@@ -344,8 +344,3 @@ def versions_of(relative: str, files: Mapping[str, FileInfo]) -> tuple[str, str]
     """Versions of an output and its receipt."""
     one, other = (files[name].version if name in files else "" for name in (relative, receipt_name(relative)))
     return one, other
-
-
-def count_of(number: int, noun: str) -> str:
-    """A number with its noun, as ``2 shards``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -44,6 +45,11 @@ class OpenRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Versioned(msgspec.Struct):
     schema: int | None = None
+
+
+def utc_now() -> str:
+    """The time as files of ours have it: UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
