@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from ..system.signals import leave
+from ..system.waiting import leave
 from .console import Lines, tell
 from .ending import App, run_app, set_verbose
 

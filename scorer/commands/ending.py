@@ -19,8 +19,8 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import ScorerError
-from ..system.signals import Terminated
 from ..system.terminal import install, visible, was_lost
+from ..system.waiting import Terminated
 from .config_file import CONFIG, NAME, configured
 from .console import Lines, say, say_always
 from .options import check_written, takes_fields

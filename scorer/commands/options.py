@@ -18,7 +18,7 @@ from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
 from ..system.arguments import option
-from ..system.input_formats import Format
+from ..system.files import Format
 from .console import say, say_once
 
 if TYPE_CHECKING:

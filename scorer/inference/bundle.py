@@ -19,8 +19,7 @@ from msgspec import Meta
 
 from ..errors import BundleError, DamagedFileError, SchemaError
 from ..system.codec import Record, decode, encode
-from ..system.files import read_small
-from ..system.progress import sha256_of
+from ..system.files import read_small, sha256_of
 from . import VariantPrecision, folder_of
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
-from ..system.closing import Closing
-from ..system.waiting import outcome, prompt_switching
+from ..system.waiting import Closing, outcome, prompt_switching
 from . import PRECISIONS, verification
 from .batching import Batch, EncodedPairs, Feed, cut_to_fit, distinct_pairs, fixed_shapes
 from .bundle import THRESHOLD, Bundle

@@ -32,8 +32,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, first_line, install_hint
 from ..status import OUT_OF_MEMORY
-from ..system.progress import advance
-from ..system.waiting import outcome
+from ..system.waiting import advance, outcome
 from .batching import Batch, EncodedPairs, Feed, Grid, Layout, Packed, Padded
 from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
 from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory

@@ -36,7 +36,7 @@ from ..errors import BundleError, DamagedFileError, SchemaError, ScorerError, fi
 from ..status import SCORED
 from ..system.codec import Magnitude, Record, decode, encode
 from ..system.files import read_small
-from ..system.progress import advance, tell
+from ..system.waiting import advance, tell
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..scoring.scorer import Scorer
-from ..system.closing import Closing
+from ..system.waiting import Closing
 
 
 class ScoreBatches(Closing):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..system.input_formats import ROW_INFO
+from ..system.files import ROW_INFO
 from ..system.numbers import parse_json
 from .attributes import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .columns import output_schema
@@ -104,7 +104,7 @@ class InputColumns:
     ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
     fields of others. ``subject``: the column or the key that names the subject of attributes, if it is not the key
     ``name``. ``has_info``: whether the reader tells of rows that it could not read
-    (:data:`scorer.system.input_formats.ROW_INFO`).
+    (:data:`scorer.system.files.ROW_INFO`).
     """
 
     text: str

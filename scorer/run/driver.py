@@ -10,6 +10,7 @@ import json
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
@@ -26,8 +27,7 @@ from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, canonical
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode
-from ..system.signals import check_signals, signals_raise
-from ..system.waiting import any_of, in_thread
+from ..system.waiting import check_signals, in_thread, outcome, signals_raise
 from .executors import Executor, Inspected, Reporter, RunOptions
 from .messages import Begin, ReuseLoaded, ShardResult, WorkerInfo
 from .summary import Outcome, RunWork, outcome_of, summary_of
@@ -199,7 +199,7 @@ def score(
     """Score shards, and publish each as it is done."""
     began, guard = time.perf_counter(), threading.Lock()
     begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
-    publishing: list[Future[None]] = []
+    publishing: deque[Future[None]] = deque()
     try:
         for result in executor.score(todo, begin, output.temporary):
             if isinstance(result, ReuseLoaded):
@@ -207,9 +207,11 @@ def score(
             elif result.receipt is None:
                 quarantine(result, output, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
-                finish(publishing, PUBLISHED_AT_ONCE - 1)
+                while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
+                    outcome(publishing.popleft())
                 publishing.append(in_thread(partial(publish, result, output, work, guard)))
-        finish(publishing, 0)
+        while publishing:
+            outcome(publishing.popleft())
     finally:
         wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
     work.scoring = time.perf_counter() - began
@@ -230,14 +232,3 @@ def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporte
     work.failures[result.relative] = result.error
     output.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)
-
-
-def finish(publishing: list[Future[None]], most: int) -> None:
-    """Wait until at most so many threads publish, and raise what one raised."""
-    while True:
-        for future in [one for one in publishing if one.done()]:
-            publishing.remove(future)
-            future.result()
-        if len(publishing) <= most:
-            return
-        any_of(publishing)

@@ -28,10 +28,8 @@ from ..storage.object_store import Store
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN, Plan, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, canonical
-from ..system.closing import Closing
 from ..system.codec import OpenRecord, decode
-from ..system.progress import advance
-from ..system.waiting import several
+from ..system.waiting import Closing, advance, several
 
 KEY, LABEL = "row_key", "fine"
 DAMAGED_RECEIPT, DAMAGED_FILE, OTHER_SIGNATURE = "damaged receipt", "damaged file", "other signature"

@@ -15,8 +15,8 @@ from ..scoring.settings import Settings
 from ..storage.location import Location
 from ..storage.plan import Plan
 from ..storage.shards import WINDOW_BYTES, WINDOW_ROWS, InputFile, Shard
-from ..system.closing import Closing
-from ..system.input_formats import Format
+from ..system.files import Format
+from ..system.waiting import Closing
 from .messages import Begin, FirstRows, FooterRead, Inspect, Open, ReuseLoaded, ShardResult, WorkerInfo
 
 Result = ShardResult | ReuseLoaded

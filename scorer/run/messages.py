@@ -130,7 +130,7 @@ class WorkerReady(Message, frozen=True):
 class Progress(Message, frozen=True):
     """Progress of a worker. ``rows``: of the shards that it has not finished, and those that the work on the window in
     the model amounts to; ``pairs``: computed since it started. Sent at most four times a second, and only if something
-    was done (:mod:`scorer.system.progress`), so that silence means that nothing is."""
+    was done (:mod:`scorer.system.waiting`), so that silence means that nothing is."""
 
     rows: float = 0.0
     pairs: int = 0

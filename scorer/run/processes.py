@@ -21,7 +21,7 @@ from msgspec.structs import replace as with_fields
 from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
 from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
-from ..system.signals import check_signals
+from ..system.waiting import check_signals
 from ..system.worker_process import WorkerHandle, WorkerProcess
 from .executors import Executor, Inspected, Job, Reporter, Result
 from .messages import (

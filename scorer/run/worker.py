@@ -15,7 +15,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ScorerError
-from ..system.progress import tell
+from ..system.waiting import tell
 from ..system.worker_process import serve
 from .messages import (
     Begin,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
-from ..system.signals import check_signals
+from ..system.waiting import check_signals
 
 STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 1.0

@@ -18,7 +18,7 @@ from ..metric.options import of_python
 from ..metric.python_forms import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..storage.plan import Budgets, ExactBudget
 from ..system.arguments import described
-from ..system.closing import Closing
+from ..system.waiting import Closing
 from .opening import measure_bound, open_pipeline
 from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of

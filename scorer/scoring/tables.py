@@ -20,7 +20,7 @@ from ..storage.inputs import find_files
 from ..storage.shards import read_tables
 from ..storage.text_files import INFO
 from ..system.arguments import described
-from ..system.input_formats import ROW_INFO
+from ..system.files import ROW_INFO
 
 Back = Callable[[pa.Table], Any]
 """Turns a table of Arrow into the kind of table that was given."""

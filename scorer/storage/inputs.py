@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, OutputError, UsageError
-from ..system.input_formats import Format, format_of, output_name, suffixes_of
+from ..system.files import Format, format_of, output_name, suffixes_of
 from .location import SCHEMES, Location, StoreUri, check_stores_apart, is_hidden, local_path
 from .object_store import open_store
 from .shards import InputFile

@@ -25,9 +25,8 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..errors import DamagedFileError, OutputError, SchemaError
-from ..system.closing import Closing
 from ..system.codec import OpenRecord, decode, encode, utc_now
-from ..system.waiting import interruptible
+from ..system.waiting import Closing, interruptible
 from .object_store import Store
 from .plan import LOCK
 from .store import ABSENT, FileInfo, LocalStore, output_errors, temporary_name

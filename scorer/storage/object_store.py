@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MissingDependencyError, OutputError, without_user_info
-from ..system.progress import limited
-from ..system.waiting import interruptible
+from ..system.waiting import interruptible, limited
 from .location import Location, StoreUri
 from .store import ABSENT, FileInfo, LocalStore, crash_point, discard, output_errors
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import DamagedFileError, DeviceError, OutputError, count_of
 from ..system.codec import decode, unseal
-from ..system.progress import sha256_of
+from ..system.files import sha256_of
 from ..system.waiting import several
 from .location import Location, named
 from .object_store import Store, open_store

@@ -19,7 +19,7 @@ from msgspec import field
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, OpenRecord, Record
-from ..system.progress import sha256_of
+from ..system.files import sha256_of
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT = "it has no receipt"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import ScorerError, ShardError
 from ..system.codec import Count, Record
-from ..system.progress import advance
+from ..system.waiting import advance
 from .receipts import Groups, Identity
 from .source import UNOPENED as UNOPENED
 from .source import OpenedFile, ParquetSource, RefusedError, describe

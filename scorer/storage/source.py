@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OutputError
-from ..system.closing import Closing
+from ..system.waiting import Closing
 from .location import StoreUri
 from .receipts import Identity
 

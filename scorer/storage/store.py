@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Final, NamedTuple
 
 from ..errors import OutputError
-from ..system.progress import sha256_of
+from ..system.files import sha256_of
 
 ABSENT: Final = ""
 """Expected version of a write that replaces nothing."""

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from ..system.input_formats import ROW_INFO
+from ..system.files import ROW_INFO
 from ..system.numbers import parse_json, spell_number
 
 MALFORMED_JSON = "malformed_json"

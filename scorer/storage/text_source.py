@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..system.progress import advance
+from ..system.waiting import advance
 from .receipts import Identity
 from .source import OpenedFile, RefusedError
 from .text_files import BrokenTextError, Record, read_records, schema_of, to_batch

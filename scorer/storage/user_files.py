@@ -27,7 +27,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..errors import OutputError, UsageError
-from ..system.input_formats import Format, suffixes_of
+from ..system.files import Format, suffixes_of
 from .location import is_hidden, local_path
 from .output_folder import OutputFolder
 from .plan import OWN_NAMES, PLAN

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from ..system.progress import sha256_of
+from ..system.files import sha256_of
 from .receipts import WrittenFile
 from .store import crash_point, create_file, discard, output_errors, sync_folder, temporary_name
 

@@ -1,4 +1,4 @@
-"""Files that a user names: their paths, and small ones read without blocking, if they are regular files.
+"""Files that a user names: their paths and formats; small ones read without blocking, if they are regular files.
 
 Reading a FIFO could wait without limit, a device such as ``/dev/zero`` would fill the memory, and opening a device may
 already have an effect. So a file is checked before it is opened, and again through its descriptor.
@@ -7,19 +7,25 @@ already have an effect. So a file is checked before it is opened, and again thro
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal
 
 from ..errors import UsageError
+from .waiting import advance
 
-_KINDS = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+Format = Literal["auto", "parquet", "csv", "tsv", "jsonl"]
+"""``auto``: by the suffix of each file, a further ``.gz`` apart; Parquet where it tells nothing."""
+PARQUET_SUFFIXES = (".parquet", ".pq", ".parq")
+GZIP_SUFFIX = ".gz"
+TEXT_SUFFIXES: dict[Format, tuple[str, ...]] = {"csv": (".csv",), "tsv": (".tsv",), "jsonl": (".jsonl", ".ndjson")}
+ROW_INFO = "\0row"
+"""The column in which the readers of text files tell of a row: a struct of ``error`` (why it could not be read, as the
+column ``error`` has it), ``detail`` (the same for people), ``raw`` (its bytes) and ``nested`` (the columns that hold an
+object or a list in it); null where there is nothing to tell. It is never passed on."""
+_BLOCK = 1 << 20
 
 
 def user_path(given: str | Path) -> Path:
@@ -39,6 +45,46 @@ def user_path(given: str | Path) -> Path:
     except RuntimeError as e:
         who = f"no user {first[1:]!r}" if first != "~" else "no home folder known"
         raise UsageError(f"{str(path)!r}: there is {who} on this machine; write the path from / on") from e
+
+
+def format_of(name: str, given: Format) -> Format:
+    """The format of a file, never ``auto``.
+
+    Args:
+        name: a path or URI.
+        given: what the user said.
+    """
+    if given != "auto":
+        return given
+    plain = name.lower().removesuffix(GZIP_SUFFIX)
+    for found, suffixes in TEXT_SUFFIXES.items():
+        if plain.endswith(suffixes):
+            return found
+    return "jsonl" if plain.endswith(".json") else "parquet"
+
+
+def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
+    """The suffixes of the files to take from a folder: the first of these groups that finds any.
+
+    Without a format these are Parquet files, and all others only in a folder that has none.
+    """
+    if given == "parquet":
+        return (PARQUET_SUFFIXES,)
+    plain = [suffix for form, suffixes in TEXT_SUFFIXES.items() if given in (form, "auto") for suffix in suffixes]
+    if given == "jsonl":
+        plain.append(".json")
+    text = tuple(found for suffix in plain for found in (suffix, suffix + GZIP_SUFFIX))
+    return (PARQUET_SUFFIXES, text) if given == "auto" else (text,)
+
+
+def output_name(relative: str, form: Format) -> str:
+    """The path of an output, which is always Parquet: that of the input, with ``.parquet`` for the suffix of a text
+    file (``a.csv.gz``: ``a.parquet``)."""
+    if form == "parquet":
+        return relative
+    if relative.lower().endswith(GZIP_SUFFIX):
+        relative = relative[: -len(GZIP_SUFFIX)]
+    return str(PurePosixPath(relative).with_suffix(".parquet"))
 
 
 def read_small(path: Path, largest: int) -> bytes:
@@ -63,12 +109,24 @@ def read_small(path: Path, largest: int) -> bytes:
 
 def _check(path: Path, found: os.stat_result, largest: int) -> None:
     if not stat.S_ISREG(found.st_mode):
-        kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "something else")
         code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
-        raise OSError(code, f"not a regular file but {kind}", str(path))
+        raise OSError(code, "not a regular file", str(path))
     if found.st_size > largest:
         raise _too_large(path, largest)
 
 
 def _too_large(path: Path, largest: int) -> OSError:
     return OSError(errno.EFBIG, f"more than the {largest:,} bytes that such a file may have", str(path))
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """SHA-256 of what is left of a file, as hex.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    while block := file.read(_BLOCK):
+        digest.update(block)
+        advance()
+    return digest.hexdigest()

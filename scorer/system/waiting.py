@@ -1,26 +1,118 @@
-"""Waiting for another thread so that a signal ends the wait, and waiting less long for the interpreter."""
+"""Signals, threads and progress: waits that a signal ends, owners that are closed however their block ends, and a
+number by which who watches this process sees that it does not hang."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from typing import Any, TypeVar
-
-from .signals import check_signals
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+INTERRUPTED = (130, 143)
+"""Exit codes after Ctrl-C and SIGTERM."""
+LATE_S = 8.0
+"""After so many seconds a caller is told that it still waits."""
 _LOOK_S = 1.0
 _PROMPT_S = 0.0005
 _LOCK = threading.Lock()
 _PROMPT: list[float] = []
 """The interval to restore, once for each that has asked for a shorter one."""
-LATE_S = 8.0
-"""After so many seconds a caller is told that it still waits."""
+
+
+class Closing(ABC):
+    """An owner of threads, processes, files or locks, closed when its ``with`` block ends or by :meth:`close`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is owned; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP was received; the current window is dropped, and the run can be resumed."""
+
+
+class _Received:
+    """The exception of the last signal since :func:`signals_raise` was entered. The exception alone may be lost: Python
+    drops what is raised while an object is deleted, and an extension module that is being loaded turns it into an
+    ImportError."""
+
+    error: type[BaseException] | None = None
+
+
+def check_signals() -> None:
+    """Raise what a signal raised in this context, even if that was raised already and lost."""
+    if _Received.error is not None and threading.current_thread() is threading.main_thread():
+        raise _Received.error
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """In this context, SIGTERM raises :class:`Terminated` in the main thread, and a second one ends the process at
+    once; so does SIGHUP, unless it is ignored (nohup). SIGINT raises ``KeyboardInterrupt``, unless it is ignored or
+    has another handler than Python's.
+
+    Whatever else ends the context after a signal, it ends with what the signal raised.
+    """
+
+    def terminated(number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        _Received.error = Terminated
+        raise Terminated
+
+    def interrupted(number: int, frame: Any) -> None:
+        _Received.error = _Received.error or KeyboardInterrupt
+        raise KeyboardInterrupt
+
+    try:
+        before = {signal.SIGTERM: signal.signal(signal.SIGTERM, terminated)}
+    except ValueError:  # not in the main thread: the caller handles the signals
+        yield
+        return
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminated)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
+    _Received.error = None
+    try:
+        yield
+        check_signals()
+    except (Terminated, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if _Received.error is not None:
+            raise _Received.error from error
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _Received.error = None
+
+
+def leave(code: Any) -> NoReturn:
+    """End this process. After an interrupt it does not wait for threads: one may be in a call that never returns."""
+    if code in INTERRUPTED:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
@@ -42,30 +134,27 @@ def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> 
             tick()
 
 
-def any_of(futures: Sequence[Future[Any]]) -> None:
-    """Return when one of the futures has ended, in whatever way; Ctrl-C as in :func:`outcome`."""
-    check_signals()
-    while not wait(futures, _LOOK_S, FIRST_COMPLETED).done:
-        check_signals()
+def in_thread(call: Callable[[], Result]) -> Future[Result]:
+    """Make a call in a thread of its own, for which no process waits at its end."""
+    future: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
 
 
-@contextmanager
-def prompt_switching() -> Iterator[None]:
-    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five.
-
-    A thread that feeds a device wants it between two calls, while the device does nothing; other threads compute.
-    """
-    with _LOCK:
-        before = _PROMPT[0] if _PROMPT else sys.getswitchinterval()
-        _PROMPT.append(before)
-        sys.setswitchinterval(min(before, _PROMPT_S))
+def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """Results of ``work`` for each item, in order, several at a time; a signal or an error ends the wait at once."""
+    pool = ThreadPoolExecutor(threads)
     try:
-        yield
+        return [outcome(future) for future in [pool.submit(work, item) for item in items]]
     finally:
-        with _LOCK:
-            _PROMPT.pop()
-            if not _PROMPT:
-                sys.setswitchinterval(before)
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
@@ -97,24 +186,58 @@ def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s:
     return outcome(in_thread(call), tick)
 
 
-def in_thread(call: Callable[[], Result]) -> Future[Result]:
-    """Make a call in a thread of its own, for which no process waits at its end."""
-    future: Future[Result] = Future()
+@contextmanager
+def prompt_switching() -> Iterator[None]:
+    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five.
 
-    def work() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    return future
-
-
-def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Results of ``work`` for each item, in order, several at a time; a signal or an error ends the wait at once."""
-    pool = ThreadPoolExecutor(threads)
+    A thread that feeds a device wants it between two calls, while the device does nothing; other threads compute.
+    """
+    with _LOCK:
+        before = _PROMPT[0] if _PROMPT else sys.getswitchinterval()
+        _PROMPT.append(before)
+        sys.setswitchinterval(min(before, _PROMPT_S))
     try:
-        return [outcome(future) for future in [pool.submit(work, item) for item in items]]
+        yield
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        with _LOCK:
+            _PROMPT.pop()
+            if not _PROMPT:
+                sys.setswitchinterval(before)
+
+
+steps = 0
+"""Progress of this process: how often something that may take long was done, such as bytes hashed, calls of a model,
+windows read. An upload is none: it is one request, whose time the client of the store limits."""
+_limited: list[None] = []
+"""One for each :func:`limited` that lasts."""
+
+
+def advance() -> None:
+    """Note that something was done."""
+    global steps  # an increment that two threads share may be lost; only whether the number changes is looked at
+    steps += 1
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """While this lasts the process does not count as hanging: what is done in it ends by a limit of its own."""
+    _limited.append(None)
+    try:
+        yield
+    finally:
+        _limited.pop()
+
+
+def tell(say: Callable[[], object], every_s: float) -> None:
+    """Call ``say`` in another thread, after each interval in which something was done or limited, until this process
+    ends."""
+
+    def watch() -> NoReturn:
+        seen = -1
+        while True:
+            time.sleep(every_s)
+            if (done := steps) != seen or _limited:
+                seen = done
+                say()
+
+    threading.Thread(target=watch, name="progress", daemon=True).start()

@@ -12,7 +12,7 @@ import typer
 from scorer.commands import check, doctor
 from scorer.commands.ending import GONE
 from scorer.errors import ScorerError
-from scorer.system.signals import Terminated
+from scorer.system.waiting import Terminated
 from tests.commands.conftest import CommandLine
 
 ASKED = ["check", "--triples", "a | b | c", "--text", "t"]

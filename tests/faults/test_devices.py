@@ -13,7 +13,7 @@ import pytest
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.run import processes
-from scorer.system import progress
+from scorer.system import waiting
 from tests.faults import hostile_graphs as graphs
 from tests.faults.harness import Trial, assert_nothing_half, finish
 from tests.faults.ray_cluster import ON_CPU, PYTHON, WITHOUT_RAY, cluster, wait_for_receipt, workers
@@ -85,9 +85,9 @@ def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, real_workers: None
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(trial.base / "cache"))
-    before = progress.steps
+    before = waiting.steps
     Engine.open(Bundle.load(trial.bundle), device="cpu").close()
-    assert progress.steps - before > 1  # what a worker tells the driver by
+    assert waiting.steps - before > 1  # what a worker tells the driver by
     trial.bundle = graphs.bundle_with(trial.base / "endless", graphs.endless(always=True))
     monkeypatch.setattr(processes, "HANG_SECONDS", 6.0)
     said = trial.run("--device", "cpu", code=2)

@@ -24,7 +24,7 @@ from scorer.storage.shards import read_shards, read_tables
 from scorer.storage.source import OpenedFile, RefusedError
 from scorer.storage.text_files import read_records
 from scorer.storage.text_source import TextLines
-from scorer.system.input_formats import ROW_INFO, Format, format_of
+from scorer.system.files import ROW_INFO, Format, format_of
 from tests.storage.tables import input_of
 
 ROWS: list[dict[str, Any]] = [

@@ -10,8 +10,7 @@ from concurrent.futures import Future
 import pytest
 
 from scorer.system import waiting
-from scorer.system.progress import advance, limited, tell
-from scorer.system.waiting import outcome
+from scorer.system.waiting import advance, limited, outcome, tell
 from tests.processes import wait_until
 
 
