@@ -17,10 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..stats.design_effect import correlation
-from ..stats.intervals import Pairs, Sample, combined, interval_of_difference, rate
-from ..stats.mantel_haenszel import compare
-from ..stats.multiple import benjamini_hochberg
+from ..stats.intervals import Pairs, Sample, combined, correlation, interval_of_difference, rate
+from ..stats.significance import benjamini_hochberg, compare
 from . import queries
 from .database import Database, Grouping, Ints, parts
 from .document import (

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..metric.verdict import FINE
 from ..scoring.summary import OTHER_PREDICATES
-from ..stats.design_effect import ClusterSums, correlation
-from ..stats.intervals import Sample, rate
+from ..stats.intervals import ClusterSums, Sample, correlation, rate
 from . import queries
 from .database import Grouping, Ints
 from .document import GroupFigures, Predicate, Rate

@@ -23,7 +23,7 @@ from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.outputs import Output
 from ..scoring.signature import parse
 from ..stats.intervals import wilson
-from ..stats.percentages import percent
+from ..system.numbers import percent
 from . import queries
 from .database import Grouping
 from .document import (

@@ -35,9 +35,9 @@ from msgspec.structs import replace
 
 from ..errors import DamagedFileError, UsageError
 from ..metric.group_values import as_text
-from ..stats.percentages import percent, points
 from ..system.codec import Record, convert
 from ..system.files import read_small
+from ..system.numbers import percent, points
 from ..system.terminal import visible
 from .database import Grouping
 from .document import ADDED_RATES, LEAST_ROWS_OF_INDEX, RATES, Checked, Gate, Group, GroupFigures, Rate, describe

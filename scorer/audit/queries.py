@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..metric.verdict import FINE
-from ..stats.design_effect import ClusterSums
+from ..stats.intervals import ClusterSums
 from .database import Grouping, Ints, parts
 from .document import Confidence, Why
 from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun

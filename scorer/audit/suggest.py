@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..stats.percentages import percent
+from ..system.numbers import percent
 from ..system.terminal import visible
 from .database import Grouping
 from .document import Document, GroupFigures, Rate, describe

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..errors import without_user_info
-from ..stats import percentages
+from ..system import numbers
 from ..system.terminal import all_visible, json_visible, visible
 
 if TYPE_CHECKING:
@@ -144,13 +144,13 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share from 0 to 1, in percent: ``12.3%``; see :func:`scorer.stats.percentages.percent`."""
-    return MISSING if value is None else percentages.percent(value)
+    """A share from 0 to 1, in percent: ``12.3%``; see :func:`scorer.system.numbers.percent`."""
+    return MISSING if value is None else numbers.percent(value)
 
 
 def points(value: float | None) -> str:
     """A difference of two shares, in percentage points with its sign: ``+1.2``."""
-    return MISSING if value is None else percentages.points(value)
+    return MISSING if value is None else numbers.points(value)
 
 
 def interval(pair: Sequence[float | None] | None, form: Callable[[float | None], str] = number) -> str:

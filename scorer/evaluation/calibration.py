@@ -14,7 +14,7 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from ..stats.design_effect import share_rate
+from ..stats.intervals import share_rate
 from ..stats.isotonic import isotonic
 from .label_figures import RESAMPLES, SEED, Ends, Floats, Indices, Mask, drawn, drawn_interval, ratio
 

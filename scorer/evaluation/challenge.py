@@ -27,7 +27,7 @@ from ..metric.verdict import FINE
 from ..scoring.output_columns import fine_codes, numbers
 from ..scoring.scorer import Scorer
 from ..stats.intervals import Pairs, Rate, combined, rate
-from ..stats.multiple import holm, p_of_interval
+from ..stats.significance import holm, p_of_interval
 from .label_figures import Codes, Floats, Indices, Mask
 
 _EMBEDDED = Path(__file__).resolve().parents[1] / "embedded"

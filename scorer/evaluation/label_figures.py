@@ -7,7 +7,7 @@ A figure whose denominator is 0 is NaN here and null in JSON, not 0.
 
 Rows of one input (the outputs of twenty systems for the same facts) are not independent, so the bootstrap draws inputs
 with replacement, each with all its rows. Intervals are percentiles; shares have Wilson's instead
-(:mod:`scorer.stats.design_effect`).
+(:mod:`scorer.stats.intervals`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
-from ..stats.design_effect import share_interval
+from ..stats.intervals import share_interval
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -15,7 +15,6 @@ from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
 from ..scoring.summary import total
-from ..stats.percentages import percent
 from ..storage.receipts import Counts
 from ..storage.shards import (
     FIRST_ROWS,
@@ -26,6 +25,7 @@ from ..storage.shards import (
     read_shards,
     read_windows,
 )
+from ..system.numbers import percent
 from .messages import FirstRows, FooterRead, Inspect
 
 HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95

@@ -10,11 +10,11 @@ import msgspec
 
 from .. import __version__
 from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
-from ..stats.percentages import percent
 from ..storage.location import named
 from ..storage.locked_output import Totals
 from ..storage.plan import Plan
 from ..storage.receipts import Receipt, canonical
+from ..system.numbers import percent
 from .executors import RunOptions
 from .messages import WorkerInfo
 

@@ -1,4 +1,4 @@
-"""Numbers in decimal digits, as facts have them, and JSON whose numbers keep theirs."""
+"""Numbers in decimal digits, as facts have them, JSON whose numbers keep theirs, and shares in percent."""
 
 from __future__ import annotations
 
@@ -65,3 +65,21 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         times = Counter(name for name, _ in pairs)
         raise ValueError(f"the key {next(name for name in times if times[name] > 1)!r} occurs twice")
     return found
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 as ``12.3%``, below 1 % with two decimals; ``<0.01%`` and ``>99.9%`` near 0 and 1."""
+    if 0 < share < 0.00005:
+        return "<0.01%"
+    if 0.9995 <= share < 1:
+        return ">99.9%"
+    decimals = 0 if share in (0, 1) else 2 if share < 0.00995 else 1
+    return f"{100 * share:.{decimals}f}%"
+
+
+def points(difference: float) -> str:
+    """A difference of shares in points with its sign: ``+4.7``, ``-0.12``; ``≈0`` where the digits would say none."""
+    written = f"{100 * difference:+.{1 if abs(difference) >= 0.00995 else 2}f}"
+    if written.strip("+-0."):
+        return written
+    return "±0" if difference == 0 else "≈0"

@@ -10,7 +10,7 @@ import pytest
 
 from scorer.audit import audit
 from scorer.audit.document import Document, Gate, TemplatesShown
-from scorer.audit.findings import all_findings
+from scorer.audit.findings import all_findings, looks_wrong
 from scorer.metric.templates import Templates
 from tests.audit.nights import SIGNATURE, Row, compared, night, row
 
@@ -111,3 +111,21 @@ def test_a_bundle_that_cannot_be_trusted(tmp_path: Path) -> None:
         (out / "_run.json").write_text(json.dumps({**summary, **recorded}))
         found = [one.severity for one in audit(out).findings if one.kind == "bundle"]
         assert found == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("counts", "wrong"),
+    [
+        ((30, 30, 0, 1000), True),
+        ((29, 29, 0, 1000), False),  # too few facts
+        ((11, 30, 0, 1000), True),
+        ((10, 30, 0, 1000), False),  # the interval begins at 0.192
+        ((300, 1000, 100, 1000), True),  # odds of 0.374 at the lower end, three times 0.112
+        ((300, 1000, 120, 1000), False),  # and not three times 0.137
+        ((99, 100, 60, 100), True),  # no rate is three times 0.6, but odds are
+        ((80, 100, 60, 100), False),
+        ((500, 1000, 0, 0), False),  # there are no others
+    ],
+)
+def test_the_rule(counts: tuple[int, int, int, int], wrong: bool) -> None:
+    assert looks_wrong(*counts) is wrong

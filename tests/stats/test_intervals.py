@@ -1,14 +1,21 @@
-"""Intervals and tests against published tables and against scipy."""
+"""Intervals against published tables and scipy; design effects against the ratio of variances that they are."""
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 import pytest
 from scipy import stats
 
-from scorer.stats.intervals import Pairs, Rate, combined, interval_of_difference, rate, wilson
-from scorer.stats.mantel_haenszel import Sample, compare
+from scorer.stats.intervals import (
+    ClusterSums,
+    Pairs,
+    Rate,
+    combined,
+    correlation,
+    interval_of_difference,
+    rate,
+    wilson,
+)
 
 
 def test_wilson_is_that_of_scipy() -> None:
@@ -57,56 +64,26 @@ def test_difference_within_pairs_of_the_literature(cells: tuple[int, int, int, i
     assert found == pytest.approx((low, high), abs=5e-4)
 
 
-NONE = Sample()
+def sums(n: list[int], x: list[int]) -> ClusterSums:
+    rows, hits = np.array(n), np.array(x)
+    moments = (len(n), rows.sum(), hits.sum(), (rows * rows).sum(), (rows * hits).sum(), (hits * hits).sum())
+    return ClusterSums(*map(int, moments))
 
 
-@pytest.mark.parametrize(("gained", "lost"), [(0, 1), (3, 9), (12, 12), (0, 24), (24, 0), (150, 86)])
-def test_of_pairs_it_is_mcnemars_test(gained: int, lost: int) -> None:
-    found = compare(Pairs(5, gained, lost, 7), NONE, NONE)
-    n = gained + lost
-    # The mid-p of Fagerland, Lydersen & Laake (2013): the exact p less the probability of what was seen.
-    tail = min(2 * stats.binom.cdf(min(gained, lost), n, 0.5), 1 + stats.binom.pmf(gained, n, 0.5) * (gained == lost))
-    double = stats.binom.pmf(gained, n, 0.5)
-    assert found.p == pytest.approx(tail - double if gained != lost else 1 - double / 2)
-    assert found.p_rise == pytest.approx(stats.binomtest(gained, n, alternative="greater").pvalue)
-    assert found.z == pytest.approx((gained - lost) / math.sqrt(n))
+def test_the_design_effect_is_rao_and_scotts_ratio_of_variances() -> None:
+    n, x = [4, 6] * 6, [4, 1, 3, 2, 0, 5, 1, 1, 4, 6, 0, 2]
+    p = sum(x) / sum(n)
+    clustered = 12 / 11 * sum((hits - p * rows) ** 2 for rows, hits in zip(n, x, strict=True)) / sum(n) ** 2
+    found = sums(n, x)
+    assert found.effect(correlation(found) or 0.0) == pytest.approx(clustered / (p * (1 - p) / sum(n)))
+    # Differences of pairs: twenty inputs of two pairs each got worse, got better, or did not change.
+    n, x = [2] * 20, [2, -2, 0, 0] * 5
+    assert sums(n, x).effect(correlation(sums(n, x), 20) or 0.0) == pytest.approx(2, rel=0.06)
+    assert correlation(sums([1] * 40, [1, -1, 0, 0] * 10), 20) == 0
 
 
-@pytest.mark.parametrize(
-    ("count", "n", "other", "m"),
-    [(3, 10, 1, 12), (0, 5, 3, 8), (100, 100, 11, 100), (3, 200_000, 1, 100_000), (120, 1000, 150, 1000)],
-)
-def test_of_two_samples_it_is_fishers_test(count: int, n: int, other: int, m: int) -> None:
-    found = compare(Pairs(), Sample(count, n), Sample(other, m))
-    table = [[count, n - count], [other, m - other]]
-    assert found.p_rise == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue, rel=1e-6)
-    seen = stats.hypergeom.pmf(count, n + m, count + other, n)
-    assert found.p < stats.fisher_exact(table).pvalue
-    assert found.p >= (stats.fisher_exact(table).pvalue - seen) * (1 - 1e-6)
-
-
-def test_pairs_and_samples_are_strata_of_one_table() -> None:
-    pairs, after, before = Pairs(4, 5, 1, 9), Sample(3, 4), Sample(1, 6)
-    found = compare(pairs, after, before)
-    totals = {}
-    for gained in range(7):
-        for count in range(5):
-            chance = stats.binom.pmf(gained, 6, 0.5) * stats.hypergeom.pmf(count, 10, 4, 4)
-            totals[gained + count] = totals.get(gained + count, 0.0) + chance
-    assert found.p_rise == pytest.approx(sum(chance for total, chance in totals.items() if total >= 8))
-    seen = totals[8]
-    less = sum(chance for chance in totals.values() if chance < seen * (1 - 1e-9))
-    assert found.p == pytest.approx(less + sum(c for c in totals.values() if math.isclose(c, seen)) / 2)
-
-
-def test_correlated_rows_count_as_fewer() -> None:
-    one = compare(Pairs(), Sample(20, 100), Sample(40, 400))
-    three = compare(Pairs(), Sample(60, 300, effect=3.0), Sample(120, 1200, effect=3.0))
-    assert one == three
-    assert compare(Pairs(0, 9, 3, 40), NONE, NONE) == compare(Pairs(0, 18, 6, 80, effect=2.0), NONE, NONE)
-
-
-def test_where_nothing_varies_nothing_is_found() -> None:
-    assert compare(Pairs(), Sample(1, 3), NONE) is None
-    same = compare(Pairs(5, 0, 0, 5), NONE, NONE)
-    assert (same.p, same.p_rise) == (1.0, 1.0)
+def test_a_design_effect_that_cannot_be_estimated() -> None:
+    assert correlation(sums([3] * 9, [0, 1, 2] * 3)) is None  # few inputs
+    assert correlation(sums([3] * 50, [0] * 50)) is None  # no hit
+    assert correlation(sums([2] * 20, [2] * 20), 40) is None  # all pairs got worse: nothing varies
+    assert correlation(ClusterSums()) is None

@@ -22,8 +22,7 @@ from scorer.evaluation.calibration import ranking
 from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
 from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
-from scorer.stats.design_effect import share_rate
-from scorer.stats.intervals import Rate
+from scorer.stats.intervals import Rate, share_rate
 
 from .sentence_pairs import SETS, SentencePair, held_out_pairs
 

@@ -19,7 +19,7 @@ from benchmarks.paper.spans.agreement import agreement, majority
 from benchmarks.paper.spans.files import Flags, Gold, Ints, Spans, read_annotators, read_flags, read_votes
 from scorer.errors import InputError
 from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
-from scorer.stats.design_effect import share_interval
+from scorer.stats.intervals import share_interval
 
 CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from ...stats import percentages
+from ...system import numbers
 from ...system.terminal import HIDDEN
 
 # What a terminal would not show, and more: soft hyphen, fillers, noncharacters, object replacement, tags. A line feed
@@ -123,20 +123,20 @@ def plural(number: int, one: str) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share of 0 to 1 as ``3.2%``; see :func:`scorer.stats.percentages.percent`."""
-    return MISSING if value is None else percentages.percent(value)
+    """A share of 0 to 1 as ``3.2%``, as :func:`scorer.system.numbers.percent` writes it."""
+    return MISSING if value is None else numbers.percent(value)
 
 
 def span(low: float | None, high: float | None) -> str:
     """An interval of shares without its unit, next to a figure that has it: ``2.9–3.6``."""
     if low is None or high is None:
         return ""
-    return "–".join(percentages.percent(end).removesuffix("%") for end in (low, high))
+    return "–".join(numbers.percent(end).removesuffix("%") for end in (low, high))
 
 
 def points(value: float | None) -> str:
     """A difference of shares in percentage points with its sign: ``+4.7``."""
-    return MISSING if value is None else percentages.points(value).replace("-", MINUS)
+    return MISSING if value is None else numbers.points(value).replace("-", MINUS)
 
 
 def point_span(low: float | None, high: float | None) -> str:

@@ -1,9 +1,10 @@
-"""Whether a share changed, from pairs and from two samples at once (Mantel & Haenszel, JNCI 22, 1959, 719-748).
+"""Whether a share changed, and many such tests at once.
 
-Each pair is a stratum, and so are the two samples together. Given how many rows of each stratum are hits, the hits
-among the later rows are a sum of independent parts: of ``gained`` + ``lost`` pairs that changed, a binomial number
-gained; of the hits of both samples, a hypergeometric number is in the later one. With pairs alone this is McNemar's
-test, with samples alone Fisher's exact test.
+**One test**, from pairs and from two samples at once (Mantel & Haenszel, JNCI 22, 1959, 719-748). Each pair is a
+stratum, and so are the two samples together. Given how many rows of each stratum are hits, the hits among the later
+rows are a sum of independent parts: of ``gained`` + ``lost`` pairs that changed, a binomial number gained; of the hits
+of both samples, a hypergeometric number is in the later one. With pairs alone this is McNemar's test, with samples
+alone Fisher's exact test.
 
 The distribution is taken as it is, and as normal where its variance is so large that this makes no difference. The
 two-sided p is the mid-p, which keeps its level without being too cautious for small numbers (Fagerland, Lydersen &
@@ -13,13 +14,14 @@ Laake, BMC Medical Research Methodology 13:91, 2013); the one-sided one is exact
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import Pairs, Sample
+from .intervals import Pairs, Sample, Z
 
 LARGE = 2_500.0
 """Variance from which on the normal distribution is used."""
@@ -97,3 +99,39 @@ def _from_ratios(over: Floats, under: Floats) -> Floats:
     logs = np.concatenate([[0.0], np.cumsum(np.log(over[:-1] / under[:-1]))])
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Adjusted p-values (Holm, Scandinavian Journal of Statistics 6, 1979); ``None`` is no test and stays ``None``."""
+    order = sorted((p, place) for place, p in enumerate(values) if p is not None)
+    found: list[float | None] = [None] * len(values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(order):
+        largest = max(largest, min(1.0, p * (len(order) - rank)))
+        found[place] = largest
+    return found
+
+
+def benjamini_hochberg(p: Sequence[float]) -> npt.NDArray[np.float64]:
+    """p-values corrected so that the expected share of false alarms among the alarms is bounded.
+
+    Benjamini & Hochberg (1995), Journal of the Royal Statistical Society B 57, 289-300. *Shape:* (n,) → (n,).
+    """
+    values = np.asarray(p, np.float64)
+    n = len(values)
+    order = np.argsort(values)[::-1]
+    scaled = values[order] * n / np.arange(n, 0, -1)
+    corrected = np.empty(n)
+    corrected[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return corrected
+
+
+def p_of_interval(value: float, low: float, high: float, null: float) -> float:
+    """Two-sided p-value of ``null``: the distance to it in standard errors of the interval's side towards it.
+
+    It is below .05 exactly where the 95 % interval does not contain ``null``.
+    """
+    if value == null:
+        return 1.0
+    side = (value - low if null < value else high - value) / Z
+    return math.erfc(abs(value - null) / side / math.sqrt(2)) if side > 0 else 0.0
