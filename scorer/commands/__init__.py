@@ -17,12 +17,12 @@ from typer.core import TyperGroup
 
 from ..system.waiting import leave
 from .console import Lines, tell
-from .ending import App, run_app, set_verbose
+from .ending import App, run_app
 
 COMMANDS = {
     "run": ".run:run_command",
     "status": ".show:status_command",
-    "plan": ".plan:plan_command",
+    "plan": ".run:plan_command",
     "convert": ".convert:app",
     "templates": ".templates:app",
     "check": ".check:check_command",
@@ -105,7 +105,7 @@ def _root(
         bool,
         typer.Option(
             "--verbose",
-            callback=set_verbose,
+            callback=lambda asked: setattr(Lines, "verbose", asked),
             is_eager=True,
             help="Show the traceback of an unexpected error; may also follow the command.",
         ),

@@ -5,80 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..audit import AuditOptions
 from ..errors import UsageError
-from .console import INTERVAL, MISSING, WIDTH, interval, number, points, print_result, say_always, share, table
-from .options import ByOption, JsonOption, local, location, parse_by, written, written_parquet
+from ..storage.location import Location
+from ..system.arguments import option
+from .console import INTERVAL, MISSING, WIDTH, interval, number, points, print_result, say, share, table
+from .options import BY, JSON, FinishedArgument, local, location, written, written_parquet
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..audit.document import Document, GroupComparison, GroupFigures, Predicate, WorseRow
-    from ..storage.location import Location
 
 MOST_GROUPS, MOST_PREDICATES, MOST_FINDINGS = 40, 10, 20
 STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold", "silent": "dim", "info": "default"}
 
 
 def audit_command(
-    out: Annotated[
-        list[Any],  # each a Path or a StoreUri: typer takes no unions
-        typer.Argument(
-            metavar="OUT",
-            parser=location,
-            help="Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing.",
-        ),
-    ],
+    out: FinishedArgument,
     options: AuditOptions,
-    baseline: Annotated[
-        list[Any] | None,
-        typer.Option(
-            metavar="OUT0",
-            parser=location,
-            help="Finished output to compare with; exits 2 if its signature differs. Repeatable, for parts.",
-        ),
-    ] = None,
-    gates: Annotated[
-        list[Path] | None,
-        typer.Option(
-            envvar="D2T_GATES",
-            metavar="FILE",
-            parser=local,
-            help="Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.",
-        ),
-    ] = None,
-    by: ByOption = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=written, help="Write the report to one HTML file.")
-    ] = None,
-    as_json: JsonOption = False,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=written, help="Write the gates as JUnit XML, for CI servers.")
-    ] = None,
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            parser=written,
-            help="Write a Markdown page of under 60 lines, for the step summary of a pipeline.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", parser=written, help="Write Prometheus metrics for the textfile collector, atomically."
-        ),
-    ] = None,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", parser=written_parquet, help="Parquet file to append this run to; created if missing."
-        ),
-    ] = None,
+    baseline: tuple[Location, ...] = option(
+        "Finished output to compare with; exits 2 if its signature differs. Repeatable, for parts.",
+        "OUT0",
+        (),
+        parser=location,
+    ),
+    gates: tuple[Path, ...] = option(
+        "Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.", "FILE", (), parser=local, variable=True
+    ),
+    by: tuple[tuple[str, ...], ...] = BY,
+    report: Path | None = option("Write the report to one HTML file.", "FILE", None, parser=written),
+    as_json: bool = JSON,
+    junit: Path | None = option("Write the gates as JUnit XML, for CI servers.", "FILE", None, parser=written),
+    summary: Path | None = option(
+        "Write a Markdown page of under 60 lines, for the step summary of a pipeline.", "FILE", None, parser=written
+    ),
+    metrics: Path | None = option(
+        "Write Prometheus metrics for the textfile collector, atomically.", "FILE", None, parser=written
+    ),
+    history: Path | None = option(
+        "Parquet file to append this run to; created if missing.", "FILE", None, parser=written_parquet
+    ),
 ) -> None:
     """Report on a run, compare it with a baseline, apply gates.
 
@@ -89,21 +60,20 @@ def audit_command(
     from ..audit import report as rendering
     from ..storage.user_files import write_user_file
 
-    options = replace(options, gates=tuple(gates or ()), by=parse_by(by), history=history)
-    document = _audited(out, baseline or (), options)
-    for option, path, render in (
+    document = _audited(out, baseline, replace(options, gates=gates, by=by, history=history))
+    for name, path, render in (
         ("--report", report, rendering.render),
         ("--junit", junit, rendering.junit),
         ("--summary", summary, rendering.markdown),
         ("--metrics", metrics, rendering.metrics),
     ):
         if path is not None:
-            write_user_file(path, render(document).encode("utf-8", "replace"), option)
+            write_user_file(path, render(document).encode("utf-8", "replace"), name)
     print_result(document, as_json, print_document, least_width=WIDTH)
     failed = [gate for gate in document.gates if gate.status == "fail"]
     if document.status == "fail":
         nothing = "nothing was checked, and --require-gates is set"
-        say_always(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else nothing}")
+        say(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else nothing}", always=True)
         raise typer.Exit(1)
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import MISSING, WIDTH, interval, number, print_result, say, say_always, say_once, share, table
-from .options import DeviceOptions, JsonOption, bundle_argument
+from ..system.arguments import option
+from .console import MISSING, WIDTH, interval, number, print_result, say, say_once, share, table
+from .options import JSON, DeviceOptions, bundle_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,10 +23,8 @@ _STEP = 2000
 def challenge_command(
     bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="Bundle to test, or the word embedded.")],
     device: DeviceOptions,
-    fail_under: Annotated[
-        float | None, typer.Option(min=0, max=1, metavar="X", help="Exit 1 if the balanced accuracy is below X.")
-    ] = None,
-    as_json: JsonOption = False,
+    fail_under: float | None = option("Exit 1 if the balanced accuracy is below X.", "X", None, min=0, max=1),
+    as_json: bool = JSON,
 ) -> None:
     """Test a bundle on pairs of texts that differ in one thing.
 
@@ -36,7 +35,7 @@ def challenge_command(
     result = _judge(bundle, device)
     print_result(result, as_json, print_challenge, least_width=WIDTH)
     if fail_under is not None and result.score < fail_under:
-        say_always(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)")
+        say(f"scorer: the balanced accuracy {result.score:.3f} is below {fail_under:g} (--fail-under)", always=True)
         raise typer.Exit(1)
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..inference import Precision
 from ..system.arguments import option
 from .console import MISSING, number, print_json, print_result, say, table
-from .options import BUNDLE, JsonOption, ModelOptions, OutputArgument, open_scorer, tell_of_bundle
+from .options import BUNDLE, JSON, ColumnOptions, ModelOptions, OutputArgument, open_scorer, tell_of_bundle
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from ..metric.facts import Triple
     from ..run.explain import Explanation
-    from ..scoring.results import CheckResult, Verdict
+    from ..scoring.results import Verdict
     from ..scoring.scorer import Scorer
 
 EXAMPLE_TRIPLES = "Blue Spice | eatType | pub ++ Blue Spice | area | riverside"
@@ -57,7 +53,7 @@ class CheckModelOptions(ModelOptions):
     bundle: str = option(**BUNDLE, default="embedded")
 
 
-def check_command(row: RowOptions, model: CheckModelOptions, as_json: JsonOption = False) -> None:
+def check_command(row: RowOptions, model: CheckModelOptions, as_json: bool = JSON) -> None:
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
@@ -75,7 +71,7 @@ def check_command(row: RowOptions, model: CheckModelOptions, as_json: JsonOption
     if any(not one.strip() for one in facts):
         raise UsageError("--fact is blank; write a sentence")
     parsed = _parse(triples) if triples is not None else []
-    settings = model.settings()
+    settings = model.settings(ColumnOptions())
     if row.document:
         settings = replace(settings, columns=replace(settings.columns, document="document"))
         facts = [sentence for passage in row.document for sentence in split_document(passage)]
@@ -86,28 +82,24 @@ def check_command(row: RowOptions, model: CheckModelOptions, as_json: JsonOption
             return
         verdict = scorer.score_facts(facts, text) if facts else scorer.score(parsed, text)
     if as_json:
-        print_json({**dataclasses.asdict(verdict), "signature": scorer.signature})
+        print_json({**asdict(verdict), "signature": scorer.signature})
     else:
         print_result(verdict, False, print_verdict)
 
 
 def explain_command(
     out: OutputArgument,
-    row: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE:N",
-            help="Output file below OUT, and row number from 0 (N alone where there is one file); exits 2 if there is "
-            "no such row.",
-        ),
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="HEX", help="Row with this hexadecimal row_key; exits 2 if there is none.")
-    ] = None,
-    precision: Annotated[
-        Precision | None, typer.Option(help="Model variant; exits 2 if the bundle lacks it. Default: the run's.")
-    ] = None,
-    as_json: JsonOption = False,
+    row: str | None = option(
+        "Output file below OUT, and row number from 0 (N alone where there is one file); exits 2 if there is no such "
+        "row.",
+        "FILE:N",
+        None,
+    ),
+    key: str | None = option("Row with this hexadecimal row_key; exits 2 if there is none.", "HEX", None),
+    precision: Precision | None = option(
+        "Model variant; exits 2 if the bundle lacks it. Default: the run's.", default=None
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Recompute a scored row and compare it with the output.
 
@@ -125,7 +117,7 @@ def explain_command(
         settings, number = output.run_settings, find_row(output, row, key)
         plan = output.plan_of(number)
         if precision is not None:
-            settings = dataclasses.replace(settings, precision=precision)
+            settings = replace(settings, precision=precision)
         with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
             found = explain(output, scorer, number)
     print_result(found, as_json, print_explanation)
@@ -162,8 +154,7 @@ def _console(scorer: Scorer) -> None:
     say("Enter your own row; `help` explains, `quit` ends.")
     while True:
         try:
-            triples = _asked("triples> ")
-            row = _parse(triples)
+            row = _parse(_asked("triples> "))
             print_result(scorer.score(row, _asked("text> ")), False, print_verdict)
         except UsageError as error:
             say(str(error))
@@ -190,21 +181,32 @@ def _asked(prompt: str) -> str:
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
     """Print the label with its confidence, the text, the facts with those that are omitted, and the probabilities of
-    every check."""
+    every check; what was asked has a column where the lines above do not say it, as for a sentence."""
     if verdict.error:
         console.print(f"error: {verdict.error}")
     else:
         console.print(f"{verdict.fine} ({verdict.rough}), confidence {number(verdict.confidence, 4)}")
     if verdict.note:
         console.print(f"note: {verdict.note}")
-    text = _text_of(verdict)
-    if text is not None:
+    texts = [check.premise if check.check == "omission" else check.hypothesis for check in verdict.checks
+             if check.check in ("omission", "hallucination")][:1]  # fmt: skip
+    for text in texts:
         console.print(f"text: {_shortened(text)}")
     for position, fact in enumerate(verdict.facts):
         mark = " (omitted)" if position in (verdict.omitted or ()) else ""
         console.print(f"fact {position}{mark}: {_shortened(fact)}")
-    if verdict.checks:
-        console.print(_table(verdict, text))
+    if not verdict.checks:
+        return
+    said = {*texts, *verdict.facts, " ".join(verdict.facts)}
+    asked = ["" if check.hypothesis in said else _shortened(check.hypothesis) for check in verdict.checks]
+    more = ("asked",) if any(asked) else ()
+    made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
+    for check, words in zip(verdict.checks, asked, strict=True):
+        probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
+        result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
+        tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
+        made.add_row(_NAMES[check.check].format(check.fact), *probabilities, result, tokens, *([words] if more else []))
+    console.print(made)
 
 
 def print_explanation(console: Console, found: Explanation) -> None:
@@ -222,38 +224,6 @@ def print_explanation(console: Console, found: Explanation) -> None:
         bound = {True: "within the bound", False: "beyond the bound", None: "no bound is known"}[found.within_bound]
         allowed = f" of {found.allowed:.2g}" if found.allowed is not None else ""
         console.print(f"largest difference of an entailment probability: {found.difference:.2g}, {bound}{allowed}")
-
-
-def _text_of(verdict: Verdict) -> str | None:
-    """The text of the row, as its checks have it; ``None`` if nothing was asked of it as a whole."""
-    texts = (check.premise if check.check == "omission" else check.hypothesis for check in verdict.checks
-             if check.check in ("omission", "hallucination"))  # fmt: skip
-    return next(texts, None)
-
-
-def _table(verdict: Verdict, text: str | None) -> Table:
-    """The checks; what was asked has a column only where the lines above do not say it."""
-    texts = [_beyond_name(check, verdict, text) for check in verdict.checks]
-    more = ("asked",) if any(texts) else ()
-    made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
-    for check, words in zip(verdict.checks, texts, strict=True):
-        probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
-        result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
-        tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
-        name = _NAMES[check.check].format(check.fact)
-        made.add_row(name, *probabilities, result, tokens, *([_shortened(words)] if more else []))
-    return made
-
-
-def _beyond_name(check: CheckResult, verdict: Verdict, text: str | None) -> str:
-    """Texts of a check beyond those that its name means: a sentence, a part of the facts, a fact in other words."""
-    joined = " ".join(verdict.facts)
-    facts = {"omission": "" if check.fact is None else verdict.facts[check.fact], "all_facts": joined}
-    premise, hypothesis = check.premise, check.hypothesis
-    usual = (text, facts[check.check]) if check.check in facts else (joined, text)
-    if (premise, hypothesis) == usual:
-        return ""
-    return hypothesis if premise == usual[0] else premise if hypothesis == usual[1] else f"{premise} → {hypothesis}"
 
 
 def _shortened(text: str) -> str:

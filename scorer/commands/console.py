@@ -1,4 +1,4 @@
-"""Output of commands: lines for people on stderr, results on stdout, figures in one form.
+"""Output of commands: lines and progress for people on stderr, results on stdout, figures in one form.
 
 Hidden characters never reach a terminal. rich is imported by the functions that lay out, since most commands end
 without a table.
@@ -6,19 +6,23 @@ without a table.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from ..errors import without_user_info
+from ..errors import count_of, without_user_info
 from ..system import numbers
 from ..system.terminal import all_visible, json_visible, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.progress import Progress
     from rich.segment import Segment
     from rich.table import Table
 
@@ -29,25 +33,27 @@ INTERVAL = "95% interval"
 """The header of every column of intervals."""
 WIDTH = 150
 """Columns of a console on which no figure is cut off: a narrow terminal wraps lines, a pipe gets them whole."""
+_FIRST, _EVERY = 10.0, 60.0
+"""Seconds until the first plain line of progress, and between two of them."""
 
 
 class Lines:
-    """Lines for people: state of the process. ``quiet``: they are left out. ``said``: by :func:`say_once`, in this
-    command."""
+    """Lines for people: state of the process. ``quiet``: they are left out. ``verbose``: unexpected errors have a
+    trace. ``said``: by :func:`say_once`, in this command."""
 
     quiet = False
+    verbose = False
     said: set[str] = set()  # noqa: RUF012  (state of the process)
 
 
-def say(message: str) -> None:
-    """Print one line for people on stderr, unless they are left out; stdout is for data."""
-    if not Lines.quiet:
-        say_always(message)
+def say(message: str, *, always: bool = False) -> None:
+    """Print one line for people on stderr; stdout is for data.
 
-
-def say_always(message: str) -> None:
-    """Print one line on stderr that says how the command ended; ``--quiet`` does not leave it out."""
-    typer.echo(visible(without_user_info(message)), err=True)
+    Args:
+        always: also with ``--quiet``, such as how a command ended.
+    """
+    if always or not Lines.quiet:
+        typer.echo(visible(without_user_info(message)), err=True)
 
 
 def say_once(message: str) -> None:
@@ -95,14 +101,6 @@ def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
     It shows hidden characters of whatever it renders as code points. Callers make data visible before they lay it out
     (:func:`scorer.system.terminal.all_visible`), so that columns stay straight; this covers what was missed.
     """
-    console = _safe_console()(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    if console.width < least_width:
-        console.width = least_width
-    return console
-
-
-@cache
-def _safe_console() -> type[Console]:
     from rich.console import Console
     from rich.segment import Segment
 
@@ -112,7 +110,69 @@ def _safe_console() -> type[Console]:
                 # The control codes of rich itself are marked as such.
                 yield segment if segment.control else Segment(visible(segment.text, lines=True), segment.style)
 
-    return SafeConsole
+    console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console.width = max(console.width, least_width)
+    return console
+
+
+@dataclass(eq=False)
+class RunReporter:
+    """Progress of a run on stderr: a bar that counts rows and moves with the pairs that are computed; without one,
+    lines for a log file, every minute with an estimate of the rest."""
+
+    say: Callable[[str], None] = say
+    bar: Progress | None = None
+    total: int = 0
+    began: float = 0.0
+    next: float = 0.0
+
+    def started(self, shards: int, rows: int, skipped: int) -> None:
+        self.total = rows
+        self.began = time.monotonic()  # the scorer is open by now, and the inputs were looked at
+        self.next = self.began + _FIRST
+        done = f", {skipped} already done" if skipped else ""
+        self.say(f"{count_of(shards, 'shard')}{done}; {count_of(rows, 'row')} to score")
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], total=rows)
+
+    def progress(self, rows: float, pairs: int) -> None:
+        now, done = time.monotonic(), min(rows, self.total)
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=done, pairs=pairs)
+        elif self.total and now >= self.next:
+            self.next, seconds = now + _EVERY, now - self.began
+            rest = f", about {duration(seconds * (self.total - done) / done)} left" if done else ""
+            rate = f"{pairs:,} pairs computed, {pairs / seconds:,.0f} pairs/s"
+            self.say(f"{int(done):,} of {self.total:,} rows, {rate}{rest}")
+
+    def shard_failed(self, relative: str, reason: str) -> None:
+        self.say(f"quarantined {relative}: {reason}")
+
+
+@contextmanager
+def make_reporter() -> Iterator[RunReporter]:
+    """A reporter for stderr: a bar on a terminal, otherwise, with ``--quiet`` and in a notebook plain lines.
+
+    A command that a notebook calls has a terminal that keeps every state of a bar as a line. Kernels of Jupyter and of
+    editors set a variable each.
+    """
+    in_notebook = "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")
+    if Lines.quiet or in_notebook or not sys.stderr.isatty():
+        yield RunReporter()
+        return
+    from rich import progress
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("rows, {task.fields[pairs]:,} pairs"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
+        bar.add_task("scoring", total=None, pairs=0)
+        yield RunReporter(lambda message: bar.console.print(visible(without_user_info(message))), bar)
 
 
 def table(*headers: str, left: int = 1, names: Collection[str] = ()) -> Table:

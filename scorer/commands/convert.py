@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..convert import ConvertOptions
+from ..errors import count_of
+from ..system.arguments import option
 from .console import say, tell
 from .ending import App
 from .options import written_parquet
@@ -23,28 +25,19 @@ app = App(help="Convert E2E and WebNLG files to Parquet.")
 InputsArgument = Annotated[
     list[str], typer.Argument(metavar="IN", help="Input files, each FILE or NAME=FILE; exits 2 if one cannot be read.")
 ]
-OutOption = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        metavar="F.parquet",
-        parser=written_parquet,
-        help="File to write, completely or not at all; exits 2 if it exists, unless --force.",
-    ),
-]
+OUT: Any = option(
+    "File to write, completely or not at all; exits 2 if it exists, unless --force.",
+    "F.parquet",
+    parser=written_parquet,
+)
 
 
 @app.command("e2e")
 def e2e_command(
     inputs: InputsArgument,
-    out: OutOption,
     options: ConvertOptions,
-    references: Annotated[
-        str | None,
-        typer.Option(
-            "--references", metavar="FILE", help="File of inputs and references, added as a column of references."
-        ),
-    ] = None,
+    out: Path = OUT,
+    references: str | None = option("File of inputs and references, added as a column of references.", "FILE", None),
 ) -> None:
     """Convert E2E files (TSV, CSV) of outputs or references.
 
@@ -60,12 +53,9 @@ def e2e_command(
 @app.command("webnlg")
 def webnlg_command(
     inputs: InputsArgument,
-    out: OutOption,
     options: ConvertOptions,
-    lang: Annotated[
-        str | None,
-        typer.Option("--lang", metavar="LANG", help="Exclude lexicalisations marked as another language."),
-    ] = None,
+    out: Path = OUT,
+    lang: str | None = option("Exclude lexicalisations marked as another language.", "LANG", None),
 ) -> None:
     """Convert WebNLG files (XML, CSV).
 
@@ -89,9 +79,9 @@ def _convert(
     problems.close()
     rows.write(out)
     say(
-        f"{out}: {len(rows):,} rows, {rows.inputs:,} inputs, {rows.systems:,} "
-        f"{'system' if rows.systems == 1 else 'systems'}, {problems.count:,} malformed lines"
-        + (f", {len(rows.unreferenced):,} inputs without references" if rows.unreferenced else "")
-        + (f", {problems.left_out:,} lexicalisations without a text left out" if problems.left_out else "")
+        f"{out}: {count_of(len(rows), 'row')}, {count_of(rows.inputs, 'input')}, {count_of(rows.systems, 'system')}, "
+        f"{count_of(problems.count, 'malformed line')}"
+        + (f", {count_of(len(rows.unreferenced), 'input')} without references" if rows.unreferenced else "")
+        + (f", {count_of(problems.left_out, 'lexicalisation')} without a text left out" if problems.left_out else "")
     )
     tell(str(out))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import ScorerError
+from ..system.arguments import option
 from .console import number, print_result, say, share
-from .options import JsonOption, bundle_argument
+from .options import JSON, bundle_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,15 +62,10 @@ class Findings:
 
 
 def doctor_command(
-    bundle: Annotated[
-        str,
-        typer.Option(
-            envvar="D2T_BUNDLE",
-            metavar="B",
-            help="Bundle folder, or `embedded`: verified, and used to measure the speed.",
-        ),
-    ] = "embedded",
-    as_json: JsonOption = False,
+    bundle: str = option(
+        "Bundle folder, or `embedded`: verified, and used to measure the speed.", "B", "embedded", variable=True
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Check the packages, the providers and a bundle.
 

@@ -1,4 +1,4 @@
-"""End of a command: one line on stderr and a documented exit code, for every kind of error.
+"""Commands that end with one line on stderr and a documented exit code, for every kind of error.
 
 Exit code 1 means that a threshold of the user was not met: a gate of an audit, or ``challenge --fail-under``. Python
 and the option parser use it for all errors, so their codes are replaced here.
@@ -21,40 +21,25 @@ from typer.core import TyperCommand
 from ..errors import ScorerError
 from ..system.terminal import install, visible, was_lost
 from ..system.waiting import Terminated
-from .config_file import CONFIG, NAME, configured
-from .console import Lines, say, say_always
-from .options import check_written, takes_fields
+from .console import Lines, say
+from .options import CONFIG_FILE, CONFIG_VARIABLE, check_written, configured, takes_fields
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
 _QUOTED = re.compile(r"[\s'\":;,]+|\.(?=\s|$)")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*>=([0-9.]+)")
-_PASSED_ON = (typer.Exit, typer.Abort, _ParserError)
 GONE = {
     "baseline": "use python -m benchmarks.paper.rivals NAME IN --out F.parquet, in the source repository",
     "rank": "give each text a row, score with `scorer run`, and choose the best with arg_max (docs/query.md)",
     "gates check": "`scorer gates init` writes gates with what each finds; `scorer audit` says which are silent",
-    "sample --page": "fill in the column label of the CSV file",
     "quintd": "use python -m benchmarks.paper.spans convert quintd, in the source repository",
     "d2t-eval": "use python -m benchmarks.paper.spans convert d2t-eval, in the source repository",
-    "evaluate --spans": "use python -m benchmarks.paper.spans evaluate OUT --spans GOLD, in the source repository",
     "--prune": "use --rescore to replace outputs, --allow-stale to keep outputs whose input is gone",
     "--check-numbers": "leave it out: the model reads the numbers of facts and texts",
 }
-"""Commands, options (of one command where that stands in front) and values of development versions: what to use
-instead. The table is asked only when the program refuses its arguments, so that it never hides what exists."""
-AGAIN = "run again with --verbose to see the traceback"
-
-
-class _Verbose:
-    """Whether traces are shown; set by the option, before any command begins."""
-
-    shown = False
-
-
-def set_verbose(asked: bool) -> None:
-    """Apply ``--verbose``."""
-    _Verbose.shown = asked
+"""Commands, options and values of development versions: what to use instead. The table is asked only when the program
+refuses its arguments, so that it never hides what exists."""
+AGAIN = "; run again with --verbose to see the traceback"
 
 
 class Command(TyperCommand):
@@ -66,10 +51,8 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        if "--quiet" in args[:end]:
-            Lines.quiet = True
-        if "--verbose" in args[:end]:
-            set_verbose(True)
+        Lines.quiet |= "--quiet" in args[:end]
+        Lines.verbose |= "--verbose" in args[:end]
         own = [one for one in args[:end] if one not in ("--quiet", "--verbose")]
         return super().parse_args(ctx, own + args[end:])
 
@@ -79,11 +62,11 @@ class Command(TyperCommand):
         from_file = [name for name, source in sources.items() if source and source.name == "DEFAULT_MAP"]
         try:
             if from_file:
-                say(f"note: from {os.environ.get(CONFIG) or NAME}: {', '.join(from_file)}")
+                say(f"note: from {os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE}: {', '.join(from_file)}")
             assert self.callback is not None
             check_written(self.callback, ctx.params)
             return super().invoke(ctx)
-        except _PASSED_ON:
+        except (typer.Exit, typer.Abort, _ParserError):
             raise
         except (Exception, KeyboardInterrupt, Terminated) as error:
             raise typer.Exit(_code_of(error)) from error
@@ -115,7 +98,7 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     code = _run(app, name)
     sys.stdout.flush()
     if lost := was_lost(out):
-        say_always(f"scorer: stdout: {lost}; the output printed there is incomplete")
+        say(f"scorer: stdout: {lost}; the output printed there is incomplete", always=True)
     sys.stderr.flush()
     return code
 
@@ -128,19 +111,19 @@ def _run(app: typer.Typer, name: str) -> int:
         return code if isinstance(code, int) else 0
     except SystemExit as ended:
         if isinstance(ended.code, str):
-            say_always(ended.code)
+            say(ended.code, always=True)
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
     except _ParserError as error:
         context = getattr(error, "ctx", None)
         command_name = getattr(context, "info_name", None) or ""
         for word in _QUOTED.split(str(error)):
             if instead := GONE.get(f"{command_name} {word}") or GONE.get(word):
-                say_always(f"scorer: {word} is gone; {instead}")
+                say(f"scorer: {word} is gone; {instead}", always=True)
                 return 2
         shown = io.StringIO()
         error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
         for line in shown.getvalue().replace("Value error, ", "").splitlines():
-            say_always(line)
+            say(line, always=True)
         return 2
     except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
         return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
@@ -150,18 +133,19 @@ def _run(app: typer.Typer, name: str) -> int:
 
 def _code_of(error: BaseException) -> int:
     """Print the error in one line and return its exit code."""
+    code, again = 2, ""
     if isinstance(error, KeyboardInterrupt | Terminated):
-        number, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
-        say_always(f"scorer: {what}; the same command resumes")
-        return number
-    if isinstance(error, ScorerError):
-        say_always(f"scorer: {_one_line(error)}")
-        return error.exit_code
-    if _Verbose.shown:
-        for line in "".join(traceback.format_exception(error)).split("\n"):
-            say_always(line)
-    say_always(f"scorer: {_unexpected(error)}" if _Verbose.shown else f"scorer: {_unexpected(error)}; {AGAIN}")
-    return 2
+        code, what = (130, "interrupted") if isinstance(error, KeyboardInterrupt) else (143, "terminated")
+        message = f"{what}; the same command resumes"
+    elif isinstance(error, ScorerError):
+        code, message = error.exit_code, _one_line(error)
+    else:
+        message = _unexpected(error)
+        again = "" if Lines.verbose else AGAIN
+        for line in "".join(traceback.format_exception(error)).split("\n") if Lines.verbose else ():
+            say(line, always=True)
+    say(f"scorer: {message}{again}", always=True)
+    return code
 
 
 def _unexpected(error: BaseException) -> str:
@@ -183,20 +167,18 @@ def _outdated() -> str | None:
     """Which installed package is older than this program needs: "needs numpy 2.0 or newer; found 1.26.4"."""
     from importlib import metadata
 
+    def numbers(version: str) -> list[int]:
+        return [int(part) for part in re.findall(r"[0-9]+", version)[:3]]
+
     with suppress(metadata.PackageNotFoundError):
         for line in metadata.requires("d2t-scorer") or ():
             needed = _REQUIREMENT.match(line)
             if needed is None or "extra ==" in line:
                 continue
             name, least = needed.groups()
-            found = metadata.version(name)
-            if _numbers(found) < _numbers(least):
+            if numbers(found := metadata.version(name)) < numbers(least):
                 return f"needs {name} {least} or newer; found {found}"
     return None
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"[0-9]+", version)[:3]]
 
 
 def _has_working_directory() -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ..evaluation import EvaluateOptions
+from ..system.arguments import option
 from ..system.terminal import visible
 from .console import INTERVAL, WIDTH, interval, number, print_result, say, share, signed, table
-from .options import JsonOption, ScoredArgument, written_parquet
+from .options import JSON, ScoredArgument, written_parquet
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,16 +27,14 @@ if TYPE_CHECKING:
 def evaluate_command(
     out: ScoredArgument,
     options: EvaluateOptions,
-    disagreements: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="F.parquet",
-            parser=written_parquet,
-            help="Write the rows whose label is not that of the gold, with all columns.",
-        ),
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Print all tables; --json always has them.")] = False,
-    as_json: JsonOption = False,
+    disagreements: Path | None = option(
+        "Write the rows whose label is not that of the gold, with all columns.",
+        "F.parquet",
+        None,
+        parser=written_parquet,
+    ),
+    full: bool = option("Print all tables; --json always has them.", default=False),
+    as_json: bool = JSON,
 ) -> None:
     """Compare scores with gold labels and human ratings.
 

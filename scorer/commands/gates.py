@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ..errors import UsageError
+from ..system.arguments import option
 from .console import say
 from .ending import App
-from .options import ByOption, local, parse_by, written
+from .options import BY, FinishedArgument, written
 
 app = App(help="Write the gates of an audit.")
 
 
 @app.command("init")
 def init_command(
-    out: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="OUT",
-            parser=local,
-            help="Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing.",
-        ),
-    ],
-    gates: Annotated[
-        Path, typer.Option("--gates", metavar="FILE", parser=written, help="File for gates on values; must not exist.")
-    ] = Path("gates.toml"),
-    changes: Annotated[
-        Path,
-        typer.Option(
-            "--changes", metavar="FILE", parser=written, help="File for gates that need a baseline; must not exist."
-        ),
-    ] = Path("changes.toml"),
-    by: ByOption = None,
+    out: FinishedArgument,
+    gates: Path = option("File for gates on values; must not exist.", "FILE", Path("gates.toml"), parser=written),
+    changes: Path = option(
+        "File for gates that need a baseline; must not exist.", "FILE", Path("changes.toml"), parser=written
+    ),
+    by: tuple[tuple[str, ...], ...] = BY,
 ) -> None:
     """Write gates files that suit an output.
 
@@ -44,13 +30,15 @@ def init_command(
     """
     from ..audit import AuditOptions, audit
     from ..audit.suggest import change_gates, value_gates
+    from ..storage.finished_output import local_outputs
     from ..storage.user_files import write_user_file
 
     targets = ((gates, "--gates", value_gates), (changes, "--changes", change_gates))
-    for path, option, _ in targets:
+    for path, name, _ in targets:
         if path.exists() or path.is_symlink():
-            raise UsageError(f"{option} {path} exists; remove it, or name another file")
-    document = audit(out, AuditOptions(by=parse_by(by), worst=0))
-    for path, option, content in targets:
-        write_user_file(path, content(document).encode("utf-8", "replace"), option)
+            raise UsageError(f"{name} {path} exists; remove it, or name another file")
+    with local_outputs(out) as folders:
+        document = audit(folders, AuditOptions(by=by, worst=0))
+    for path, name, content in targets:
+        write_user_file(path, content(document).encode("utf-8", "replace"), name)
         say(f"wrote {path}")

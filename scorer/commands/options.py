@@ -1,10 +1,11 @@
-"""Options that commands share: how typer gets them, the files among them, and what scorers and runs are set up with."""
+"""Options that commands share: how typer gets them and their values from a file, the files that commands write, and
+what scorers and runs are set up with."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
 from ..system.arguments import option
-from ..system.files import Format
+from ..system.files import Format, read_small, user_path
 from .console import say, say_once
 
 if TYPE_CHECKING:
@@ -27,30 +28,39 @@ if TYPE_CHECKING:
 
 READ = ("IN", "IN...", "[NAME=]FILE", "FILE", "B", "BUNDLE", "CHECKPOINT")
 """Placeholders in the help of texts that are paths to read."""
+CONFIG_FILE, CONFIG_VARIABLE = "scorer.toml", "D2T_CONFIG"
+_LARGEST_CONFIG = 64 << 10
+_PATHS_IN_CONFIG = ("bundle", "templates", "gates")
 
 
 def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
-    """A command in which each parameter that is a data class is replaced by the options that its fields declare.
+    """A command as typer takes it: with a parameter for each option that :func:`..system.arguments.option` declares.
 
-    typer sees one parameter for each field made by :func:`scorer.system.arguments.option`; the command is called with
-    the object that their values make.
+    Those are defaults of its own parameters, and fields of parameters that are data classes; the command is called with
+    the objects that their values make.
     """
-    taken: dict[str, type[Any]] = {}
+    classes: dict[str, type[Any]] = {}
+    defaults: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():
+        declared = {one.name: (one.default, one.annotation)} if isinstance(one.default, Field) else {}
         if isinstance(one.annotation, type) and is_dataclass(one.annotation):
-            taken[one.name] = one.annotation
+            classes[one.name] = one.annotation
             hints = get_type_hints(one.annotation)
-            parameters += [_parameter(each, hints[each.name]) for each in fields(one.annotation) if each.metadata]
-        else:
+            declared = {each.name: (each, hints[each.name]) for each in fields(one.annotation) if each.metadata}
+        if not declared:
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        for name, (field, hint) in declared.items():
+            defaults[name] = field.default
+            parameters.append(_parameter(name, field, hint))
 
     @wraps(command)
     def called(**given: Any) -> None:
-        for name, kind in taken.items():
-            values = {each.name: given.pop(each.name) for each in fields(kind) if each.metadata}
-            known = {key: value for key, value in values.items() if value is not None}
-            given[name] = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()})
+        for name, default in defaults.items():
+            value = given[name]
+            given[name] = default if value is None else tuple(value) if isinstance(value, list) else value
+        for name, kind in classes.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind) if each.metadata})
         command(**given)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it
@@ -58,23 +68,86 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
-    """The parameter of a field. One that is a tuple of any length is repeatable."""
-    more, default = dict(one.metadata), one.default
-    name = more.pop("name", f"--{one.name.replace('_', '-')}")
+def _parameter(name: str, field: Field[Any], hint: Any) -> inspect.Parameter:
+    """The parameter of an option. One that is a tuple of any length is repeatable."""
+    more, default = dict(field.metadata), field.default
+    word = more.pop("name", f"--{name.replace('_', '-')}")
     if more.pop("variable", False):
-        more["envvar"] = f"D2T_{name.removeprefix('--').upper().replace('-', '_')}"
+        more["envvar"] = f"D2T_{word.removeprefix('--').upper().replace('-', '_')}"
     if get_origin(hint) is tuple and ... in get_args(hint):
         kind = Any if "parser" in more else get_args(hint)[0]
         hint, default = list[kind] | None, default or None  # type: ignore[valid-type]
     elif "parser" in more:
         hint = Any  # typer takes no unions
     return inspect.Parameter(
-        one.name,
+        name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
-        annotation=Annotated[hint, typer.Option(name, **more)],
+        annotation=Annotated[hint, typer.Option(word, **more)],
     )
+
+
+def configured(command: Any) -> dict[str, Any]:
+    """The ``default_map`` of a group of commands: ``scorer.toml`` in the working directory, or the file that
+    ``D2T_CONFIG`` names.
+
+    ::
+
+        bundle = "bundles/roberta-large-mnli"    # paths are relative to the file
+        gates = ["gates.toml"]
+        text_column = "output.text"
+
+    A key is the name of an option that has an environment variable, with underscores. The option parser lets options
+    override variables, and variables this file.
+
+    Raises:
+        UsageError: the file cannot be read, is not TOML, or has an unknown key or a value of another type.
+    """
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = Path(named or CONFIG_FILE)
+    try:
+        if not named and not path.is_file():
+            return {}
+        import tomllib
+
+        content = tomllib.loads(read_small(path, _LARGEST_CONFIG).decode("utf-8"))
+    except OSError as error:
+        where = f"{CONFIG_VARIABLE}={named}" if named else CONFIG_FILE
+        raise UsageError(f"{where}: {error.strerror or error}; name a readable TOML file, or none") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML: {str(error)[:200]}") from error
+    known = {one.name: one.multiple for one in _variable_options(command)}
+    for key, value in content.items():
+        if key not in known:
+            raise UsageError(f"{path}: unknown key {key[:60]!r}; the keys are {', '.join(sorted(known))}")
+        values = value if known[key] and isinstance(value, list) else [value]
+        if not all(isinstance(one, str) or type(one) is int for one in values):
+            raise UsageError(f"{path}: {key} is {str(value)[:60]}; write a string, a number or a list of files")
+        if key in _PATHS_IN_CONFIG:
+            values = [one if one in BUILTIN_BUNDLES else _next_to(path, key, str(one)) for one in values]
+        content[key] = values if known[key] else values[0]
+    return _default_map(command, content)
+
+
+def _default_map(command: Any, content: dict[str, Any]) -> dict[str, Any]:
+    if hasattr(command, "commands"):
+        return {name: _default_map(one, content) for name, one in command.commands.items()}
+    return {one.name: content[one.name] for one in _variable_options(command) if one.name in content}
+
+
+def _variable_options(command: Any) -> Iterator[Any]:
+    """The options of a command, or of all commands of a group, that have an environment variable."""
+    for inner in getattr(command, "commands", {}).values():
+        yield from _variable_options(inner)
+    yield from (one for one in command.params if isinstance(getattr(one, "envvar", None), str))
+
+
+def _next_to(path: Path, key: str, given: str) -> str:
+    """A path of the file, which is relative to the file's folder."""
+    try:
+        return given if "://" in given else str(path.absolute().parent / user_path(given))
+    except UsageError as error:
+        raise UsageError(f"{path}: {key}: {error}") from error
 
 
 def local(given: str) -> Path:
@@ -91,7 +164,7 @@ def local(given: str) -> Path:
         raise typer.BadParameter(str(error)) from error
 
 
-def location(given: str) -> Path | StoreUri:
+def location(given: str) -> Location:
     """Parse an argument that is an output: a local path, or a URI of an object store.
 
     Raises:
@@ -119,58 +192,58 @@ def written_parquet(given: str) -> Path:
 
 
 class Declared(NamedTuple):
-    """A parameter of a command as typer is told of it.
-
-    ``option``: how it is written; empty for an argument. ``is_read``: it names something that the command reads.
-    """
+    """A parameter of a command. ``option``: as it is written, empty for an argument. ``is_read``: it names something
+    that the command reads."""
 
     option: str
     parser: Callable[[str], Any] | None
     is_read: bool
 
 
-def declared(parameter: inspect.Parameter) -> Declared | None:
-    """The option or argument that a parameter of a command is; ``None`` for one that is neither."""
-    infos = getattr(parameter.annotation, "__metadata__", ())
-    info = next((one for one in infos if hasattr(one, "param_decls")), None)
-    if info is None:
-        return None
-    # typer takes the first name for a default until it reads the whole signature.
-    names = (info.default, *(info.param_decls or ()), f"--{parameter.name.replace('_', '-')}")
-    option = next(one for one in names if isinstance(one, str) and one.startswith("--"))
-    is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
-    return Declared(option if hasattr(info, "prompt") else "", info.parser, is_read)
+def declared(command: Callable[..., Any]) -> dict[str, Declared]:
+    """The options and arguments of a command, by the names of its parameters."""
+    found = {}
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            word = str(info.default) if isinstance(info, typer.models.OptionInfo) else ""
+            is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
+            found[name] = Declared(word, info.parser, is_read)
+    return found
 
 
 def check_written(command: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Refuse a file to write that is an input of the command, a run's own, named twice, or otherwise not to be written.
 
     Args:
-        command: its parameters tell what is read and what is written. given: their values by name.
+        given: the values of the command's parameters, by name.
 
     Raises:
         UsageError, OutputError: see :func:`..storage.user_files.check_user_file`.
     """
-    files: dict[str, tuple[Path, bool]] = {}
-    inputs: list[str] = []
-    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        info, value = declared(parameter), given.get(name)
-        if info is None or value is None:
-            continue
-        if info.parser in (written, written_parquet):
-            files[info.option] = value, info.parser is written_parquet
-        elif info.is_read:
-            inputs += map(str, value if isinstance(value, list | tuple) else [value])
+    found = {name: one for name, one in declared(command).items() if given.get(name) is not None}
+    files = {name: one for name, one in found.items() if one.parser in (written, written_parquet)}
     if not files:
         return
     from ..storage.user_files import check_user_file
 
+    read = (given[name] for name, one in found.items() if one.is_read)
+    inputs = [str(one) for value in read for one in (value if isinstance(value, list | tuple) else [value])]
     known: dict[str, str] = {}
-    for what, (path, is_parquet) in files.items():
-        check_user_file(path, what, inputs=inputs, form=given.get("form") or "auto", is_parquet=is_parquet)
-        other = known.setdefault(os.path.realpath(path), what)
-        if other != what and (path.is_file() or not path.exists()):
-            raise UsageError(f"{other} and {what} are both {path}; name two files")
+    for name, one in files.items():
+        path, is_parquet = given[name], one.parser is written_parquet
+        check_user_file(path, one.option, inputs=inputs, form=given.get("form") or "auto", is_parquet=is_parquet)
+        other = known.setdefault(os.path.realpath(path), one.option)
+        if other != one.option and (path.is_file() or not path.exists()):
+            raise UsageError(f"{other} and {one.option} are both {path}; name two files")
+
+
+def split_names(given: str) -> tuple[str, ...]:
+    """The names in a text with commas between them, each once."""
+    return tuple(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+
+
+def _outputs(help: str) -> Any:
+    return typer.Argument(metavar="OUT", parser=location, help=help)  # each a Path or a StoreUri: typer takes no unions
 
 
 InputsArgument = Annotated[
@@ -178,58 +251,36 @@ InputsArgument = Annotated[
     typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none."),
 ]
 OutputArgument = Annotated[
-    list[Any],  # each a Path or a StoreUri: typer takes no unions
-    typer.Argument(
-        metavar="OUT",
-        parser=location,
-        help="Output of `scorer run`, or its parts, local or in a store; exits 2 if there is none.",
-    ),
+    list[Any], _outputs("Output of `scorer run`, or its parts, local or in a store; exits 2 if there is none.")
+]
+FinishedArgument = Annotated[
+    list[Any],
+    _outputs("Finished output of `scorer run`, or its parts; exits 2 if it is not finished or a part is missing."),
 ]
 ScoredArgument = Annotated[
     list[Any],
-    typer.Argument(
-        metavar="OUT",
-        parser=location,
-        help="Output of `scorer run`, or its parts, local or in a store, or one scored file; exits 2 if it is not "
-        "finished or a part is missing.",
+    _outputs(
+        "Output of `scorer run`, or its parts, local or in a store, or one scored file; exits 2 if it is not "
+        "finished or a part is missing."
     ),
 ]
-PartialOption = Annotated[
-    bool,
-    typer.Option("--allow-partial", help="Accept an output that is not finished, or of which parts are missing."),
-]
-ByOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--by",
-        metavar="COLUMNS",
-        help="Columns to group by; comma-separated columns form one grouping. Repeatable. Default: system, if it "
-        "exists.",
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
-def parse_by(given: list[str] | None) -> tuple[tuple[str, ...], ...]:
-    """The groupings of ``--by``: a tuple of columns of each time it was given."""
-    return tuple(tuple(dict.fromkeys(split_names(one))) for one in given or ())
-
-
-def split_names(given: str) -> tuple[str, ...]:
-    """Names with commas between them."""
-    return tuple(name.strip() for name in given.split(",") if name.strip())
-
-
-def _shipped(incomplete: str) -> list[str]:
-    """The words that a shell may complete; where there is none it completes paths."""
-    return [word for word in BUILTIN_BUNDLES if incomplete and word.startswith(incomplete)]
-
-
+PARTIAL: Any = option(
+    "Accept an output that is not finished, or of which parts are missing.", default=False, name="--allow-partial"
+)
+BY: Any = option(
+    "Columns to group by; comma-separated columns form one grouping. Repeatable. Default: system, if it exists.",
+    "COLUMNS",
+    (),
+    parser=split_names,
+)
+JSON: Any = option("Print the result as JSON.", default=False, name="--json")
 BUNDLE: dict[str, Any] = {
     "help": "Bundle folder, or `embedded`.",
     "metavar": "B",
     "variable": True,
-    "autocompletion": _shipped,
+    "autocompletion": lambda incomplete: [
+        word for word in BUILTIN_BUNDLES if incomplete and word.startswith(incomplete)
+    ],
 }
 DEVICE: dict[str, Any] = {
     "help": "Device; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
@@ -248,6 +299,39 @@ class DeviceOptions:
 
     device: str = option(**DEVICE, default="auto")
     precision: Precision = option(**PRECISION, default="auto")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The fields of :class:`..metric.options.ColumnNames` that a run is told."""
+
+    text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)
+    triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)
+    attributes_column: str | None = option(
+        "Column of attributes (struct, map or JSON object), or comma-separated columns, one for each attribute.",
+        "NAME",
+        None,
+        variable=True,
+    )
+    subject_column: str | None = option(
+        "Column or attribute key that names the subject. Default: the key name.", "NAME", None, variable=True
+    )
+    facts_column: str | None = option(
+        "Column of facts as sentences; no templates are used.", "NAME", None, variable=True
+    )
+    mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True)
+    document_column: str | None = option(
+        "Column of source texts or lists of passages, whose sentences are the facts; implies --checks hallucination "
+        "--sentences.",
+        "NAME",
+        None,
+        variable=True,
+    )
+    keep: tuple[str, ...] | None = option(
+        "Comma-separated input columns to keep. Default: all.", "COLUMNS", None, variable=True, parser=split_names
+    )
+    prefix: str = option("Prefix of output columns, where an input column has the same name.", "P", "", variable=True)
+    details: bool = option("Add the facts as worded, and the three probabilities of every check.", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +368,7 @@ class ModelOptions:
         "Recompute undecided pairs in fp32 to get the labels of fp32; exits 2 if the bundle lacks it.", default=False
     )
 
-    def settings(self, columns: ColumnNames | None = None) -> Settings:
+    def settings(self, columns: ColumnOptions) -> Settings:
         """The settings, with absolute paths, since a plan is read from elsewhere.
 
         Raises:
@@ -294,43 +378,8 @@ class ModelOptions:
         given["bundle"] = bundle_argument(self.bundle, "--bundle")
         if self.templates:
             given["templates"] = str(local_path(self.templates, "--templates").resolve())
-        return Settings(**given, columns=columns or ColumnNames())
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """The fields of :class:`..metric.options.ColumnNames` that a run is told."""
-
-    text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)
-    triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)
-    attributes_column: str | None = option(
-        "Column of attributes (struct, map or JSON object), or comma-separated columns, one for each attribute.",
-        "NAME",
-        None,
-        variable=True,
-    )
-    subject_column: str | None = option(
-        "Column or attribute key that names the subject. Default: the key name.", "NAME", None, variable=True
-    )
-    facts_column: str | None = option(
-        "Column of facts as sentences; no templates are used.", "NAME", None, variable=True
-    )
-    mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True)
-    document_column: str | None = option(
-        "Column of source texts or lists of passages, whose sentences are the facts; implies --checks hallucination "
-        "--sentences.",
-        "NAME",
-        None,
-        variable=True,
-    )
-    keep: str | None = option("Comma-separated input columns to keep. Default: all.", "COLUMNS", None, variable=True)
-    prefix: str = option("Prefix of output columns, where an input column has the same name.", "P", "", variable=True)
-    details: bool = option("Add the facts as worded, and the three probabilities of every check.", default=False)
-
-    def columns(self) -> ColumnNames:
-        """The names of columns; ``--keep`` with nothing in it keeps none."""
-        given = {one.name.removesuffix("_column"): getattr(self, one.name) for one in fields(self)}
-        return ColumnNames(**given | {"keep": None if self.keep is None else split_names(self.keep)})
+        names = {name.removesuffix("_column"): value for name, value in vars(columns).items()}
+        return Settings(**given, columns=ColumnNames(**names))
 
 
 @dataclass(frozen=True, kw_only=True)

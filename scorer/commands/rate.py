@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ..errors import OutputError
+from ..system.arguments import option
 from .console import INTERVAL, WIDTH, interval, print_result, say, share, table, tell
-from .options import JsonOption, PartialOption, ScoredArgument, local, written
+from .options import JSON, PARTIAL, ScoredArgument, local, written
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,18 +20,12 @@ _NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_r
 
 def sample_command(
     out: ScoredArgument,
-    file: Annotated[
-        Path,
-        typer.Option(metavar="F.csv", parser=written, help="CSV file to write; exits 2 if it exists, unless --force."),
-    ],
-    rows: Annotated[int, typer.Option(min=10, metavar="N", help="Number of rows to label.")] = 200,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column to spread the rows over. Default: system, if it exists."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random draw.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file, and the labels in it.")] = False,
-    allow_partial: PartialOption = False,
+    file: Path = option("CSV file to write; exits 2 if it exists, unless --force.", "F.csv", parser=written),
+    rows: int = option("Number of rows to label.", "N", 200, min=10),
+    by: str | None = option("Column to spread the rows over. Default: system, if it exists.", "COLUMN", None),
+    seed: int = option("Seed of the random draw.", "N", 0, min=0),
+    force: bool = option("Replace the file, and the labels in it.", default=False),
+    allow_partial: bool = PARTIAL,
 ) -> None:
     """Draw rows to label by hand, for `scorer rate`.
 
@@ -63,13 +56,10 @@ def sample_command(
 
 def rate_command(
     out: ScoredArgument,
-    labels: Annotated[
-        list[Path],
-        typer.Option(metavar="F.csv", parser=local, help="Completed file of `scorer sample` for OUT. Repeatable."),
-    ],
-    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column to group by, for example system.")] = None,
-    allow_partial: PartialOption = False,
-    as_json: JsonOption = False,
+    labels: tuple[Path, ...] = option("Completed file of `scorer sample` for OUT. Repeatable.", "F.csv", parser=local),
+    by: str | None = option("Column to group by, for example system.", "COLUMN", None),
+    allow_partial: bool = PARTIAL,
+    as_json: bool = JSON,
 ) -> None:
     """Estimate the true rates from a few human labels.
 

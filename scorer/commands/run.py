@@ -1,24 +1,42 @@
-"""``scorer run``: score files of rows into a folder."""
+"""``scorer run``: score files of rows into a folder; ``scorer plan``: what that would do."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import UsageError, count_of
+from ..metric.options import FINE
+from ..storage.location import Location
 from ..system.arguments import option
-from .console import Lines, make_console, print_json, say, say_always
+from ..system.terminal import all_visible, visible
+from .console import (
+    Lines,
+    RunReporter,
+    duration,
+    kinds,
+    make_console,
+    make_reporter,
+    print_json,
+    say,
+    share,
+    table,
+    tell,
+)
 from .ending import Command
 from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location, tell_of_bundle
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..run.executors import Job
     from ..run.summary import Outcome
+    from ..scoring.summary import RunSummary
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")
 
@@ -71,24 +89,34 @@ class WorkerOptions:
     )
 
 
+class RunCommand(Command):
+    """A command whose ``--ray`` may come without its value: without an address behind it, that is ``auto``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        found: list[str] = []
+        end = args.index("--") if "--" in args else len(args)
+        for place, argument in enumerate(args):
+            found.append(argument)
+            following = args[place + 1] if place + 1 < end else ""
+            if argument == "--ray" and place < end and not _ADDRESS.fullmatch(following):
+                found.append("auto")
+        return super().parse_args(ctx, found)
+
+
 def run_command(
     inputs: InputsArgument,
-    out: Annotated[
-        Any,  # a Path or a StoreUri: typer takes no unions
-        typer.Option(
-            metavar="OUT",
-            parser=location,
-            help="Folder or s3:// prefix of the output; a rerun resumes. Exits 2 if it contains other files.",
-        ),
-    ],
+    *,
+    out: Location = option(
+        "Folder or s3:// prefix of the output; a rerun resumes. Exits 2 if it contains other files.",
+        "OUT",
+        parser=location,
+    ),
     model: ModelOptions,
     columns: ColumnOptions,
     source: SourceOptions,
     output: OutputOptions,
     workers: WorkerOptions,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print _run.json on stdout, and the summary on stderr.")
-    ] = False,
+    as_json: bool = option("Print _run.json on stdout, and the summary on stderr.", default=False, name="--json"),
 ) -> None:
     """Score files of rows and write them to a folder.
 
@@ -102,7 +130,7 @@ def run_command(
         raise UsageError("--devices is for one machine, --ray for a cluster; give one of the two")
     if workers.ray_cpus is not None and workers.ray is None:
         raise UsageError("--ray-cpus is for the workers of --ray; add --ray, or leave it out")
-    settings = model.settings(columns.columns())
+    settings = model.settings(columns)
     if workers.devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
     tell_of_bundle(settings)
@@ -110,11 +138,9 @@ def run_command(
     if as_json:
         print_json(outcome.summary)
     if not (as_json and Lines.quiet):
-        from .summary import print_summary
-
         print_summary(make_console(stderr=as_json), outcome.summary, str(out))
     if outcome.exit_code:
-        say_always(f"scorer: {outcome.reason}")
+        say(f"scorer: {outcome.reason}", always=True)
         raise typer.Exit(outcome.exit_code)
     if output.part is None:
         say(f"For a report: scorer audit {shlex.quote(str(out))} --report FILE")
@@ -123,7 +149,6 @@ def run_command(
 def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.driver import run
     from ..run.processes import Place, Processes, parse_devices, usable_cpus
-    from .progress import make_reporter
 
     if workers.ray is not None:
         from ..run.ray import Ray
@@ -140,22 +165,71 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
         return run(Processes(job, places, reporter), reporter)
 
 
-def with_address(arguments: Sequence[str]) -> list[str]:
-    """The arguments, in which ``--ray`` always has a value: what follows it if that is an address, otherwise
-    ``auto``."""
-    found: list[str] = []
-    given = list(arguments)
-    end = given.index("--") if "--" in given else len(given)
-    for place, argument in enumerate(given):
-        found.append(argument)
-        following = given[place + 1] if place + 1 < end else ""
-        if argument == "--ray" and place < end and not _ADDRESS.fullmatch(following):
-            found.append("auto")
-    return found
+def print_summary(console: Console, summary: RunSummary, out: str) -> None:
+    """Print the labels, the errors and notes, the time, failed shards, and the output folder ``out``."""
+    summary, out = all_visible(summary), visible(out)
+    rows, facts, shards = summary.rows, summary.facts, summary.shards
+    labelled = rows.scored + rows.reused
+    made = table("FINE", "ROUGH", "rows", "share", left=2)
+    for name in FINE:
+        found = summary.labels[name]
+        made.add_row(
+            name, "OK" if name == "OK" else "not_OK", f"{found:,}", share(found / labelled if labelled else None)
+        )
+    console.print(made)
+    reused = f", {rows.reused:,} reused" if rows.reused else ""
+    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
+    for source in summary.reuse:
+        keys = f" with {count_of(source.keys, 'key')}" if source.keys is not None else ""
+        differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
+        refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""
+        console.print(f"reuse {source.out}: {count_of(source.shards_used, 'shard')}{keys}{differs}{refused}")
+    for what, counts in (("errors", rows.errors), ("notes", rows.notes)):
+        if counts:
+            console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")
+    if facts.all:
+        console.print(f"facts: {facts.all:,}, {share(facts.backoff / facts.all)} of them by backoff (no template)")
+    if missing := {name: found.backoff for name, found in facts.by_predicate.items() if found.backoff}:
+        most = dict(sorted(missing.items(), key=lambda item: (-item[1], item[0]))[:5])
+        more = f", and {count_of(len(missing) - 5, 'more predicate')}" if len(missing) > 5 else ""
+        console.print(f"  most often: {kinds(most)}{more}")
+    if summary.exact:
+        again = summary.checks.recomputed
+        console.print(f"exact: pairs too close to decide, computed again in fp32: {again:,}")
+    rate = f", {summary.speed.rows_per_s:,.0f} rows/s" if summary.computed_now else ""
+    console.print(f"time: {summary.seconds.get('total', 0.0):.1f} s{rate} on {summary.device.kind}")
+    console.print(f"shards: {shards.done} done ({shards.skipped} in earlier runs), {shards.failed} failed")
+    if shards.failed:
+        console.print(f"failed shards and their errors: {out}/_failed/")
+    console.print(f"output: {out}")
 
 
-class RunCommand(Command):
-    """A command whose ``--ray`` may come without its value."""
+def plan_command(
+    inputs: InputsArgument,
+    model: ModelOptions,
+    columns: ColumnOptions,
+    source: SourceOptions,
+    out: Location | None = option(
+        "Also show what a run into this output would skip, score again or refuse to replace.",
+        "OUT",
+        None,
+        parser=location,
+    ),
+    as_json: bool = option("Print the plan as JSON.", default=False, name="--json"),
+) -> None:
+    """Show what a run would do, without scoring.
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_address(args))
+    Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
+    errors and distinct pairs of a sample, and the time, from three seconds of the model.
+    """
+    from ..run.executors import RunOptions
+    from ..run.planned import plan_run
+
+    options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
+    show = (lambda line: None) if as_json else tell
+    plan = plan_run(options, model.settings(columns), show, RunReporter(), has_output=out is not None)
+    if as_json:
+        print_json(plan)
+    elif plan.seconds is not None:
+        rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
+        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")

@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import UsageError
 from ..evaluation import RowQuery
+from ..system.arguments import option
 from .console import duration, kinds, make_console, print_result, say, table, tell
-from .options import JsonOption, OutputArgument, ScoredArgument
+from .options import JSON, OutputArgument, ScoredArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,8 +28,8 @@ ROWS, CHARACTERS = 20, 160
 def show_command(
     out: ScoredArgument,
     query: RowQuery,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print JSON Lines.")] = False,
+    as_csv: bool = option("Print CSV.", default=False, name="--csv"),
+    as_jsonl: bool = option("Print JSON Lines.", default=False, name="--jsonl"),
 ) -> None:
     """Show rows of an output.
 
@@ -52,8 +53,8 @@ def show_command(
             for batch in batches:
                 for row in batch.to_pylist():
                     tell(json.dumps(_plain(row)))
-        elif not _print_table(batches):
-            say("note: no row")
+        else:
+            _print_table(batches)
 
 
 def _plain(value: Any) -> Any:
@@ -88,30 +89,30 @@ def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
         typer.echo(visible(text, lines=True) if sys.stdout.isatty() else text, nl=False)
 
 
-def _print_table(batches: Iterator[pa.RecordBatch]) -> int:
-    """Print rows as a table; texts are cut. Returns how many there were."""
+def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
+    """Print rows as a table; texts are cut."""
     from rich.text import Text
 
     from ..system.terminal import visible
 
     rows = [row for batch in islice(batches, 1000) for row in batch.to_pylist()]
     if not rows:
-        return 0
+        say("note: no row")
+        return
     made = table(*rows[0], left=len(rows[0]))
     for row in rows:
         rounded = (round(value, 3) if isinstance(value, float) else value for value in row.values())
         cells = ("" if value is None else str(_plain(value)) for value in rounded)
         made.add_row(*(Text(visible(c if len(c) <= CHARACTERS else c[: CHARACTERS - 1] + "…")) for c in cells))
     make_console(least_width=120).print(made)
-    return len(rows)
 
 
 def status_command(
     out: OutputArgument,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="Print only the files of outputs without an input, one a line, for rm.")
-    ] = False,
-    as_json: JsonOption = False,
+    stale: bool = option(
+        "Print only the files of outputs without an input, one a line, for rm.", default=False, name="--stale"
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Show how far a run is.
 
@@ -149,7 +150,5 @@ def print_status(console: Console, status: RunStatus) -> None:
         console.print(f"parts that were not given: {', '.join(map(str, status.missing_parts))}")
     if status.stale:
         console.print(f"outputs without an input: {named(status.stale)}; --stale lists their files")
-    for holder in status.holders:
-        console.print(f"held by {holder}")
-    if not status.holders:
-        console.print("no process holds the output")
+    held = [f"held by {holder}" for holder in status.holders]
+    console.print("\n".join(held) or "no process holds the output")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import OutputError, UsageError
+from ..system.arguments import option
 from ..templating import ExtractOptions
 from .console import print_result, say, say_once, share
 from .ending import App
-from .options import DeviceOptions, InputsArgument, JsonOption, bundle_argument, local, written
+from .options import JSON, DeviceOptions, InputsArgument, bundle_argument, local, written
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,22 +27,17 @@ app = App(help="Extract templates from references, or check them.")
 @app.command("extract")
 def extract_command(
     inputs: InputsArgument,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            metavar="F.json",
-            parser=written,
-            help="Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
-        ),
-    ],
+    *,
+    out: Path = option(
+        "Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
+        "F.json",
+        parser=written,
+    ),
     device: DeviceOptions,
     options: ExtractOptions,
-    bundle: Annotated[
-        str | None, typer.Option("--bundle", metavar="B", help="Model for --choose nli: bundle folder, or `embedded`.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace F.json and F.candidates.json.")] = False,
-    as_json: JsonOption = False,
+    bundle: str | None = option("Model for --choose nli: bundle folder, or `embedded`.", "B", None),
+    force: bool = option("Replace F.json and F.candidates.json.", default=False),
+    as_json: bool = JSON,
 ) -> None:
     """Extract templates from references of single triples.
 
@@ -77,25 +73,11 @@ def check_command(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", parser=local, help="Template file; exits 2 if it is invalid.")
     ],
-    data: Annotated[
-        list[str],
-        typer.Option("--data", metavar="IN", help="Parquet files, or the output folder of a run. Repeatable."),
-    ],
-    text_column: Annotated[
-        str | None,
-        typer.Option("--text-column", metavar="NAME", help="Column of texts. Default: the run's, otherwise text."),
-    ] = None,
-    triples_column: Annotated[
-        str | None,
-        typer.Option(
-            "--triples-column", metavar="NAME", help="Column of triples. Default: the run's, otherwise triples."
-        ),
-    ] = None,
-    mr_column: Annotated[
-        str | None,
-        typer.Option(envvar="D2T_MR_COLUMN", metavar="NAME", help="Column of E2E slots, used instead of triples."),
-    ] = None,
-    as_json: JsonOption = False,
+    data: tuple[str, ...] = option("Parquet files, or the output folder of a run. Repeatable.", "IN"),
+    text_column: str | None = option("Column of texts. Default: the run's, otherwise text.", "NAME", None),
+    triples_column: str | None = option("Column of triples. Default: the run's, otherwise triples.", "NAME", None),
+    mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True),
+    as_json: bool = JSON,
 ) -> None:
     """Check a template file against data.
 
@@ -124,8 +106,6 @@ def check_command(
     print_result(review(templates, str(file), data, names), as_json, print_check)
 
 
-# --- what is printed ---
-
 LINES = 20
 """Findings of one kind that are shown; the JSON has all."""
 
@@ -152,9 +132,8 @@ def print_check(console: Console, report: CheckReport) -> None:
     console.print(f"{report.facts:,} facts in {report.rows:,} rows; {by_backoff}")
     for kind, n in report.errors.items():
         console.print(f"rows with an error, {kind}: {n:,}")
-    whole = [one for one in report.missing if one.object is None]
-    values = [one for one in report.missing if one.object is not None]
-    for title, found in (("predicates without a template", whole), ("objects missing from a per-object map", values)):
+    for title, is_value in (("predicates without a template", False), ("objects missing from a per-object map", True)):
+        found = [one for one in report.missing if (one.object is not None) == is_value]
         _listed(console, title, [f"{_name(one)}: {part(one.facts)}" for one in found])
     lacking = [
         f"{_name(one)} lacks {' and '.join(f'<{slot}>' for slot in one.slots)}: {one.template}"

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from scorer.commands import app
-from scorer.commands.config_file import configured
+from scorer.commands.options import configured
 from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
 from tests.conftest import ROOT

@@ -89,7 +89,6 @@ def test_a_package_that_is_too_old_is_named(command_line: CommandLine, monkeypat
     [
         ("rank in", "rank"),
         ("gates check o --gates g.toml", "gates check"),
-        ("sample o --file l.csv --page l.html", "sample --page"),
         ("run in --out o --bundle b --prune", "--prune"),
         ("convert quintd in", "quintd"),
     ],

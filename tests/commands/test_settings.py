@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from scorer import ColumnNames
@@ -26,7 +25,7 @@ def test_every_setting_has_an_option_with_its_default() -> None:
     assert {"columns", *(one.name for one in fields(ModelOptions))} == {one.name for one in fields(Settings)}
     columns = {one.name.removesuffix("_column") for one in fields(ColumnOptions)}
     assert {"sentences", *columns} == {one.name for one in fields(ColumnNames)}
-    assert ModelOptions(bundle="embedded").settings(ColumnOptions().columns()) == Settings("embedded")
+    assert ModelOptions(bundle="embedded").settings(ColumnOptions()) == Settings("embedded")
 
 
 def test_a_plan_takes_every_option_that_an_output_of_a_run_depends_on() -> None:
@@ -67,7 +66,7 @@ def test_a_command_gets_its_options_as_an_object(words: str, expected: Sample | 
     app = App()
 
     @app.command("sample")
-    def command(sample: Sample, quick: bool = typer.Option(False, "--quick")) -> None:
+    def command(sample: Sample, quick: bool = option("Quick.", default=False)) -> None:
         given.extend((sample, quick))
 
     assert CliRunner().invoke(app, words.split()).exit_code == (0 if expected else 2)

@@ -20,20 +20,17 @@ from scorer.commands.options import declared, written, written_parquet
 Words = tuple[str, ...]
 
 
-def commands(group: Any, before: Words = ()) -> Iterator[tuple[Words, dict[str, inspect.Parameter]]]:
-    """The words that call each command, and its parameters by name."""
+def commands(group: Any, before: Words = ()) -> Iterator[tuple[Words, Any]]:
+    """The words that call each command, and its function."""
     for name, found in group.commands.items():
         if hasattr(found, "commands"):
             yield from commands(found, (*before, name))
         else:
-            yield (*before, name), dict(inspect.signature(found.callback, eval_str=True).parameters)
+            yield (*before, name), found.callback
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
-DECLARED = {
-    words: {name: info for name, one in parameters.items() if (info := declared(one)) is not None}
-    for words, parameters in COMMANDS.items()
-}
+DECLARED = {words: declared(command) for words, command in COMMANDS.items()}
 FILES = {
     f"{' '.join(words)} {name}": (words, name)
     for words, parameters in DECLARED.items()
@@ -51,8 +48,9 @@ READS = {
 def arguments(words: Words, given: dict[str, str]) -> list[str]:
     """A call of a command: what is given by parameter, and something for everything else that it needs."""
     found, behind = list(words), list[str]()
+    parameters = inspect.signature(COMMANDS[words]).parameters
     for name, info in DECLARED[words].items():
-        if name not in given and COMMANDS[words][name].default is not inspect.Parameter.empty:
+        if name not in given and parameters[name].default is not inspect.Parameter.empty:
             continue
         value = given.get(name, "nothing.x")
         if info.option:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer import Scorer
-from scorer.commands.progress import make_reporter
+from scorer.commands.console import make_reporter
 from scorer.run.driver import run
 from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline
