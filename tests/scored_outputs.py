@@ -26,7 +26,7 @@ from scorer.status import SCORED
 from scorer.storage.locked_output import lock_output
 from scorer.storage.plan import Part
 from scorer.storage.receipts import FactCounts, PredicateCounts, RowCounts, Signature
-from scorer.storage.writer import ShardWriter
+from scorer.storage.windows import ShardWriter
 from scorer.system.codec import encode
 from tests.plans import made_summary
 from tests.storage.records import make_plan, make_receipt, make_shard

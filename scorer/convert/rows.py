@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import InputError, OutputError, UsageError
 from ..metric.facts import Triple
 from ..storage.user_files import check_user_file, staged
-from ..storage.writer import write_parquet
+from ..storage.windows import write_parquet
 from . import ConvertOptions
 from .files import Problems, parse_systems, read_lines, readable
 

@@ -25,7 +25,7 @@ from ..scoring.summary import total
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
-from ..storage.writer import ShardWriter
+from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
 from .inspection import EarlyCheck, columns_of, kind_of, read_first_rows
 from .messages import Begin, Open, Progress, ReuseLoaded, Score, ShardResult, WorkerInfo

@@ -44,7 +44,7 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
     its own. Below the root, names that begin with ``_`` or ``.`` are skipped.
 
     Args:
-        form: the format of the files; which of a folder are taken, see :func:`.input_formats.suffixes_of`.
+        form: the format of the files; which of a folder are taken, see :func:`.files.suffixes_of`.
         delimiter: of CSV and TSV; found from the header by default.
 
     Raises:

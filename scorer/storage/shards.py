@@ -1,4 +1,4 @@
-"""Shards: the input rows that become one output file each, and their rows in windows.
+"""Shards: the input rows that become one output file each, and how they are read: in windows, from Parquet or text.
 
 The driver finds files by name (:mod:`.inputs`); only workers open them, and read footers and rows. Row ranges and row
 limits are known here alone: ``--split-rows`` makes a shard of each range of row groups, whose output is
@@ -7,36 +7,49 @@ limits are known here alone: ``--split-rows`` makes a shard of each range of row
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from ..errors import ScorerError, ShardError
+from ..errors import OutputError, ScorerError, ShardError
 from ..system.codec import Count, Record
-from ..system.waiting import advance
+from ..system.waiting import Closing, advance
+from .location import StoreUri
 from .receipts import Groups, Identity
-from .source import UNOPENED as UNOPENED
-from .source import OpenedFile, ParquetSource, RefusedError, describe
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .text_source import TextSource
+    from .text_files import TextSource
 
 WINDOW_ROWS = 16384
 WINDOW_BYTES = 32 << 20
 """The largest window by default: rows, and bytes of their columns as they stand in memory."""
 FIRST_ROWS = (1024, 4096)
 """Rows of the first windows of a shard, where windows may have more: a device begins once the first is prepared."""
+UNOPENED = "cannot be opened"
 CHANGED = "changed since it was first looked at; run again"
-"""Why a shard is refused; it may be true of one machine alone, as :data:`.source.UNOPENED` may."""
+"""Why a shard is refused; both may be true of one machine alone."""
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 MOST_PARTS = 100_000
 """Of one input; their names have five digits."""
+_MAGIC = b"PAR1"
+_BATCH_ROWS = 4096
+_SAMPLE_ROWS = 64
+_FOOTER_BYTES = 512 << 20
+_LOCAL_BUFFER, _REMOTE_BUFFER = 1 << 18, 8 << 20
+_ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it unencrypted"
+
+
+class RefusedError(Exception):
+    """A shard that is refused before any of its data is decoded, or at a line that cannot be read."""
 
 
 class InputFile(Record, frozen=True, omit_defaults=True):
@@ -53,8 +66,7 @@ class InputFile(Record, frozen=True, omit_defaults=True):
     def name(self) -> str:
         """The path of its output, but with the suffix of the input: what messages about the input call it."""
         folder, slash, _ = self.relative.rpartition("/")
-        own = self.uri.rpartition("/")[2]
-        return self.relative if self.form == "parquet" else folder + slash + own
+        return self.relative if self.form == "parquet" else folder + slash + self.uri.rpartition("/")[2]
 
 
 class Shard(Record, frozen=True, omit_defaults=True):
@@ -100,18 +112,17 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
         ShardError: it cannot be read.
     """
     with _opened(file) as source:
-        groups = source.groups
         whole = Shard(
             file=file,
             relative=file.relative,
             identity=source.identity,
             rows=source.rows,
             bytes=source.identity.size,
-            row_groups=len(groups),
+            row_groups=len(source.groups),
         )
         if split_rows is None:
             return source.schema, [whole]
-        ranges = group_ranges(groups, split_rows)
+        ranges = group_ranges(source.groups, split_rows)
         if len(ranges) > MOST_PARTS:
             raise RefusedError(
                 f"would be {len(ranges):,} parts with --split-rows {split_rows}, and {MOST_PARTS:,} are allowed; give "
@@ -121,7 +132,7 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
             replace(
                 whole,
                 relative=f"{file.relative}/part-{number:05d}.parquet",
-                rows=(rows := sum(groups[start:end])),
+                rows=(rows := sum(source.groups[start:end])),
                 bytes=whole.bytes * rows // max(1, whole.rows),
                 groups=(start, end),
             )
@@ -136,13 +147,13 @@ def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
     Args:
         groups: rows of each row group.
     """
-    ranges, start, rows = [], 0, 0
+    starts, rows = [0], 0
     for number, count in enumerate(groups):
         if rows and rows + count > most:
-            ranges.append((start, number))
-            start, rows = number, 0
+            starts.append(number)
+            rows = 0
         rows += count
-    return [*ranges, (start, len(groups))]
+    return list(pairwise([*starts, len(groups)]))
 
 
 def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
@@ -253,7 +264,7 @@ def _windows(
         left = wanted
         for batch in source.batches(positions, groups, max_rows, max_bytes):
             advance()
-            yield batch.slice(0, left) if batch.num_rows > left else batch
+            yield batch.slice(0, left)
             left -= batch.num_rows
             if left <= 0:
                 break
@@ -266,21 +277,188 @@ def _windows(
 @contextmanager
 def _opened(file: InputFile) -> Iterator[ParquetSource | TextSource]:
     """Open an input; whatever a library raises for a damaged file becomes the error of the shard."""
-    uri = file.uri
     try:
         if file.form == "parquet":
-            source: ParquetSource | TextSource = ParquetSource(uri)
+            source: ParquetSource | TextSource = ParquetSource(file.uri)
         else:
-            from .text_source import TextSource
+            from .text_files import TextSource
 
-            source = TextSource(uri, file.form, file.delimiter)
+            source = TextSource(file.uri, file.form, file.delimiter)
         with source:
             yield source
     except ScorerError:
         raise
     except RefusedError as error:
-        raise ShardError(f"{uri}: {error}") from error
+        raise ShardError(f"{file.uri}: {error}") from error
     except MemoryError as error:
-        raise ShardError(f"{uri}: needs more memory to read than there is", MEMORY) from error
+        raise ShardError(f"{file.uri}: needs more memory to read than there is", MEMORY) from error
     except Exception as error:
-        raise ShardError(f"{uri}: cannot be read: {describe(error)}") from error
+        raise ShardError(f"{file.uri}: cannot be read: {_describe(error)}") from error
+
+
+def _describe(error: BaseException) -> str:
+    """An error's message on one line of bounded length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if "decrypt" in text:  # Parquet's message for encrypted columns with a readable footer
+        return _ENCRYPTED
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+class OpenedFile(Closing):
+    """A file, local or remote. ``file``: of pyarrow; ``size`` in bytes; ``mtime_ns``: ``None`` if the store has none;
+    ``e_tag``: its version in an object store, which is the one that is read; empty elsewhere.
+
+    Raises:
+        RefusedError: it cannot be opened.
+    """
+
+    def __init__(self, uri: str) -> None:
+        import pyarrow as pa
+
+        self._descriptor: int | None = None
+        self.mtime_ns: int | None = None
+        self.e_tag = ""
+        place = StoreUri.parse(uri)
+        try:
+            if place is not None:
+                from .object_store import ObjectStore
+
+                stored = ObjectStore(StoreUri(place.scheme, place.bucket, "")).open(place.path)
+                self.size, self.e_tag = stored.info.size, stored.info.version
+                self.file = pa.PythonFile(stored, "r")
+                return
+            # Non-blocking: opening a FIFO would wait for its writer.
+            self._descriptor = os.open(uri, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            found = os.fstat(self._descriptor)
+        except (OSError, OutputError) as error:
+            reason = error.strerror if place is None and isinstance(error, OSError) else _describe(error)
+            raise RefusedError(f"{UNOPENED}: {reason}") from error
+        if not stat.S_ISREG(found.st_mode):
+            os.close(self._descriptor)
+            raise RefusedError("is not a regular file")
+        self.size, self.mtime_ns = found.st_size, found.st_mtime_ns
+        self.file = pa.PythonFile(os.fdopen(self._descriptor, "rb"), "r")
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def changed(self) -> bool:
+        """Whether a local file was written to since it was opened."""
+        if self._descriptor is None:
+            return False
+        found = os.fstat(self._descriptor)
+        return (found.st_size, found.st_mtime_ns) != (self.size, self.mtime_ns)
+
+
+class ParquetSource(OpenedFile):
+    """A Parquet file, opened for reading. ``groups``: rows of each row group.
+
+    Raises:
+        RefusedError: it is not a Parquet file, or cannot be opened.
+        pyarrow.ArrowException, OSError: its footer cannot be read.
+    """
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        try:
+            self._read_footer()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_footer(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        size = self.size
+        head, tail = self.file.read_at(4, 0), self.file.read_at(8, max(size - 8, 0))
+        if tail[4:] == b"PARE":
+            raise RefusedError(f"is {_ENCRYPTED}")
+        if head == b"PK\x03\x04":
+            raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
+        if size < 12 or tail[4:] != _MAGIC or head != _MAGIC:
+            raise RefusedError(
+                f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
+                "`scorer run` reads CSV, TSV and JSON Lines with --format"
+            )
+        length = int.from_bytes(tail[:4], "little") + 8
+        if length > size - 4 or length > _FOOTER_BYTES:
+            raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
+        digest = hashlib.sha256(self.file.read_at(length, size - length)).hexdigest()
+        self.identity = Identity(size=size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
+        self.parquet = pq.ParquetFile(
+            self.file,
+            memory_map=False,
+            buffer_size=_LOCAL_BUFFER if self._descriptor is not None else _REMOTE_BUFFER,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+        self.schema, metadata = self.parquet.schema_arrow, self.parquet.metadata
+        self.rows = metadata.num_rows
+        self.groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if sum(self.groups) != self.rows or min(self.groups, default=0) < 0:
+            raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {self.groups[:20]}")
+
+    def batches(
+        self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows in checked batches of a size that keeps memory near ``max_bytes``.
+
+        The size of a batch is estimated from the footer and from a few rows, since dictionary encoding hides the size
+        of the values. If a batch is too large nevertheless, or Arrow cannot hold it, later batches are smaller.
+
+        Args:
+            positions: of the columns, in the order of the file.
+            groups: the first row group and the end; ``None`` for all.
+        """
+        import pyarrow as pa
+
+        from .windows import check_batch
+
+        # Parquet is asked by dotted paths. Where a name has a dot, it could mean a part of another column: then all
+        # columns are read, and the others are dropped.
+        is_plain = positions and not any("." in name for name in self.schema.names)
+        names = [self.schema.names[i] for i in positions] if is_plain else None
+        first, end = groups or (0, len(self.groups))
+        largest = max(1, min(_BATCH_ROWS, max_rows, self._fitting(first, names, max_bytes)))
+        for group, rows in enumerate(self.groups[first:end], first):
+            done, size = 0, self.parquet.metadata.row_group(group).total_byte_size
+            step = max(1, min(largest, max_bytes * rows // max(size, 1)))
+            while done < rows:
+                position = 0
+                try:
+                    for batch in self.parquet.iter_batches(step, row_groups=[group], columns=names, use_threads=False):
+                        position += batch.num_rows
+                        if position <= done:
+                            continue
+                        batch = batch.slice(max(0, batch.num_rows - (position - done)))
+                        if names is None and len(positions) < len(batch.schema):
+                            batch = batch.select(list(positions))
+                        check_batch(batch)
+                        done = position
+                        yield batch
+                        weight = batch.nbytes
+                        if weight > 2 * max_bytes and step > 1 and done < rows:
+                            step = largest = max(1, step * max_bytes // weight)
+                            break
+                    else:
+                        if done < rows:
+                            raise pa.ArrowInvalid(f"a row group claims {rows} rows and has {position}")
+                except (MemoryError, pa.ArrowCapacityError, pa.ArrowNotImplementedError):
+                    if step == 1:
+                        raise
+                    step = largest = max(1, step // 16)
+
+    def _fitting(self, first: int, names: list[str] | None, max_bytes: int) -> int:
+        """The number of rows that fit ``max_bytes``, judged by those after the row group ``first`` begins."""
+        number = next((i for i in range(first, len(self.groups)) if self.groups[i] > 0), None)
+        if number is None:
+            return _BATCH_ROWS
+        group = self.parquet.metadata.row_group(number)
+        sample = max(1, min(_SAMPLE_ROWS, max_bytes * group.num_rows // max(group.total_byte_size, 1)))
+        rows = self.parquet.iter_batches(sample, row_groups=[number], columns=names, use_threads=False)
+        some = next(iter(rows), None)
+        if some is None or not len(some):
+            return _BATCH_ROWS
+        return max_bytes * len(some) // max(some.nbytes, 1)

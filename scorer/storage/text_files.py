@@ -4,13 +4,21 @@ Every column is text. A cell of CSV is what is written. A value of JSON is read 
 is itself, a number its digits (:func:`scorer.system.numbers.spell_number`), an object or a list stays JSON. A row that
 cannot be read is null in all columns, and the column :data:`ROW_INFO` says why; it costs no other. Only what has no
 rows any more costs the file: a quote that is never closed, a header that names no columns, an array that never ends.
+
+A file is read once from start to end to count its rows, find its columns and hash it; then again for its rows. Both
+passes keep one batch in memory. A file that begins as gzip does is unpacked, whatever its name is.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import hashlib
+import io
 import json
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -21,6 +29,9 @@ import pyarrow as pa
 
 from ..system.files import ROW_INFO
 from ..system.numbers import parse_json, spell_number
+from ..system.waiting import advance
+from .receipts import Identity
+from .shards import OpenedFile, RefusedError
 
 MALFORMED_JSON = "malformed_json"
 MALFORMED_ROW = "malformed_row"
@@ -28,18 +39,146 @@ INFO = pa.struct(
     [("error", pa.string()), ("detail", pa.string()), ("raw", pa.binary()), ("nested", pa.list_(pa.string()))]
 )
 """The type of the column :data:`ROW_INFO`."""
+BATCH_ROWS = 4096
+CHUNK_BYTES = 1 << 20
+MOST_LINE_BYTES = 64 << 20
+GZIP = b"\x1f\x8b"
+_NOT_TEXT = {
+    codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
+    codecs.BOM_UTF16_BE: "UTF-16 text; save it as UTF-8",
+    b"PAR1": "Parquet; give it a suffix .parquet, or pass --format parquet",
+    b"PK\x03\x04": "a spreadsheet or zip archive; save it as CSV or unpack it",
+    GZIP: "compressed by gzip twice; unpack it once",
+}
 _MOST_SHOWN = 60
 _QUOTED = re.compile(rb'"[^"]*"')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]|,')
 _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class BrokenTextError(Exception):
-    """A text file has no rows any more; the message names the line."""
+class _Bytes(io.RawIOBase):
+    """The bytes of an opened file from its start, counted and hashed as they are read."""
+
+    def __init__(self, opened: OpenedFile) -> None:
+        self._file = opened.file
+        self._file.seek(0)
+        self.sha256 = hashlib.sha256()
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = bytes(self._file.read(len(buffer)))
+        buffer[: len(found)] = found
+        self.sha256.update(found)
+        self.count += len(found)
+        advance()
+        return len(found)
+
+
+class TextLines:
+    """The lines of an opened file from its start, each with its line end.
+
+    ``file``: the bytes that were read of it; fewer than ``bytes``, those of the text, where it is compressed.
+    """
+
+    def __init__(self, opened: OpenedFile) -> None:
+        self.file = _Bytes(opened)
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """
+        Raises:
+            RefusedError: the file is not text, its compressed data is damaged or cut off, or a line is longer than
+                :data:`MOST_LINE_BYTES`.
+        """
+        number = 0
+        file: io.BufferedReader | gzip.GzipFile = io.BufferedReader(self.file, CHUNK_BYTES)
+        if file.peek(2).startswith(GZIP):
+            file = gzip.GzipFile(fileobj=file)
+        try:
+            start = file.peek(4)
+            for magic, what in _NOT_TEXT.items():
+                if start.startswith(magic):
+                    raise RefusedError(f"is {what}")
+            if start.startswith(codecs.BOM_UTF8):
+                file.read(len(codecs.BOM_UTF8))
+            while line := file.readline(MOST_LINE_BYTES + 1):
+                number += 1
+                self.bytes += len(line)
+                if len(line) > MOST_LINE_BYTES:
+                    raise RefusedError(
+                        f"line {number} is longer than {MOST_LINE_BYTES >> 20} MiB; check that the file is text"
+                    )
+                if number % BATCH_ROWS == 0:  # a few bytes of gzip may be millions of lines
+                    advance()
+                yield line
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise RefusedError(
+                f"its gzip data is cut off or damaged behind line {number} ({error}); copy or pack the file again"
+            ) from error
+
+
+_SCANS: dict[Any, tuple[pa.Schema, int, str]] = {}
+"""Schema, number of rows and SHA-256 by file, size and time: a file is scanned once a process."""
+
+
+class TextSource(OpenedFile):
+    """A text file, local or remote, opened for reading.
+
+    Args:
+        form: ``csv``, ``tsv`` or ``jsonl``.
+        delimiter: of CSV and TSV; found from the header by default.
+
+    ``identity``: its ``footer_sha256`` is the hash of the whole file, which has no footer. ``groups``: one of all rows.
+
+    Raises:
+        RefusedError: it cannot be opened, or a line cannot be read; names the line.
+    """
+
+    def __init__(self, uri: str, form: str, delimiter: str | None) -> None:
+        super().__init__(uri)
+        self._form, self._delimiter = form, delimiter
+        key = (uri, form, delimiter, self.size, self.mtime_ns, self.e_tag)
+        if key not in _SCANS:
+            try:
+                lines, names = TextLines(self), dict[str, None]()
+                rows = sum(1 for _ in read_records(form, lines, names, delimiter))
+                _SCANS[key] = schema_of(list(names)), rows, lines.file.sha256.hexdigest()
+            except BaseException:
+                self.close()
+                raise
+        self.schema, self.rows, digest = _SCANS[key]
+        self.groups = [self.rows]
+        self.identity = Identity(size=self.size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
+
+    def batches(
+        self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows in batches of about ``max_bytes`` of its text at most.
+
+        Args:
+            positions: of the columns, in the order of the file.
+            groups: not looked at, since all rows are in one.
+        """
+        schema = pa.schema([self.schema.field(i) for i in positions])
+        lines = TextLines(self)
+        held: list[TextRow] = []
+        start = 0
+        for record in read_records(self._form, lines, {}, self._delimiter):
+            held.append(record)
+            if len(held) >= min(BATCH_ROWS, max_rows) or lines.bytes - start >= max_bytes:
+                yield to_batch(held, schema)
+                held, start = [], lines.bytes
+        if held:
+            yield to_batch(held, schema)
+        if lines.file.count == self.size and lines.file.sha256.hexdigest() != self.identity.footer_sha256:
+            raise RefusedError("was modified after it was scanned; run again")
 
 
 @dataclass(slots=True)
-class Record:
+class TextRow:
     """A row. ``line``: number of its (last) line, from 1. ``values``: by column, bytes that may not be UTF-8.
     ``nested``: columns that hold an object or a list. ``error``: why it could not be read, ``detail``: the same for
     people, ``raw``: its bytes."""
@@ -51,10 +190,15 @@ class Record:
     detail: str | None = None
     raw: bytes | None = None
 
+    @classmethod
+    def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
+        """A row that cannot be read."""
+        return cls(line, error=f"{kind}:line {line}", detail=f"line {line}{detail}", raw=raw)
+
 
 def read_records(
     form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None = None
-) -> Iterator[Record]:
+) -> Iterator[TextRow]:
     """The rows of a file in a format, ``csv``, ``tsv`` or ``jsonl``.
 
     Args:
@@ -62,66 +206,53 @@ def read_records(
         delimiter: of CSV and TSV, found from the header by default.
 
     Raises:
-        BrokenTextError: there are no more rows to be had.
+        RefusedError: there are no more rows to be had; names the line.
     """
     if form == "jsonl":
-        yield from _json_records(lines, names)
-    else:
-        yield from _delimited_records(form, lines, names, delimiter)
+        return _json_records(lines, names)
+    return _delimited_records(lines, names, "\t" if form == "tsv" and delimiter is None else delimiter)
 
 
 def schema_of(names: Sequence[str]) -> pa.Schema:
     """The schema of a file with these columns.
 
     Raises:
-        BrokenTextError: a name is not UTF-8.
+        RefusedError: a name is not UTF-8.
     """
     try:
         return pa.schema([*((name, pa.string()) for name in names), (ROW_INFO, INFO)])
     except UnicodeEncodeError as error:
-        raise BrokenTextError("has a column whose name is not UTF-8; save it as UTF-8") from error
+        raise RefusedError("has a column whose name is not UTF-8; save it as UTF-8") from error
 
 
-def to_batch(records: Sequence[Record], schema: pa.Schema) -> pa.RecordBatch:
+def to_batch(records: Sequence[TextRow], schema: pa.Schema) -> pa.RecordBatch:
     """Some columns of some rows. Bytes that are not UTF-8 stay such, and cost their row alone."""
     columns = []
     for name in schema.names:
         if name == ROW_INFO:
-            infos = [_info(record) if record.error or record.nested else None for record in records]
+            infos = [
+                {key: getattr(row, key) for key in INFO.names} if row.error or row.nested else None for row in records
+            ]
             columns.append(pa.array(infos, INFO))
         else:
-            values = [record.values.get(name) for record in records]
-            columns.append(pa.array(values, pa.binary()).view(pa.string()))
+            columns.append(pa.array([row.values.get(name) for row in records], pa.binary()).view(pa.string()))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _info(record: Record) -> dict[str, Any]:
-    return {"error": record.error, "detail": record.detail, "raw": record.raw, "nested": record.nested}
-
-
-# --- CSV and TSV ---
-
-
-def delimiter_of(form: str, header: bytes, given: str | None = None) -> str:
-    """The delimiter of a file: the one that is given, else in ``tsv`` a tab, and in ``csv`` a comma, or where its
-    header has none a semicolon or a tab."""
-    if given is not None or form == "tsv":
-        return given or "\t"
-    bare = _QUOTED.sub(b"", header)
-    return next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
-
-
-def _delimited_records(
-    form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None
-) -> Iterator[Record]:
+def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter: str | None) -> Iterator[TextRow]:
     """CSV or TSV: a header with the names of the columns, then one record per row, quoted as in RFC 4180.
 
     A record with another number of fields, or with a quote out of place, is an error of its row.
+
+    Args:
+        delimiter: ``None`` for a comma, or where the header has none a semicolon or a tab.
     """
     csv.field_size_limit(1 << 28)
     rest = iter(lines)
     first = list(islice(rest, 1))
-    delimiter = delimiter_of(form, first[0] if first else b"", delimiter)
+    if delimiter is None:
+        bare = _QUOTED.sub(b"", b"".join(first))
+        delimiter = next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
     taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
 
     def texts() -> Iterator[str]:
@@ -129,71 +260,63 @@ def _delimited_records(
             taken.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
-    def malformed(detail: str) -> Record:
-        where = f"line {reader.line_num}"
-        return Record(reader.line_num, error=f"{MALFORMED_ROW}:{where}", detail=f"{where}{detail}", raw=b"".join(taken))
-
     reader = csv.reader(texts(), delimiter=delimiter, strict=True)
     header: list[str] = []
     while True:
         taken.clear()
-        began = reader.line_num + 1
+        began, problem, fields = reader.line_num + 1, "", list[str]()
         try:
             fields = next(reader)
         except StopIteration:
             break
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                raise BrokenTextError(
+                raise RefusedError(
                     f"line {began}: a quote that is opened there or behind it is never closed; double the quotes "
                     "in a quoted field"
                 ) from error
             if not header:
-                raise BrokenTextError(f"line {began}: the names of the columns cannot be read: {error}") from error
-            yield malformed(f": {error}; quote a field that has quotes, and double the quotes in it")
-            continue
-        if not header:
+                raise RefusedError(f"line {began}: the names of the columns cannot be read: {error}") from error
+            problem = f": {error}; quote a field that has quotes, and double the quotes in it"
+        if not header and not problem:
             header = fields
             names.update(dict.fromkeys(header))
             if len(names) < len(header):
                 twice = next(name for name in header if header.count(name) > 1)
-                raise BrokenTextError(f"line {began}: two columns have the name {twice!r}; rename one")
-        elif fields and len(fields) != len(header):
-            yield malformed(
+                raise RefusedError(f"line {began}: two columns have the name {twice!r}; rename one")
+            continue
+        if fields and len(fields) != len(header):
+            problem = (
                 f" has {len(fields)} fields, but the header has {len(header)}: {_shown(b''.join(taken))}; quote fields "
                 "that contain the delimiter"
             )
+        if problem:
+            yield TextRow.malformed(MALFORMED_ROW, reader.line_num, problem, b"".join(taken))
         elif fields:
             values = [text.encode("utf-8", "surrogateescape") for text in fields]
-            yield Record(reader.line_num, dict(zip(header, values, strict=True)))
+            yield TextRow(reader.line_num, dict(zip(header, values, strict=True)))
     if not header:
-        raise BrokenTextError("is empty; its first line should name the columns")
+        raise RefusedError("is empty; its first line should name the columns")
 
 
-# --- JSON ---
-
-
-def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Record]:
+def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[TextRow]:
     """JSON Lines, one object a line, or an array of objects over any lines."""
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
-    first: Record | None = None
-    for number, text in _elements(everything) if _begin_array(start) else everything:
+    begins = [text.strip() for _, text in start]
+    # An array, unless its first line is a whole list or the second a whole value: then the first is a line by itself.
+    is_array = b"".join(begins).startswith(b"[") and (
+        begins[0] == b"[" or len(begins) == 1 or not any(map(_is_json, begins))
+    )
+    first: TextRow | None = None
+    for number, text in _elements(everything) if is_array else everything:
         record = _parse(number, text.strip())
         names.update(dict.fromkeys(record.values))
         first = first or record
         yield record
     if not names:
-        raise BrokenTextError((first.detail if first else None) or "is empty; write one JSON object per line")
-
-
-def _begin_array(first: Sequence[tuple[int, bytes]]) -> bool:
-    """Whether these are the first two lines of a JSON array; otherwise the first may be a line that is no object."""
-    texts = [text.strip() for _, text in first]
-    if not texts or texts[0][:1] != b"[":
-        return False
-    return texts[0] == b"[" or len(texts) == 1 or not (_is_json(texts[0]) or _is_json(texts[1]))
+        raise RefusedError((first.detail if first else None) or "is empty; write one JSON object per line")
 
 
 def _is_json(text: bytes) -> bool:
@@ -208,7 +331,7 @@ def _elements(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
     """The elements of a JSON array over any lines, each with the number of its first line.
 
     Raises:
-        BrokenTextError: it does not end, or something follows.
+        RefusedError: it does not end, or something follows.
     """
     depth, began, number, ended = 0, 0, 0, False
     element: list[bytes] = []
@@ -229,20 +352,19 @@ def _elements(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
                     break
         rest = line[start:]
         if ended and rest.strip():
-            raise BrokenTextError(f"line {number}: something follows the end of the array: {_shown(rest)}")
+            raise RefusedError(f"line {number}: something follows the end of the array: {_shown(rest)}")
         element.append(rest)
         began = began or (number if rest.strip() else 0)
     if not ended:
-        raise BrokenTextError(f"line {number}: the array of objects does not end; complete the file")
+        raise RefusedError(f"line {number}: the array of objects does not end; complete the file")
 
 
-def _parse(number: int, text: bytes) -> Record:
+def _parse(number: int, text: bytes) -> TextRow:
     """A line. What msgspec refuses is given to Python's reader, which takes NaN and halves of surrogate pairs."""
     try:
         found = _DECODER.decode(text)
-        suspect = any(text.count(b'"%b"' % key.encode()) != 1 for key in found)
-        if not suspect or not _has_key_twice(text):
-            record = Record(number)
+        if all(text.count(b'"%b"' % key.encode()) == 1 for key in found) or not _has_key_twice(text):
+            record = TextRow(number)
             for key, raw in found.items():
                 record.values[key], is_nested = _value(bytes(raw))
                 if is_nested:
@@ -277,7 +399,7 @@ class _Number(str):
     __slots__ = ()
 
 
-def _parse_slowly(number: int, text: bytes) -> Record:
+def _parse_slowly(number: int, text: bytes) -> TextRow:
     try:
         found = parse_json(text.decode("utf-8", "surrogateescape"), _Number, _Number)
         what = None if isinstance(found, dict) else "is a list" if isinstance(found, list) else "is a single value"
@@ -285,18 +407,20 @@ def _parse_slowly(number: int, text: bytes) -> Record:
     except ValueError as error:
         what = f"is not JSON ({error})"
     if what is not None:
-        where = f"line {number}"
-        detail = f"{where} {what}: {_shown(text)}"
-        return Record(number, error=f"{MALFORMED_JSON}:{where}", detail=detail, raw=text)
-    values = {key: None if (single := _single(value)) is None else _encoded(single) for key, value in found.items()}
-    return Record(number, values, [key for key, value in found.items() if isinstance(value, dict | list)])
+        return TextRow.malformed(MALFORMED_JSON, number, f" {what}: {_shown(text)}", text)
+    values = {key: _encoded(value) for key, value in found.items()}
+    return TextRow(number, values, [key for key, value in found.items() if isinstance(value, dict | list)])
 
 
-def _single(value: Any) -> str | None:
+def _encoded(value: Any) -> bytes | None:
     """A value as text; NaN is not a value."""
     if value is None or (isinstance(value, _Number) and value[-1:].isalpha()):
         return None
-    return value if type(value) is str else spell_number(_dumped(value))
+    text = value if type(value) is str else spell_number(_dumped(value))
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character, which JSON can name
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _dumped(value: Any) -> str:
@@ -310,13 +434,6 @@ def _dumped(value: Any) -> str:
     # Bytes that are not UTF-8 stay in a string, and cost the row that reads it.
     broken = isinstance(value, str) and any("\udc80" <= char <= "\udcff" for char in value)
     return json.dumps(value, ensure_ascii=not broken)
-
-
-def _encoded(value: str) -> bytes:
-    try:
-        return value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a character, which JSON can name
-        return value.encode("utf-8", "surrogatepass")
 
 
 def _shown(text: bytes) -> str:

@@ -1,4 +1,5 @@
-"""Windows: the rows of a shard, cut as a pure function of them and of the budgets of a plan.
+"""Windows: the rows of a shard, cut as a pure function of them and of the budgets of a plan, checked, and written as
+the row groups of a Parquet file.
 
 Row groups, pages and the sizes of the batches that are read have no influence, so that a resumed run, or one that ran
 out of memory and read smaller batches, gets the same windows. So a row counts as many bytes as its value has: a
@@ -7,28 +8,48 @@ dictionary-encoded value counts as an index and the value, in every row that has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import types
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import lib, types
 
+from ..errors import OutputError
+from ..system.files import sha256_of
+from .receipts import WrittenFile
+from .store import crash_point, create_file, discard, output_errors, sync_folder, temporary_name
+
+COMPRESSION_LEVEL = 1
 Sizes = npt.NDArray[np.int64]
-
-
-def most_rows(start: int, max_rows: int, first_rows: Iterable[int]) -> int:
-    """The largest number of rows of a window that begins ``start`` rows after the first row of a shard.
-
-    Args:
-        first_rows: of the first windows.
-    """
-    end = 0
-    for rows in first_rows:
-        end += rows
-        if start < end:
-            return min(rows, max_rows)
-    return max_rows
+_LISTS = (
+    (types.is_list, pa.list_),
+    (types.is_large_list, pa.large_list),
+    (types.is_list_view, pa.list_view),
+    (types.is_large_list_view, pa.large_list_view),
+)
+_BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+"""Types of the same layout, but without a rule of what bytes may be in a text."""
+_WIDTHS = {
+    lib.Type_STRING: 4,
+    lib.Type_BINARY: 4,
+    lib.Type_LIST: 4,
+    lib.Type_LARGE_STRING: 8,
+    lib.Type_LARGE_BINARY: 8,
+    lib.Type_LARGE_LIST: 8,
+    lib.Type_LIST_VIEW: 8,
+    lib.Type_STRING_VIEW: 16,
+    lib.Type_BINARY_VIEW: 16,
+    lib.Type_LARGE_LIST_VIEW: 16,
+}
+"""Bytes of the offset or the view of a value, by type."""
 
 
 def cut(
@@ -42,18 +63,19 @@ def cut(
     """Cut a stream of batches into windows.
 
     Args:
-        first_rows: rows of the first windows of the shard, where they are to be smaller (:func:`most_rows`).
+        first_rows: rows of the first windows of the shard, where they are to be smaller.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
     begin = rows = size = 0
-    largest = most_rows(begin, max_rows, first_rows)
+    firsts = list(zip(accumulate(first_rows), first_rows, strict=True))
     for batch in batches:
         count, start = batch.num_rows, 0
         ends = _ends(sum(map(row_bytes, batch.columns), np.zeros(count, np.int64)))
         while start < count:
+            largest = min(next((most for end, most in firsts if begin < end), max_rows), max_rows)
             fits = int(np.searchsorted(ends, ends[start] + max_bytes - size, side="right")) - 1 - start
             take = min(fits, largest - rows, count - start)
             if take <= 0 and rows == 0:
@@ -66,7 +88,6 @@ def cut(
             if rows >= largest or (take <= 0 and rows):
                 yield join(held, schema)
                 begin += rows
-                largest = most_rows(begin, max_rows, first_rows)
                 held, rows, size = [], 0, 0
     if rows:
         yield join(held, schema)
@@ -85,7 +106,7 @@ def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowCapacityError):
         return table
     for i, field in enumerate(schema):
-        if pa.types.is_dictionary(field.type) and not field.type.ordered and table.num_rows:
+        if types.is_dictionary(field.type) and not field.type.ordered and table.num_rows:
             chunks = [_compact(chunk) for chunk in table.column(i).chunks]
             table = table.set_column(i, field, pa.chunked_array(chunks, field.type))
     return table
@@ -105,81 +126,47 @@ def _compact(array: pa.DictionaryArray) -> pa.DictionaryArray:
 def row_bytes(array: pa.Array) -> Sizes:
     """Bytes of each row: int64, *Shape:* (rows,), none negative.
 
-    Fixed-width values count their width (a Boolean one byte), texts and lists an offset and their content, structs
-    the sum of their fields, null type nothing. A null counts as an empty value.
+    Fixed-width values count their width (a Boolean one byte), texts and lists an offset and their content, a view of a
+    text 16 bytes and its content, a view of a list two offsets, structs the sum of their fields, null type nothing. A
+    null counts as an empty value.
 
     Raises:
         TypeError: a type that is never read from Parquet, such as a union.
     """
-    kind = array.type
+    kind, rows = array.type, len(array)
     if isinstance(array, pa.ExtensionArray):
         return row_bytes(array.storage)
     if types.is_null(kind):
-        return np.zeros(len(array), np.int64)
-    if types.is_boolean(kind):
-        return np.ones(len(array), np.int64)
-    if types.is_string(kind) or types.is_binary(kind) or types.is_large_string(kind) or types.is_large_binary(kind):
-        offsets, width = _offsets(array)
-        return np.diff(offsets) + width
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
-        offsets, width = _offsets(array)
-        values = row_bytes(array.keys) + row_bytes(array.items) if types.is_map(kind) else row_bytes(array.values)
-        return np.diff(_ends(values)[offsets]) + width
-    if types.is_fixed_size_list(kind):
-        bounds = (np.arange(len(array) + 1, dtype=np.int64) + array.offset) * kind.list_size
-        return np.diff(_ends(row_bytes(array.values))[bounds])
+        return np.zeros(rows, np.int64)
     if types.is_struct(kind):
-        return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(len(array), np.int64))
+        return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(rows, np.int64))
+    if types.is_fixed_size_list(kind):
+        bounds = (np.arange(rows + 1, dtype=np.int64) + array.offset) * kind.list_size
+        return np.diff(_ends(row_bytes(array.values))[bounds])
+    if types.is_map(kind):
+        content = _ends(row_bytes(array.keys) + row_bytes(array.items))
+        return np.diff(content[array.offsets.to_numpy()]) + 4
     if types.is_dictionary(kind):
-        return _dictionary(array)
-    if types.is_list_view(kind) or types.is_large_list_view(kind):
-        return _list_view(array)
-    if types.is_string_view(kind) or types.is_binary_view(kind):
-        # The first four of a view's 16 bytes are the length of its value.
-        lengths = np.frombuffer(array.buffers()[1], np.int32, len(array) * 4, array.offset * 16)[::4]
-        return np.where(_is_valid(array), lengths, 0).astype(np.int64) + 16
-    try:
-        width = kind.bit_width // 8
-    except ValueError as error:
-        raise TypeError(f"no size is known for values of type {kind}") from error
-    return np.full(len(array), width, np.int64)
-
-
-def _offsets(array: pa.Array) -> tuple[Sizes, int]:
-    """Offsets of a text, binary, list or map array, int64, *Shape:* (rows + 1,); and the bytes of one of them."""
-    kind = array.type
-    is_large = types.is_large_string(kind) or types.is_large_binary(kind) or types.is_large_list(kind)
-    offset, width = (np.int64, 8) if is_large else (np.int32, 4)
-    if len(array) == 0:
-        return np.zeros(1, np.int64), width
-    return np.frombuffer(array.buffers()[1], offset, len(array) + 1, array.offset * width).astype(np.int64), width
+        values = np.append(row_bytes(array.dictionary), 0)  # the last one is that of null
+        indices = array.indices.cast(pa.int64()).fill_null(len(values) - 1)
+        return values[indices.to_numpy()] + kind.index_type.bit_width // 8
+    if (width := _WIDTHS.get(kind.id)) is None:
+        try:
+            return np.full(rows, max(1, kind.bit_width // 8), np.int64)
+        except ValueError as error:
+            raise TypeError(f"no size is known for values of type {kind}") from error
+    if kind.num_fields:
+        ends = np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(), dtype=np.int64)
+        return np.diff(_ends(row_bytes(array.flatten()))[np.append(0, ends)]) + width
+    if width == 16:  # the first four bytes of a view are the length of its value
+        lengths = np.frombuffer(array.buffers()[1], np.int32, rows * 4, array.offset * 16)[::4]
+        return np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0).astype(np.int64) + width
+    return pc.binary_length(array).fill_null(0).to_numpy().astype(np.int64) + width
 
 
 def _ends(values: Sizes) -> Sizes:
     """Sums of the first 0, 1, 2, … values."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-
-
-def _is_valid(array: pa.Array) -> npt.NDArray[np.bool_]:
-    return array.is_valid().to_numpy(zero_copy_only=False)
-
-
-def _list_view(array: pa.Array) -> Sizes:
-    width, kind = (8, np.int64) if types.is_large_list_view(array.type) else (4, np.int32)
-    starts, lengths = (
-        np.where(_is_valid(array), np.frombuffer(array.buffers()[i], kind, len(array), array.offset * width), 0)
-        for i in (1, 2)
-    )
-    ends = _ends(row_bytes(array.values))
-    return ends[starts.astype(np.int64) + lengths] - ends[starts] + 2 * width
-
-
-def _dictionary(array: pa.Array) -> Sizes:
-    values, width = row_bytes(array.dictionary), array.type.index_type.bit_width // 8
-    if not len(values):
-        return np.full(len(array), width, np.int64)
-    indices = array.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return np.where(_is_valid(array.indices), values[indices], 0) + width
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
@@ -191,36 +178,150 @@ def check_batch(batch: pa.RecordBatch) -> None:
         pyarrow.ArrowInvalid: something is out of bounds.
     """
     batch.validate()
-    for column, field in zip(batch.columns, batch.schema, strict=True):
-        column.view(_as_binary(field).type).validate(full=True)
+    for column in batch.columns:
+        column.view(_as_binary(column.type)).validate(full=True)
 
 
-def _as_binary(field: pa.Field) -> pa.Field:
-    """A field with binary in place of text, whose layout is the same."""
-    kind = field.type
+def _as_binary(kind: pa.DataType) -> pa.DataType:
+    """A type with binary in place of text, whose layout is the same."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _as_binary(field.with_type(kind.storage_type))
-    if types.is_string(kind):
-        kind = pa.binary()
-    elif types.is_large_string(kind):
-        kind = pa.large_binary()
-    elif types.is_string_view(kind):
-        kind = pa.binary_view()
-    elif types.is_dictionary(kind):
-        values = _as_binary(pa.field("values", kind.value_type))
-        kind = pa.dictionary(kind.index_type, values.type, kind.ordered)
-    elif types.is_struct(kind):
-        kind = pa.struct([_as_binary(kind.field(i)) for i in range(kind.num_fields)])
-    elif types.is_map(kind):
-        kind = pa.map_(_as_binary(kind.key_field), _as_binary(kind.item_field))
-    elif types.is_fixed_size_list(kind):
-        kind = pa.list_(_as_binary(kind.value_field), kind.list_size)
-    elif types.is_list(kind):
-        kind = pa.list_(_as_binary(kind.value_field))
-    elif types.is_large_list(kind):
-        kind = pa.large_list(_as_binary(kind.value_field))
-    elif types.is_list_view(kind):
-        kind = pa.list_view(_as_binary(kind.value_field))
-    elif types.is_large_list_view(kind):
-        kind = pa.large_list_view(_as_binary(kind.value_field))
-    return field.with_type(kind)
+        return _as_binary(kind.storage_type)
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _as_binary(kind.value_type), kind.ordered)
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    fields = [field.with_type(_as_binary(field.type)) for field in fields]
+    if types.is_struct(kind):
+        return pa.struct(fields)
+    if types.is_map(kind):
+        return pa.map_(*(field.with_type(_as_binary(field.type)) for field in (kind.key_field, kind.item_field)))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(*fields, kind.list_size)
+    return next((make(*fields) for is_kind, make in _LISTS if is_kind(kind)), _BINARY.get(kind, kind))
+
+
+class ShardWriter:
+    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes.
+
+    Args:
+        temporary: the file to write, which does not exist yet.
+        schema: of all tables; its metadata is kept.
+        metadata: added to the footer's key/value metadata; overrides the schema's.
+        path: the final name of the file, for messages.
+
+    Raises:
+        OutputError: the file cannot be created.
+    """
+
+    def __init__(
+        self, temporary: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None, path: Path
+    ) -> None:
+        self._temporary, self._path = temporary, path
+        self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
+        self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
+        self._rows = 0
+        self._file: BinaryIO | None = None
+        self._parquet: pq.ParquetWriter | None = None
+        with output_errors("write", self._path):
+            self._file = create_file(temporary)
+        with self._or_abandoned():
+            self._parquet = pq.ParquetWriter(
+                self._file,
+                self._schema,
+                compression="zstd",
+                compression_level=COMPRESSION_LEVEL,
+                write_page_checksum=True,
+                store_schema=True,
+            )
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table as one row group; one without rows adds nothing.
+
+        Raises:
+            OutputError: it cannot be written, or has another schema; the file is abandoned.
+        """
+        if self._parquet is None:
+            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be written to")
+        if not table.schema.equals(self._schema):
+            self.abandon()
+            raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
+        if not table.num_rows:
+            return
+        with self._or_abandoned():
+            self._parquet.write_table(table, row_group_size=table.num_rows)
+        self._rows += table.num_rows
+
+    def finish(self) -> WrittenFile:
+        """Close, sync, read back and check the file, and leave it under its temporary name.
+
+        Raises:
+            OutputError: one of these steps failed; the file is deleted, and not synced a second time.
+        """
+        if self._parquet is None or self._file is None:
+            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be finished")
+        with self._or_abandoned():
+            crash_point("output", "written")
+            self._parquet.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            # Opened here and not by pyarrow, which takes some names for URIs and cannot open names that are not UTF-8.
+            with self._temporary.open("rb") as file:
+                size, digest = os.fstat(file.fileno()).st_size, sha256_of(file)
+                found = pq.ParquetFile(file)
+                metadata, names = found.metadata, found.schema_arrow.names
+            if metadata.num_rows != self._rows:
+                raise OSError(f"{metadata.num_rows} rows were read back, {self._rows} written")
+            if names != self._schema.names:
+                raise OSError(f"the columns {names} were read back")
+            if not self._metadata.items() <= (metadata.metadata or {}).items():
+                raise OSError("the metadata was not read back as written")
+        self._parquet = self._file = None
+        return WrittenFile(digest, size, self._rows)
+
+    @contextmanager
+    def _or_abandoned(self) -> Iterator[None]:
+        """Throw the file away when anything inside fails."""
+        try:
+            with output_errors("write", self._path):
+                yield
+        except pa.ArrowException as error:
+            self.abandon()
+            raise OutputError(f"cannot write {self._path} as Parquet: {error}") from error
+        except OutputError:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Delete the file; does nothing after :meth:`finish`."""
+        parquet, self._parquet = self._parquet, None
+        file, self._file = self._file, None
+        if file is None:
+            return
+        # Closing writes a footer. This may fail as the writes before it did, but the file is deleted anyway.
+        if parquet is not None:
+            with suppress(OSError, pa.ArrowException):
+                parquet.close()
+        with suppress(OSError):
+            file.close()
+        discard(self._temporary)
+
+
+def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str, str] | None = None) -> WrittenFile:
+    """Write tables of one schema, each as a row group, to a Parquet file that appears only when it is complete.
+
+    Raises:
+        OutputError: it cannot be written; an earlier file is unchanged.
+    """
+    temporary = path.with_name(temporary_name())
+    writer = ShardWriter(temporary, tables[0].schema, metadata=metadata, path=path)
+    try:
+        for table in tables:
+            writer.write(table)
+        written = writer.finish()
+        with output_errors("write", path):
+            temporary.replace(path)
+            sync_folder(path.parent)
+        return written
+    finally:
+        writer.abandon()
+        discard(temporary)

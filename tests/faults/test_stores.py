@@ -18,7 +18,7 @@ from scorer.storage import lock
 from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
 from scorer.storage.object_store import open_store
-from scorer.storage.source import OpenedFile
+from scorer.storage.shards import OpenedFile
 from tests.faults import harness
 from tests.faults.conftest import StoreTrial, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy

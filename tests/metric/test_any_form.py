@@ -22,7 +22,8 @@ from scorer.metric.row_key import row_keys
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table
-from scorer.storage.text_files import BrokenTextError, read_records, schema_of, to_batch
+from scorer.storage.shards import RefusedError
+from scorer.storage.text_files import read_records, schema_of, to_batch
 
 Row = dict[str, Any]
 Found = list[tuple[list[Triple], list[str], str | None, bytes]]
@@ -150,7 +151,7 @@ def test_a_line_of_any_bytes_costs_no_other(line: bytes, place: int) -> None:
 def test_any_bytes_are_rows_or_a_message_with_a_line(form: str, parts: list[bytes]) -> None:
     try:
         table = read(form, b"".join(parts))
-    except BrokenTextError as error:
+    except RefusedError as error:
         assert any(words in str(error) for words in ("line ", "is empty", "not UTF-8"))
     else:
         table.validate()

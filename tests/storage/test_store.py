@@ -18,7 +18,7 @@ from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.object_store import Store, open_store
 from scorer.storage.store import ABSENT, TEMPORARY, LocalStore, atomic_write, temporary_name
-from scorer.storage.writer import ShardWriter, write_parquet
+from scorer.storage.windows import ShardWriter, write_parquet
 from tests.processes import finish
 from tests.storage.tables import rows_table
 
@@ -113,7 +113,7 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
 ) -> None:
     """Even where the name is known: it is made by this program or the write fails."""
     name = temporary_name()
-    for module in ("store", "writer"):
+    for module in ("store", "windows"):
         monkeypatch.setattr(f"scorer.storage.{module}.temporary_name", lambda: name)
     victim = tmp_path / "victim"
     if planted != "a file":

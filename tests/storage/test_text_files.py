@@ -18,12 +18,10 @@ from scorer.errors import ShardError
 from scorer.metric.inputs import find_columns
 from scorer.metric.options import ColumnNames
 from scorer.metric.row_key import row_keys
-from scorer.storage import text_source
+from scorer.storage import text_files
 from scorer.storage.inputs import find_files
-from scorer.storage.shards import read_shards, read_tables
-from scorer.storage.source import OpenedFile, RefusedError
-from scorer.storage.text_files import read_records
-from scorer.storage.text_source import TextLines
+from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables
+from scorer.storage.text_files import TextLines, read_records
 from scorer.system.files import ROW_INFO, Format, format_of
 from tests.storage.tables import input_of
 
@@ -189,22 +187,22 @@ def lines_of(path: Path, content: bytes) -> list[bytes]:
     with OpenedFile(str(path)) as opened:
         lines = TextLines(opened)
         found = list(lines)
-    assert (lines.file_bytes, lines.digest) == (len(content), hashlib.sha256(content).hexdigest())
+    assert (lines.file.count, lines.file.sha256.hexdigest()) == (len(content), hashlib.sha256(content).hexdigest())
     return found
 
 
 @pytest.mark.parametrize("chunk", [7, 1000, 1 << 20])
 def test_the_lines_do_not_depend_on_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(text_source, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(text_files, "CHUNK_BYTES", chunk)
     members = [gzip.compress(part, mtime=0) for part in (TEXT[:700], b"", TEXT[700:])]
     for content in (TEXT, MARK + TEXT, PACKED, b"".join(members), PACKED + bytes(512), gzip.compress(MARK + TEXT)):
         assert lines_of(tmp_path / "named by nobody", content) == TEXT.splitlines(keepends=True)
 
 
 def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_source, "MOST_LINE_BYTES", 2 << 20)
+    monkeypatch.setattr(text_files, "MOST_LINE_BYTES", 2 << 20)
     for content, message in (
-        (PACKED[:1000], r"cut off behind line \d+;"),
+        (PACKED[:1000], r"cut off or damaged behind line \d+ .*end-of-stream"),
         (PACKED[:-8] + bytes(8), r"damaged behind line \d+ .*check"),
         (PACKED + b"more", "damaged behind line 2000 "),
         (gzip.compress(PACKED), "compressed by gzip twice"),
@@ -218,11 +216,11 @@ def test_members_and_blank_lines_of_a_small_file_are_read_and_tick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks: list[None] = []
-    monkeypatch.setattr(text_source, "advance", lambda: ticks.append(None))
+    monkeypatch.setattr(text_files, "advance", lambda: ticks.append(None))
     path, row = tmp_path / "a.gz", b'{"a": 1}\n'
     path.write_bytes(gzip.compress(row, mtime=0) * 2_000 + gzip.compress(b"\n \r\n" * 50_000 + row + b"{\n"))
     with OpenedFile(str(path)) as opened:
         found = list(read_records("jsonl", TextLines(opened), {}))
     assert [record.line for record in found[1999:]] == [2_000, 102_001, 102_002]
     assert found[-1].error == "malformed_json:line 102002"
-    assert len(ticks) >= 102_002 // text_source.BATCH_ROWS
+    assert len(ticks) >= 102_002 // text_files.BATCH_ROWS

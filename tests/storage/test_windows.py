@@ -16,10 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import ShardError
-from scorer.storage.shards import limit_rows, read_shards, read_tables, read_windows
-from scorer.storage.source import ParquetSource
-from scorer.storage.windows import check_batch, row_bytes
-from scorer.storage.writer import write_parquet
+from scorer.storage.shards import ParquetSource, limit_rows, read_shards, read_tables, read_windows
+from scorer.storage.windows import check_batch, row_bytes, write_parquet
 from tests.storage.tables import cut_rows, input_of, rows_table, weight, write
 
 
