@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import ScorerError as ScorerError
+    from .metric import ColumnNames as ColumnNames
     from .metric.facts import Triple as Triple
-    from .metric.options import ColumnNames as ColumnNames
     from .scoring.results import CheckResult as CheckResult
     from .scoring.results import Verdict as Verdict
     from .scoring.scorer import Scorer as Scorer
@@ -29,7 +29,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _HOME = {
     "CheckResult": ".scoring.results",
-    "ColumnNames": ".metric.options",
+    "ColumnNames": ".metric",
     "Scorer": ".scoring.scorer",
     "ScorerError": ".errors",
     "Triple": ".metric.facts",

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import convert
 
+from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import OMISSION, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.status import SCORED

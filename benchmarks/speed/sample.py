@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
+from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 
 PARTS = ("subject", "predicate", "object")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ColumnError, UsageError
-from ..metric.group_values import spelled
+from ..metric.values import spelled
 from ..scoring.outputs import Output, open_labels
 from ..scoring.signature import parse
 from ..storage.finished_output import paths_of

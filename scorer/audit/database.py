@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import OutputError, UsageError
-from ..metric import group_values as values
+from ..metric import values
 from ..metric.inputs import one_array
 from .document import Group
 
@@ -168,7 +168,7 @@ class GroupCodes:
         return ours[inverse.reshape(-1)]
 
 
-def _column(table: pa.Table, name: str) -> tuple[Ints, values.Texts]:
+def _column(table: pa.Table, name: str) -> tuple[Ints, values.Names]:
     if name not in table.schema.names:
         return np.zeros(len(table), np.int64), [None]
-    return values.encode(one_array(table, name), name)
+    return values.encode_names(one_array(table, name), name)

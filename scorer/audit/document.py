@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from ..metric.group_values import spelled
+from ..metric.values import spelled
 from ..stats.intervals import Rate as Rate
 from ..storage.receipts import RowCounts as RowCounts
 

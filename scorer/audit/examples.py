@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from ..errors import ColumnError
 from ..metric.facts import Triple, iterate
-from ..metric.group_values import texts
 from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
+from ..metric.values import value_names
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
@@ -118,7 +118,7 @@ def text_of(table: pa.Table, name: str) -> str | None:
 def _name(table: pa.Table, name: str) -> str | None:
     """The value of a table's only row as text; lists and the like name nothing."""
     try:
-        return texts(one_array(table, name), name)[0] if name in table.schema.names else None
+        return value_names(one_array(table, name), name)[0] if name in table.schema.names else None
     except ColumnError:
         return None
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..metric.facts import Triple
-from ..metric.group_values import spelled
 from ..metric.templates import Templates
+from ..metric.values import spelled
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.outputs import Output
 from ..scoring.signature import parse

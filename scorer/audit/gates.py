@@ -34,7 +34,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from ..errors import DamagedFileError, UsageError
-from ..metric.group_values import as_text
+from ..metric.values import value_name
 from ..system.codec import Record, convert
 from ..system.files import read_small
 from ..system.numbers import percent, points
@@ -178,7 +178,7 @@ def _group(values: Mapping[str, Any], where: str) -> Group:
     try:
         if any(isinstance(value, (dict, list)) for value in values.values()):
             raise ValueError
-        return {column: as_text(value) for column, value in values.items()}
+        return {column: value_name(value) for column, value in values.items()}
     except ValueError as e:  # or an integer that Python does not write
         said = f"{where}: group = {_shown(values)}"
         raise UsageError(f'{said}; write a table of columns and values: {{ system = "tgen" }}') from e

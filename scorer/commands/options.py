@@ -15,7 +15,7 @@ import typer
 
 from ..errors import ScorerError, UsageError
 from ..inference import BUILTIN_BUNDLES, Overlong, Precision, folder_of
-from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
+from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
 from ..system.arguments import option
@@ -303,7 +303,7 @@ class DeviceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """The fields of :class:`..metric.options.ColumnNames` that a run is told."""
+    """The fields of :class:`..metric.ColumnNames` that a run is told."""
 
     text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)
     triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import UsageError, count_of
-from ..metric.options import FINE
+from ..metric import FINE
 from ..storage.location import Location
 from ..system.arguments import option
 from ..system.terminal import all_visible, visible

@@ -84,7 +84,7 @@ def check_command(
     List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
     shows templates that fail far more often than others.
     """
-    from ..metric.options import ColumnNames
+    from ..metric import ColumnNames
     from ..metric.templates import load_templates
     from ..scoring.outputs import Output
     from ..storage.plan import PLAN

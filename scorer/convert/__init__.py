@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..system.arguments import check_fields, option
+from ..system.arguments import CheckedFields, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvertOptions:
+class ConvertOptions(CheckedFields):
     """How files are read, and what becomes of malformed lines."""
 
     texts: tuple[str, ...] = option("Texts of a system, one line per input. Repeatable.", "[NAME=]FILE", ())
@@ -23,6 +23,3 @@ class ConvertOptions:
     empty: tuple[str, ...] = option("Word that means an empty text, such as null. Repeatable.", "WORD", ())
     strict: bool = option("Exit 2 at the first malformed line. Default: report it, and write nulls.", default=False)
     force: bool = option("Replace files that exist.", default=False)
-
-    def __post_init__(self) -> None:
-        check_fields(self)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
+from ..metric import ColumnNames
 from ..metric.facts import FactTable
 from ..metric.inputs import find_columns, find_field, holders_of, one_array, read_facts
-from ..metric.options import ColumnNames
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse

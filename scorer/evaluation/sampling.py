@@ -21,11 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
+from ..metric import ColumnNames
 from ..metric.columns import output_schema
-from ..metric.group_values import encode, spelled
 from ..metric.inputs import find_columns
-from ..metric.options import ColumnNames
 from ..metric.templates import Templates
+from ..metric.values import encode_names, spelled
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import fine_codes, rough_codes
 from ..scoring.outputs import Output
@@ -78,7 +78,7 @@ class LabelledOutput:
         """
         if not self.scored.has(column):
             raise ColumnError(f"no column {column!r} in {self.name}; the run may have dropped it (--keep)")
-        codes, values = encode(self.scored.array(column), column)
+        codes, values = encode_names(self.scored.array(column), column)
         order = sorted(range(len(values)), key=lambda code: (values[code] is None, values[code] or ""))
         return np.argsort(order)[codes].astype(np.int64), [spelled(values[code]) for code in order]
 

@@ -1,17 +1,91 @@
 """The metric of Dušek & Kasner (INLG 2020), without I/O and models: which checks are asked, and what the results mean.
 
-``options``    the choices of a user
+Here are the choices of a user: protocols, sides, names of columns; importing them costs no import of pyarrow.
+
 ``facts``      the facts of a window, interned; the rows
-``values``     single values as text, in one spelling; columns of Arrow as objects of Python; ``group_values``: groups
-``formats``    triples, sentences and documents, parsed; ``attributes``, ``python_forms``: other forms of triples
+``values``     single values as text, in one spelling; columns of Arrow as objects of Python, or as names of groups
+``formats``    triples, sentences and documents, parsed; ``objects``: objects of Python, and attributes
 ``inputs``     which column holds which input; why a row is invalid
 ``templates``  triples to facts
 ``checks``     facts and text to (premise, hypothesis) pairs; ``factspotter``: those of another metric
 ``sentences``  the sentences of a text, and the facts that fit; ``selection``: which facts these are
 ``verdict``    probabilities to labels
-``columns``    labels to Arrow columns
-``row_key``    the key by which a later run finds a row again
+``columns``    labels to Arrow columns; the key by which a later run finds a row again
 """
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..errors import ColumnError
+from ..system.arguments import CheckedFields
 
 REVISION = 3
 """Part of the signature; increased only if a label can change for the same model, templates and options."""
+
+FINE = ("OK", "omission", "hallucination", "omission+hallucination")
+
+Protocol = Literal["paper", "nlgi_eval", "factspotter"]
+"""The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
+triples up in the text: no templates, no hallucination side."""
+Sides = Literal["both", "hallucination"]
+"""The sides that are checked."""
+MissingTemplate = Literal["backoff", "error"]
+"""Treatment of a triple without a template: the backoff template, or an error that ends the run."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that decide which checks are asked; all are part of the signature.
+
+    ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
+    to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
+    too (:mod:`scorer.metric.sentences`).
+    """
+
+    protocol: Protocol = "paper"
+    sides: Sides = "both"
+    optional: frozenset[tuple[str, str]] = frozenset()
+    missing_template: MissingTemplate = "backoff"
+    sentences: str | None = None
+
+
+_OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
+
+
+@dataclass(frozen=True)
+class ColumnNames(CheckedFields):
+    """The names of input and output columns. Every field is an argument of the same name; none has to be given.
+
+    ``text``: the column of texts. ``triples``, ``attributes``, ``facts``, ``mr``: the column of the facts, as triples,
+    as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
+    these names is looked for. ``attributes`` may also name several columns with commas between them, each an attribute.
+    ``subject``: the column that names the subject of the attributes, or, where there is no such column, their key that
+    does; ``name`` by default. ``document``: the column of source texts whose sentences
+    are the facts. ``keep``: input columns to pass through (all by default).
+    ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
+    columns.
+    """
+
+    text: str = "text"
+    triples: str | None = None
+    facts: str | None = None
+    mr: str | None = None
+    keep: tuple[str, ...] | None = None
+    prefix: str = ""
+    details: bool = False
+    sentences: bool = False
+    attributes: str | None = None
+    subject: str | None = None
+    document: str | None = None
+
+    def inputs(self) -> ColumnNames:
+        """The input columns alone: none is passed through, and output columns have their own names."""
+        return replace(self, keep=(), prefix="", details=False, sentences=False)
+
+
+def of_python(error: ColumnError) -> ColumnError:
+    """An error whose message names the fields of :class:`ColumnNames` in place of the options of a command."""
+    return type(error)(_OPTION.sub(lambda option: f"ColumnNames({option[1] or option[2]}=...)", str(error)))

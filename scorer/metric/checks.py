@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ColumnError, TemplateError
-from . import factspotter
+from . import Options, factspotter
 from .facts import Rows, Triple
-from .options import Options
 from .templates import Fact, Templates
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3

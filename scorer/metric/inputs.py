@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError
 from ..system.files import ROW_INFO
 from ..system.numbers import parse_json
-from .attributes import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
+from . import ColumnNames
 from .columns import output_schema
 from .facts import (
     INVALID_SELECTION,
@@ -42,7 +42,7 @@ from .formats import (
     parse_triples,
     read_selections,
 )
-from .options import ColumnNames
+from .objects import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .values import is_part, is_text, shown, to_python
 
 NOT_A_TEXT = "malformed_row"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -22,8 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..errors import ColumnError
 from ..system.numbers import spell_number
+from .facts import encode
 
+Names = list[str | None]
 MOST_CHARACTERS = 120
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -283,3 +287,78 @@ def to_python(column: pa.Array) -> list[Any]:
             elements = to_python(flat)
             found = [elements[start:end] for start, end in spans]
     return [value if there else None for value, there in zip(found, valid, strict=True)]
+
+
+# --- values as names of groups ---
+
+
+def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | None:
+    """A value as groups are named by it: as :func:`spell` spells it, and otherwise as Python does, such as ``nan``."""
+    try:
+        text = write(value)
+    except (ValueError, OverflowError):  # a year or a time zone that Python does not have: the number that is stored
+        text = None
+    return text if text is not None or value is None else str(value)
+
+
+def spelled(value: str | None) -> str:
+    """A group value as messages, gates and files of metrics write it: null is ``null``, a text of that name ``"null"``.
+
+    Distinct values stay distinct: a text that looks like a null or like a quoted text is quoted.
+    """
+    if value is None:
+        return "null"
+    return json.dumps(value, ensure_ascii=False) if value == "null" or value.startswith('"') else value
+
+
+def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Names]:
+    """A column as codes of texts.
+
+    Args:
+        name: of the column, for messages.
+
+    Returns:
+        Codes, int64, *Shape:* (rows,), and the distinct texts that they are positions in. A string that is not UTF-8
+        has ``\\xff`` where it is broken, so that two broken strings stay two; bytes are hexadecimal.
+
+    Raises:
+        ColumnError: lists, structs and the like, which have no single values.
+    """
+    codes, texts = _name_codes(column, name)
+    used, inverse = np.unique(codes, return_inverse=True)
+    distinct: dict[str | None, int] = {}
+    places = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
+    return np.array(places, np.int64)[inverse.reshape(-1)], list(distinct)
+
+
+def value_names(column: pa.Array, name: str) -> Names:
+    """A column's values, each as text; see :func:`encode_names`."""
+    codes, distinct = encode_names(column, name)
+    return [distinct[code] for code in codes.tolist()]
+
+
+def _name_codes(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Names]:
+    """Codes and texts, the last of which is ``None``; the texts may be equal, and need not all be used."""
+    plain, is_uuid = column, False
+    if isinstance(plain.type, pa.BaseExtensionType):
+        is_uuid, plain = plain.type.extension_name == "arrow.uuid", plain.storage
+    if types.is_run_end_encoded(plain.type):
+        plain = pc.run_end_decode(plain)
+    if types.is_dictionary(plain.type):
+        plain = plain.dictionary_decode()
+    kind = plain.type
+    if (
+        is_text(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_binary_view(kind)
+        or (types.is_fixed_size_binary(kind))
+    ):
+        codes, values = encode(plain)
+        if is_uuid:
+            return codes, [*(str(uuid.UUID(bytes=value)) for value in values), None]
+        return codes, [*(v.decode(errors="backslashreplace") if is_text(kind) else v.hex() for v in values), None]
+    if is_part(kind):
+        codes, stored, write = stored_values(plain)
+        return codes, [*(value_name(value, write) for value in stored), None]
+    raise ColumnError(f"column {name!r} is {column.type} and cannot group rows; name one of single values")

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..status import SCORED, STATUS_NAMES
+from . import FINE
 from .checks import ALL_FACTS, HALLUCINATION, OMISSION, SENTENCE, Checks
 from .facts import Rows
-from .options import FINE
 
 ROUGH = ("OK", "not_OK")
 EMPTY_TEXT = "empty_text"

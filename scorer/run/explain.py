@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.session import resolve_device
-from ..metric.columns import output_schema
+from ..metric.columns import SIZE, output_schema
 from ..metric.inputs import find_columns
-from ..metric.row_key import SIZE
 from ..scoring.outputs import Output
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer

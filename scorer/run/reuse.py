@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import OutputError, count_of
+from ..metric import ColumnNames, Options
 from ..metric.checks import verbalise
-from ..metric.columns import output_schema
+from ..metric.columns import output_schema, row_keys
 from ..metric.facts import Rows
-from ..metric.options import ColumnNames, Options
-from ..metric.row_key import row_keys
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.pipeline import ReuseMatch

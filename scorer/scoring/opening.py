@@ -9,9 +9,8 @@ from ..errors import UsageError
 from ..inference.bundle import Bundle
 from ..inference.engine import EXACT_PAIRS, Engine, ExactBound
 from ..inference.tokenizer import PairFormat
-from ..metric import factspotter
+from ..metric import Options, factspotter
 from ..metric.facts import Rows
-from ..metric.options import Options
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
 from ..storage.plan import Budgets

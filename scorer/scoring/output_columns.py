@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError
-from ..metric import group_values
 from ..metric.facts import encode
+from ..metric.values import encode_names
 from ..metric.verdict import FINE, ROUGH
 
 NOT_OK = 1
@@ -140,7 +140,7 @@ def group_codes(column: pa.Array, what: str) -> tuple[npt.NDArray[np.int64], lis
         column = column.dictionary_decode()
     plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_binary)
     if not any(is_plain(column.type) for is_plain in plain):  # dates, times and the like, which Python may not hold
-        found, texts = group_values.encode(column, "")
+        found, texts = encode_names(column, "")
         column = pa.array(texts, pa.string()).take(pa.array(found))
     if pa.types.is_string(column.type):
         codes, values = encode(column)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import InputError, OutputError, TemplateError
+from ..metric import ColumnNames
 from ..metric.columns import OUTPUT
-from ..metric.options import ColumnNames
 from ..metric.templates import Templates
 from ..storage.finished_output import FinishedOutput
 from ..storage.plan import PLAN, RUN

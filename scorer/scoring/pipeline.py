@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..inference.engine import EncodedPairs, Predictions
+from ..metric import ColumnNames, Options
 from ..metric.checks import Checks, build_checks
 from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
 from ..metric.facts import Rows, take
 from ..metric.inputs import InputColumns
-from ..metric.options import ColumnNames, Options
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, Verdicts, decide

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import TypedDict
 
+from ..metric import ColumnNames
 from ..metric.checks import KIND_NAMES
 from ..metric.columns import OUTPUT, output_schema
-from ..metric.options import ColumnNames
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.terminal import visible

@@ -12,10 +12,10 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import ColumnError, UsageError
+from ..metric import of_python
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
-from ..metric.options import of_python
-from ..metric.python_forms import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
+from ..metric.objects import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..storage.plan import Budgets, ExactBudget
 from ..system.arguments import described
 from ..system.waiting import Closing

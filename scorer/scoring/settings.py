@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
-from ..metric.options import ColumnNames, MissingTemplate, Protocol, Sides
+from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import check_fields, described
 
 
@@ -19,7 +19,7 @@ class Settings:
 
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
-    :mod:`scorer.metric.options`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
+    :mod:`scorer.metric`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`.
     ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.

@@ -16,8 +16,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from ..metric import REVISION
-from ..metric.options import Options
+from ..metric import REVISION, Options
 from ..storage.receipts import Signature, canonical, line_parts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ..metric.options import FINE
+from ..metric import FINE
 from ..storage.plan import ExactBudget
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.codec import Count, Magnitude, OpenRecord

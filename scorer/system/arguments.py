@@ -31,8 +31,15 @@ def option(help: str, metavar: str | None = None, default: Any = MISSING, **more
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
 
+class CheckedFields:
+    """Base of data classes whose fields are checked when one is made; see :func:`check_fields`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def check_fields(instance: Any) -> None:
-    """Check the fields of a data class against its annotations; for its ``__post_init__``.
+    """Check the fields of a data class against its annotations.
 
     Raises:
         TypeError: names the field, what was given and the annotation.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..metric.options import ColumnNames
-from ..system.arguments import check_fields, option
+from ..metric import ColumnNames
+from ..system.arguments import CheckedFields, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractOptions:
+class ExtractOptions(CheckedFields):
     """Columns of references, and how one candidate of each predicate is chosen.
 
     ``choose``: that of most references (``first``), any with equal probability as in the paper (``random``), or the one
@@ -27,9 +27,6 @@ class ExtractOptions:
     text_column: str = option("Column of references: strings, or lists of strings.", "NAME", "text")
     triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)
     mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def columns(self) -> ColumnNames:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from ..metric import ColumnNames
 from ..metric.inputs import InputColumns, find_columns
-from ..metric.options import ColumnNames
 from ..metric.templates import Key, Templates, without_slot
 from ..storage.inputs import find_files
 from ..storage.shards import read_tables

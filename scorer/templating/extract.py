@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
+from ..metric import ColumnNames
 from ..metric.facts import Triple
 from ..metric.inputs import find_columns, find_facts, holders_of, one_array
-from ..metric.options import ColumnNames
 from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model

@@ -7,7 +7,7 @@ import pytest
 
 from scorer.errors import ColumnError, OutputError
 from scorer.evaluation.gold import Scored, find_inputs, load
-from scorer.metric.options import ColumnNames
+from scorer.metric import ColumnNames
 from scorer.scoring.outputs import Output
 from tests.audit.nights import night, row
 from tests.evaluation.scored import SIGNATURE, save, scored

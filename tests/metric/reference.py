@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from scorer.metric import Options
 from scorer.metric.checks import KIND_NAMES, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.facts import Rows
-from scorer.metric.options import Options
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.status import SCORED

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import verbalise
+from scorer.metric.columns import row_keys
 from scorer.metric.facts import Triple, iterate
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, Options
-from scorer.metric.row_key import row_keys
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
-from scorer.metric.attributes import from_attributes
+from scorer.metric import ColumnNames
+from scorer.metric.columns import row_keys
 from scorer.metric.facts import Triple, from_arrow, iterate
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
-from scorer.metric.row_key import row_keys
+from scorer.metric.objects import from_attributes
 from scorer.metric.values import to_python
 
 GAME = {

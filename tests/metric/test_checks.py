@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import TemplateError
+from scorer.metric import Options
 from scorer.metric.checks import build_checks
 from scorer.metric.facts import INVALID_SELECTION, from_arrow
 from scorer.metric.formats import from_lists
-from scorer.metric.options import Options
-from scorer.metric.python_forms import from_pairs, from_python
+from scorer.metric.objects import from_pairs, from_python
 from scorer.metric.templates import Templates, parse_optional
 from tests.metric.reference import asked
 

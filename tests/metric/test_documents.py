@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from scorer.metric import Options
 from scorer.metric.checks import build_checks
+from scorer.metric.columns import row_keys
 from scorer.metric.facts import Rows, from_arrow, iterate, take
 from scorer.metric.formats import from_documents
-from scorer.metric.options import Options
-from scorer.metric.python_forms import from_fact_pairs
-from scorer.metric.row_key import row_keys
+from scorer.metric.objects import from_fact_pairs
 from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from tests.metric.reference import asked, count, split
@@ -80,7 +80,7 @@ def test_a_sentence_of_a_document_that_is_longer_than_the_model_is_cut() -> None
 
 
 def test_facts_that_are_triples_are_not_cut() -> None:
-    from scorer.metric.python_forms import from_pairs
+    from scorer.metric.objects import from_pairs
 
     given = from_pairs([([("A", "text", "long " * 60), ("B", "is", "short")], "A is long.")])
     checks = build_checks(given, Templates(), Options(sides="hallucination"))

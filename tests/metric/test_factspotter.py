@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from scorer.errors import ColumnError
-from scorer.metric import factspotter
+from scorer.metric import Options, factspotter
 from scorer.metric.checks import build_checks
 from scorer.metric.facts import Triple
-from scorer.metric.options import Options
-from scorer.metric.python_forms import from_fact_pairs, from_pairs
+from scorer.metric.objects import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from tests.metric.reference import verdicts
 

@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit.database import GroupCodes
 from scorer.errors import ColumnError
-from scorer.metric.group_values import encode, texts
+from scorer.metric.values import encode_names, value_names
 
 FAR = 2**62
 BROKEN = pa.array([b"caf\xe9", b"caf\xe8", b"caf\xc3\xa9"])
@@ -56,9 +56,9 @@ COLUMNS: list[tuple[pa.Array, list[str | None]]] = [
 
 @pytest.mark.parametrize(("column", "expected"), COLUMNS, ids=[str(column.type) for column, _ in COLUMNS])
 def test_every_type_has_texts(column: pa.Array, expected: list[str | None]) -> None:
-    assert texts(column, "x") == expected
-    assert texts(column.slice(1), "x") == expected[1:]
-    distinct = encode(column, "x")[1]
+    assert value_names(column, "x") == expected
+    assert value_names(column.slice(1), "x") == expected[1:]
+    distinct = encode_names(column, "x")[1]
     assert len(set(distinct)) == len(distinct)
     groups = GroupCodes(("x",))
     found = groups.codes(pa.table({"x": column})).tolist()

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
+from scorer.metric import ColumnNames, of_python
+from scorer.metric.columns import row_keys
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, of_python
-from scorer.metric.row_key import row_keys
 
 TEXT = ("text", pa.string())
 SENTENCES = ("facts", pa.list_(pa.string()))

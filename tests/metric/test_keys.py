@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from scorer.metric.columns import row_keys
 from scorer.metric.facts import from_arrow, iterate, take
 from scorer.metric.formats import from_lists, from_sentences
-from scorer.metric.python_forms import from_python
-from scorer.metric.row_key import row_keys
+from scorer.metric.objects import from_python
 
 TRIPLE = ("Blue Spice", "near", "Café Sicilia")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks
 from scorer.metric.formats import parse_mr
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, Options
-from scorer.metric.python_forms import from_fact_pairs, from_pairs
+from scorer.metric.objects import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates
 from tests.metric.test_any_form import found, read
 

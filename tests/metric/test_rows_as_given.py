@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from scorer import Scorer
+from scorer.metric import ColumnNames
 from scorer.metric.facts import take
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
 from scorer.storage.inputs import find_files
 from scorer.storage.shards import read_tables
 

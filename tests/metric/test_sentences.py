@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from scorer.metric import Options
 from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.facts import Rows
-from scorer.metric.options import Options
-from scorer.metric.python_forms import from_pairs
+from scorer.metric.objects import from_pairs
 from scorer.metric.sentences import SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide

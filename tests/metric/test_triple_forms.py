@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from scorer.metric import ColumnNames
+from scorer.metric.columns import row_keys
 from scorer.metric.facts import INVALID_UTF8, MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate
 from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple, part_names
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
-from scorer.metric.row_key import row_keys
 
 TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
 BARS = [" | ".join(triple) for triple in TRIPLES]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scorer.metric import Options
 from scorer.metric.checks import build_checks
-from scorer.metric.options import Options
-from scorer.metric.python_forms import from_pairs
+from scorer.metric.objects import from_pairs
 from scorer.metric.templates import Templates, parse_optional
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
 from tests.metric.reference import judge, pairs_of, verdicts

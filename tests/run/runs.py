@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.metric.options import ColumnNames
+from scorer.metric import ColumnNames
 from scorer.run.driver import run
 from scorer.run.executors import Job, RunOptions
 from scorer.run.inline import Inline

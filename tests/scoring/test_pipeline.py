@@ -10,8 +10,8 @@ import pytest
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
+from scorer.metric import ColumnNames
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
 from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
 from scorer.scoring.summary import total
 from scorer.storage.receipts import Counts, FactCounts, PredicateCounts, RowCounts

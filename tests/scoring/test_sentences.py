@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer import Scorer
+from scorer.metric import ColumnNames
 from scorer.metric.checks import HALLUCINATION, SENTENCE
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
 from scorer.scoring.pipeline import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ShardError
+from scorer.metric import ColumnNames
+from scorer.metric.columns import row_keys
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
-from scorer.metric.row_key import row_keys
 from scorer.storage import text_files
 from scorer.storage.inputs import find_files
 from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables

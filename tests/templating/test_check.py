@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.metric.options import ColumnNames
+from scorer.metric import ColumnNames
 from scorer.metric.templates import Templates
 from scorer.templating.check import review
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import InputError
+from scorer.metric import ColumnNames
 from scorer.metric.facts import Triple
-from scorer.metric.options import ColumnNames
 from scorer.metric.templates import Templates
 from scorer.templating import ExtractOptions
 from scorer.templating.extract import make_templates, read_references

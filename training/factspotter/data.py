@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.errors import ScorerError
-from scorer.metric import factspotter
+from scorer.metric import ColumnNames, factspotter
 from scorer.metric.facts import Triple
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames
 
 
 class DataError(Exception):

@@ -16,10 +16,10 @@ from benchmarks.paper import figures
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.reproduce import CONDITIONS, prepare, reproduce
 from scorer.errors import ColumnError, InputError, UsageError
+from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks
 from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import find_columns
-from scorer.metric.options import ColumnNames, Options
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from tests.bundles import RESTAURANTS
