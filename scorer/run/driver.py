@@ -48,7 +48,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
     started, options = time.perf_counter(), executor.job.options
     with signals_raise():
         files = find_files(options.inputs, options.form, options.delimiter)
-        check_apart(options.inputs, options.out, options.form)
+        check_apart(options.inputs, files, options.out)
         if options.reuse:
             from .earlier import check_earlier
 

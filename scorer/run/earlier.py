@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 from ..errors import DamagedFileError, OutputError, SchemaError, UsageError
 from ..scoring.summary import Origin
 from ..storage.location import Location, local_path, parse_location
-from ..storage.object_store import Store
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN, Plan, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, canonical
+from ..storage.store import Store
 from ..system.codec import OpenRecord, decode
 from ..system.waiting import Closing, advance, several
 

@@ -25,9 +25,9 @@ from msgspec.structs import replace
 from .. import __version__
 from ..errors import DeviceError, ScorerError
 from ..storage.location import StoreUri, parse_location
-from ..storage.object_store import Store, open_store
 from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
+from ..storage.store import Store, open_store
 from ..system.codec import decode, encode
 from ..system.worker_process import WorkerHandle, become_worker
 from .executors import Inspected, Job, Reporter

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.files import Format, format_of, output_name, suffixes_of
-from .location import SCHEMES, Location, StoreUri, check_stores_apart, is_hidden, local_path
-from .object_store import open_store
+from .location import SCHEMES, Location, StoreUri, is_hidden, local_path
 from .shards import InputFile
+from .store import open_store
 
 LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+Glob = tuple[str, ...]
+"""The parts of a glob; ``**`` stands for any number of folders. A folder that all of it matches stands for the files of
+a format in it, as if the shell had expanded the glob."""
+EVERYTHING: Glob = (ANY_DEPTH,)
 
 
 class _Input(NamedTuple):
@@ -33,7 +35,7 @@ class _Input(NamedTuple):
 
     given: str
     root: Location
-    pattern: tuple[str, ...] | None = None
+    glob: Glob | None = None
 
 
 def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | None = None) -> list[InputFile]:
@@ -41,7 +43,8 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
 
     The output of a file is OUT/<its name>; that of a file in a folder has its path below that folder, and that of a
     match of a glob its path below the fixed prefix. The output of a text file has the suffix ``.parquet`` in place of
-    its own. Below the root, names that begin with ``_`` or ``.`` are skipped.
+    its own. Below the root, names that begin with ``_`` or ``.`` are skipped. A folder with several links to it appears
+    under one of its paths.
 
     Args:
         form: the format of the files; which of a folder are taken, see :func:`.files.suffixes_of`.
@@ -60,85 +63,83 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
             kind = format_of(path, form)
             separator = delimiter if kind in ("csv", "tsv") else None
             file = InputFile(uri=uri, relative=output_name(path, kind), form=kind, delimiter=separator)
-            earlier = found.setdefault(file.relative, file)
-            if earlier is not file and not _same(earlier.uri, file.uri):
+            earlier = found.setdefault(file.relative, file).uri
+            if earlier != uri and ("://" in earlier + uri or Path(earlier).resolve() != Path(uri).resolve()):
                 raise UsageError(
-                    f"{earlier.uri} and {file.uri} would both be written to {file.relative}; "
+                    f"{earlier} and {uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
                 )
-    refuse_overlap(found)
+    _refuse_overlap(found.keys())
     return [found[relative] for relative in sorted(found)]
 
 
-def check_apart(inputs: Sequence[str], out: Location, form: Format = "auto") -> None:
+def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location) -> None:
     """Refuse an output among the inputs: the next run would take its outputs for inputs.
 
+    Args:
+        files: those of the inputs.
+
     Raises:
-        OutputError: OUT is or is inside an input, a glob would find it, or an input is inside OUT.
+        OutputError: OUT is inside an input, or a file is inside OUT.
     """
-    if not isinstance(out, Path):
-        check_stores_apart(inputs, out)
-        return
-    target = out.resolve()
-    for given in inputs:
-        parsed = _parse(given)
-        path = parsed.root
-        if not isinstance(path, Path):
+    target = out if isinstance(out, StoreUri) else out.resolve()
+    for given, root, glob in map(_parse, inputs):
+        if isinstance(root, StoreUri) and isinstance(target, StoreUri):
+            one, other = (f"{place.root}/{place.path}".rstrip("/") + "/" for place in (root, target))
+            contains = one.startswith(other) or other.startswith(one)
+        elif isinstance(root, Path) and isinstance(target, Path):
+            above = [place for place in (root.resolve(), root) if place.is_dir() and target.is_relative_to(place)]
+            contains = any(_positions(glob or EVERYTHING, "/".join(target.relative_to(place).parts)) for place in above)
+        else:
             continue
-        for place in {path.resolve(), path}:
-            if place.is_relative_to(target) and (parsed.pattern is None or place != target):
-                raise OutputError(f"the input {given} is inside the output folder {out}; choose another --out")
-            if target.is_relative_to(place) and path.is_dir():
-                parts = target.relative_to(place).parts
-                if parsed.pattern is None or _advance(parsed.pattern, parts):
-                    raise OutputError(
-                        f"the output folder {out} is inside the input {given}, so the next run would score its own "
-                        "outputs; choose an --out outside of the input"
-                    )
-        if parsed.pattern is not None:
-            apart: dict[Path, bool] = {}  # by folder: resolving the path of every shard would take seconds
-            for uri, _ in _files(parsed, form):
-                found = Path(uri)
-                if found.parent not in apart:
-                    apart[found.parent] = not found.parent.resolve().is_relative_to(target)
-                if not apart[found.parent] or (found.is_symlink() and found.resolve().is_relative_to(target)):
-                    raise OutputError(f"the input {uri} is inside the output folder {out}; choose another --out")
+        if contains:
+            raise OutputError(
+                f"the output {out} is inside the input {given} or the other way round, so that the next run would "
+                "score its own outputs; choose an --out outside of the input"
+            )
+    if isinstance(target, StoreUri):
+        return
+    inside: dict[str, bool] = {}  # by folder: resolving the path of every file would take seconds
+    for uri in (file.uri for file in files if "://" not in file.uri):
+        folder = os.path.dirname(uri)  # noqa: PTH120  (a Path for each file takes long)
+        if folder not in inside:
+            inside[folder] = Path(folder).resolve().is_relative_to(target)
+        if inside[folder] or (os.path.islink(uri) and Path(uri).resolve().is_relative_to(target)):  # noqa: PTH114
+            raise OutputError(f"the input {uri} is inside the output folder {out}; choose another --out")
 
 
-def _files(parsed: _Input, form: Format) -> list[tuple[str, str]]:
+def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
     """The files of one input: the URI of each, and its path below the root of the input.
 
     Raises:
         InputError: there are none.
     """
-    given, root, pattern = parsed
-    groups = suffixes_of(form)
+    given, root, glob = parsed
+    sought = glob or EVERYTHING
     if isinstance(root, StoreUri):
         keys = list(open_store(StoreUri(root.scheme, root.bucket, ""), patient=False).list(root.path))
-        below = [key.removeprefix(root.key("")) for key in keys if key.startswith(root.key(""))]
-        is_file, is_folder = root.path in keys, bool(below)
-        search = partial(_search_keys, root, below)
+        below = [key.removeprefix(root.key("")) for key in keys if key != root.path]
+        is_file, is_folder, paths = len(below) < len(keys), bool(below), _visible(root, below, sought)
     else:
-        is_file, is_folder = _look_at(root)
-        search = partial(_search_folder, root)
-    if pattern is None and is_file:
+        is_folder = os.path.isdir(root)  # noqa: PTH112  (a Path raises what only the system can say of a name)
+        is_file = os.path.exists(root) and not is_folder  # noqa: PTH110
+        paths = _walk(root, sought) if is_folder else iter(())
+    if glob is None and is_file:
         if is_hidden(root.name):
             raise UsageError(f"{given}: files whose names begin with '_' or '.' are not scored; rename it")
-        return [(str(root), root.name)]
-    if pattern is None and not is_folder:
-        raise InputError(f"{given} does not exist")
-    found: list[str] = []
-    for suffixes in groups:
-        if is_folder and not found:
-            found = sorted(set(search(pattern or (ANY_DEPTH,), suffixes)))
-    if not found and pattern is not None:
+        yield str(root), root.name
+        return
+    if glob is None and not is_folder:
+        raise InputError(f"{given} does not exist, or this user may not look there")
+    groups, visible = suffixes_of(form), list(paths)
+    found = next(filter(None, ([path for path in visible if _accepts(sought, path, one)] for one in groups)), [])
+    if not found and glob is not None:
         raise InputError(f"{given} matches no file; check the pattern")
     if not found:
         names = ", ".join(f"*{suffix}" for suffixes in groups for suffix in suffixes)
         raise InputError(f"{given} has no file to read ({names}); names that begin with '_' or '.' are skipped")
-    if isinstance(root, StoreUri):
-        return [(str(root.below(one)), one) for one in found]
-    return [(f"{str(root).rstrip('/')}/{one}", one) for one in found]
+    for path in found:
+        yield (str(root.below(path)) if isinstance(root, StoreUri) else f"{str(root).rstrip('/')}/{path}"), path
 
 
 def _parse(given: str) -> _Input:
@@ -148,18 +149,16 @@ def _parse(given: str) -> _Input:
         if store is None:
             names = ", ".join(f"{name}://" for name in SCHEMES)
             raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
-        fixed, pattern = _split_pattern(store.path, "*[")  # a question mark begins the query of a URI
-        return _Input(given, StoreUri(store.scheme, store.bucket, fixed), pattern)
-    if scheme is None and (not given or "\0" in given):
-        raise UsageError(f"{given!r} is not a path; name a file, a folder, a glob or a URI")
+        fixed, glob = _split_glob(store.path, "*[")  # a question mark begins the query of a URI
+        return _Input(given, StoreUri(store.scheme, store.bucket, fixed), glob)
     place = local_path(given, "the input").absolute()
     if scheme is None and os.path.lexists(place):
         return _Input(given, place)  # the name of an existing file may contain brackets
-    fixed, pattern = _split_pattern(str(place), "*[" if scheme is not None else "*?[")
-    return _Input(given, Path(fixed or "/"), pattern)
+    fixed, glob = _split_glob(str(place), "*[" if scheme is not None else "*?[")
+    return _Input(given, Path(fixed or "/"), glob)
 
 
-def _split_pattern(path: str, magic: str) -> tuple[str, tuple[str, ...] | None]:
+def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
     """The parts of a path before the first that has magic characters, and the others, if there are any."""
     parts = path.split("/")
     first = next((i for i, part in enumerate(parts) if any(char in part for char in magic)), None)
@@ -168,138 +167,93 @@ def _split_pattern(path: str, magic: str) -> tuple[str, tuple[str, ...] | None]:
     return "/".join(parts[:first]), tuple(part for part in parts[first:] if part)
 
 
-def refuse_overlap(relatives: Iterable[str]) -> None:
-    """Refuse outputs that need a folder where another output or receipt is a file, a name too long for a receipt, and
-    two that differ only in case or composition.
+def _refuse_overlap(relatives: Collection[str]) -> None:
+    """Refuse outputs that need a folder where another output or receipt is a file, and names too long for a receipt.
 
     Raises:
         UsageError: names the outputs.
     """
-    found = set(relatives)
-    seen: dict[str, str] = {}
-    for relative in sorted(found):
-        # Equal after NFC and case folding: one file on some file systems.
-        folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", relative).casefold())
-        other = seen.setdefault(folded, relative)
-        if other != relative:
-            raise UsageError(
-                f"the outputs {other} and {relative} differ only in case or in the composition of characters, and are "
-                "the same file on some file systems; rename one of the inputs"
-            )
-        parts = relative.split("/")
-        if len(os.fsencode(parts[-1])) > LONGEST_NAME:
+    for relative in relatives:
+        folder, _, name = relative.rpartition("/")
+        if len(os.fsencode(name)) > LONGEST_NAME:
             raise UsageError(
                 f"{relative}: a name may have at most {LONGEST_NAME} bytes, since .json is appended to it; rename it"
             )
-        for depth in range(1, len(parts)):
-            above = "/".join(parts[:depth])
-            for other in (above, above.removesuffix(".json")):
-                if other in found:
+        while folder:
+            for other in (folder, folder.removesuffix(".json")):
+                if other in relatives:
                     raise UsageError(
                         f"the outputs {other} and {relative} need a file and a folder of the same name; "
                         "rename one of the inputs"
                     )
+            folder = folder.rpartition("/")[0]
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two URIs refer to the same file."""
-    return one == other or (not _SCHEME.match(one + other) and Path(one).resolve() == Path(other).resolve())
-
-
-# --- globs ---
-
-
-_Positions = frozenset[int]
-"""Parts of a glob that may come next; its length for what is below a folder that all of it matched."""
-
-
-def _advance(pattern: Sequence[str], folders: Sequence[str], at: _Positions | None = None) -> _Positions:
-    """The positions behind some more folders of a path; empty if nothing below them can match. ``**`` stands for any
-    number of folders.
-
-    A folder that the whole glob matches stands for the files of a format in it, as if the shell had expanded the glob.
-    """
-    last = len(pattern)
-    found = {0} if at is None else set(at)
-    for name in [None, *folders] if at is None else folders:
+@lru_cache(maxsize=4096)
+def _positions(glob: Glob, folder: str) -> frozenset[int]:
+    """The parts of a glob that may come next behind a folder; its length for what is below a folder that all of it
+    matched. Empty if nothing in the folder can match."""
+    last, found = len(glob), {0}
+    for name in [None, *filter(None, folder.split("/"))]:
         if name is not None:
-            stay = {i for i in found if i == last or pattern[i] == ANY_DEPTH}
-            found = stay | {i + 1 for i in found - stay if fnmatchcase(name, pattern[i])}
+            stay = {i for i in found if i == last or glob[i] == ANY_DEPTH}
+            found = stay | {i + 1 for i in found - stay if fnmatchcase(name, glob[i])}
         for i in range(last - 1):  # `**` also matches no folder
-            if i in found and pattern[i] == ANY_DEPTH:
+            if i in found and glob[i] == ANY_DEPTH:
                 found.add(i + 1)
     return frozenset(found)
 
 
-def _accepts(pattern: Sequence[str], at: _Positions, name: str, suffixes: Sequence[str]) -> bool:
-    """Whether a file in a folder at these positions is one that the glob finds."""
-    last = len(pattern) - 1
-    any_name = len(pattern) in at or (last in at and pattern[last] == ANY_DEPTH)
-    if any_name and name.lower().endswith(tuple(suffixes)):
+def _accepts(glob: Glob, path: str, suffixes: Sequence[str]) -> bool:
+    """Whether a glob finds a file, of these suffixes where it does not name it."""
+    folder, _, name = path.rpartition("/")
+    at, last = _positions(glob, folder), len(glob) - 1
+    if last in at and glob[last] != ANY_DEPTH and fnmatchcase(name, glob[last]):
         return True
-    return last in at and pattern[last] != ANY_DEPTH and fnmatchcase(name, pattern[last])
+    return (len(glob) in at or (last in at and glob[last] == ANY_DEPTH)) and name.lower().endswith(tuple(suffixes))
 
 
-def _search_keys(root: StoreUri, keys: Iterable[str], pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
-    """The keys that a glob finds, of those below a place."""
+def _visible(root: StoreUri, keys: Iterable[str], glob: Glob) -> Iterator[str]:
+    """Those of the keys below a place that are not hidden.
+
+    Raises:
+        InputError: one is in a Delta table where the glob looks.
+    """
     for key in keys:
-        *folders, name = key.split("/")
-        hidden = next((i for i, folder in enumerate(folders) if is_hidden(folder)), None)
-        if hidden is not None and folders[hidden] == DELTA_LOG and _advance(pattern, folders[:hidden]):
-            raise _delta_table(str(root.below("/".join(folders[:hidden]))))
-        if hidden is None and not is_hidden(name) and _accepts(pattern, _advance(pattern, folders), name, suffixes):
+        parts = key.split("/")
+        if DELTA_LOG in parts[:-1] and _positions(glob, folder := "/".join(parts[: parts.index(DELTA_LOG)])):
+            raise _delta_table(str(root.below(folder)))
+        if not any(map(is_hidden, parts)):
             yield key
 
 
-class _Visit(NamedTuple):
-    """A folder to search. ``base``: its path below the root, with a trailing slash; ``at``: positions in the glob;
-    ``above``: the folders on the path to it; ``is_linked``: the last step was a symbolic link."""
+def _walk(root: Path, glob: Glob) -> Iterator[str]:
+    """Relative paths of the visible files in those folders below a place where a glob can match.
 
-    base: str
-    at: _Positions
-    above: frozenset[tuple[int, int]] = frozenset()
-    is_linked: bool = False
-
-
-def _search_folder(root: Path, pattern: Sequence[str], suffixes: Sequence[str]) -> Iterator[str]:
-    """Relative paths of the files that a glob finds below a folder.
-
-    Links to folders are followed last. Each folder is searched once for the same positions in the glob: one with
-    several links to it appears under the first of its paths.
+    Each folder is searched once for the same positions in the glob, and links to folders are followed last.
 
     Raises:
-        InputError: a folder cannot be listed, contains a link to itself, or is a Delta table.
+        InputError: a folder cannot be listed, or is a Delta table.
     """
-    plain = [_Visit("", _advance(pattern, ()))]
-    linked: deque[_Visit] = deque()
-    seen = set()
-    while plain or linked:
-        visit = plain.pop() if plain else linked.popleft()
-        place = root / visit.base
+    todo, seen = deque([""]), set()
+    while todo:
+        base = todo.popleft()
+        place, at = root / base, _positions(glob, base)
         try:
             status = place.stat()
-            key = status.st_dev, status.st_ino
-            if visit.is_linked and key in visit.above:
-                raise InputError(f"{place} is a link to a folder that contains it; remove it or name the files")
-            if (key, visit.at) in seen:
+            if (here := (status.st_dev, status.st_ino, at)) in seen or not at:
                 continue
-            seen.add((key, visit.at))
+            seen.add(here)
             entries = _entries(place)
         except OSError as error:
             raise InputError(f"cannot list {place}: {error.strerror}") from error
-        deeper: list[_Visit] = []
         for name, is_folder, is_linked in entries:
             if name == DELTA_LOG and is_folder:
                 raise _delta_table(str(place))
-            if is_hidden(name):
-                continue
-            if not is_folder:
-                if _accepts(pattern, visit.at, name, suffixes):
-                    yield visit.base + name
-            elif at := _advance(pattern, (name,), visit.at):
-                below = _Visit(f"{visit.base}{name}/", at, visit.above | {key}, is_linked)
-                (linked if is_linked else deeper).append(below)
-        plain += reversed(deeper)
+            if is_folder and not is_hidden(name):
+                (todo.append if is_linked else todo.appendleft)(f"{base}{name}/")
+            elif not is_hidden(name):
+                yield base + name
 
 
 def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
@@ -313,14 +267,3 @@ def _delta_table(folder: str) -> InputError:
         f"{folder} is a Delta table, whose folder also holds files of other versions; name the files of one version: "
         "DeltaTable(path).file_uris() of the package deltalake lists them"
     )
-
-
-def _look_at(path: Path) -> tuple[bool, bool]:
-    """Whether there is a file, and whether there is a folder."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return False, False
-    except OSError as error:
-        raise InputError(f"cannot look at {path}: {error.strerror}") from error
-    return not stat.S_ISDIR(mode), stat.S_ISDIR(mode)

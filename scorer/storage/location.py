@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from ..errors import OutputError, UsageError
+from ..errors import UsageError
 from ..system.files import user_path
 
 SCHEMES = ("s3", "gs", "abfs", "abfss")
@@ -144,27 +144,6 @@ def _path_of_uri(uri: str, before: str) -> str:
 def is_hidden(name: str) -> bool:
     """Whether a file or folder of this name is skipped."""
     return name.startswith(("_", "."))
-
-
-def check_stores_apart(inputs: Sequence[str], out: StoreUri) -> None:
-    """Refuse an output among the inputs: the next run would take its outputs for inputs.
-
-    Raises:
-        OutputError: an input is at or below OUT, or OUT is below an input.
-    """
-    target = f"{out.root}/{out.path}/"
-    for given in inputs:
-        place = StoreUri.parse(given)
-        if place is None:
-            continue
-        # A glob may match anything below its fixed prefix.
-        fixed = re.split(r"[^/]*[*\[]", place.path, maxsplit=1)[0].strip("/")
-        source = f"{place.root}/{fixed}/" if fixed else f"{place.root}/"
-        if source.startswith(target) or target.startswith(source):
-            raise OutputError(
-                f"the output {out} and the input {given} contain one another, so that the next run would score its own "
-                "outputs; choose an --out outside of the input"
-            )
 
 
 def named(values: Sequence[object]) -> str:

@@ -27,9 +27,8 @@ from msgspec.structs import replace
 from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.codec import OpenRecord, decode, encode, utc_now
 from ..system.waiting import Closing, interruptible
-from .object_store import Store
 from .plan import LOCK
-from .store import ABSENT, FileInfo, LocalStore, output_errors, temporary_name
+from .store import ABSENT, FileInfo, LocalStore, Store, output_errors, temporary_name
 
 RENEW_S = 60.0
 STALE_S = 120.0

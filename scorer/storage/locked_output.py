@@ -20,7 +20,6 @@ from ..errors import OutputError, count_of
 from ..system.codec import encode, seal, utc_now
 from .location import Location, StoreUri
 from .lock import FileLock, RunLock, take_lock
-from .object_store import Store, open_store
 from .output_folder import OutputFolder, versions_of
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
@@ -33,7 +32,17 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
-from .store import TEMPORARY, crash_point, make_folders, output_errors, refuse_links, require_space, temporary_name
+from .store import (
+    TEMPORARY,
+    Store,
+    crash_point,
+    make_folders,
+    open_store,
+    output_errors,
+    refuse_links,
+    require_space,
+    temporary_name,
+)
 
 if TYPE_CHECKING:
     from .shards import Shard

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MissingDependencyError, OutputError, without_user_info
 from ..system.waiting import interruptible, limited
-from .location import Location, StoreUri
-from .store import ABSENT, FileInfo, LocalStore, crash_point, discard, output_errors
+from .location import StoreUri
+from .store import ABSENT, FileInfo, crash_point, discard, output_errors
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -231,21 +231,6 @@ class ObjectStore:
         if isinstance(error, errors.PermissionDeniedError | errors.UnauthenticatedError) or _DENIED.search(str(error)):
             hint = "; check the credentials and the policy of the bucket (docs/stores.md)"
         return StoreError(f"cannot {action} {uri}: {error_text(error)}{hint}")
-
-
-Store = LocalStore | ObjectStore
-
-
-def open_store(location: Location, *, patient: bool = True) -> Store:
-    """Open the store of a location.
-
-    Args:
-        patient: retry requests to an object store for minutes instead of seconds.
-
-    Raises:
-        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
-    """
-    return LocalStore(location) if isinstance(location, Path) else ObjectStore(location, patient=patient)
 
 
 class VersionedFile(io.BufferedReader):

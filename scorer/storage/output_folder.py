@@ -14,7 +14,6 @@ from ..system.codec import decode, unseal
 from ..system.files import sha256_of
 from ..system.waiting import several
 from .location import Location, named
-from .object_store import Store, open_store
 from .plan import PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     FAILED,
@@ -29,7 +28,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
-from .store import FileInfo, refuse_links
+from .store import FileInfo, Store, open_store, refuse_links
 
 if TYPE_CHECKING:
     from .shards import Shard

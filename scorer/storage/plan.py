@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OutputError, UsageError
 from ..system.codec import Count, Magnitude, Record, encode
 from .location import Location, named
-from .object_store import open_store
 from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, canonical, changes
+from .store import open_store
 
 if TYPE_CHECKING:
     from .shards import Shard

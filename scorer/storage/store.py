@@ -21,11 +21,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, NamedTuple, TypeAlias
 
 from ..errors import OutputError
 from ..system.files import sha256_of
+from .location import Location
 
+if TYPE_CHECKING:
+    from .object_store import ObjectStore
+
+Store: TypeAlias = "LocalStore | ObjectStore"
 ABSENT: Final = ""
 """Expected version of a write that replaces nothing."""
 TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
@@ -33,20 +38,22 @@ TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
 """Largest size in bytes of a file that :meth:`LocalStore.read` reads; the plan of a million shards has a third."""
+_NO_SPACE = "free some space or quota and run again: it resumes"
+_NOT_WRITABLE = "choose a folder that this user can write"
+_IN_THE_WAY = "a file, folder or link stands there; remove it or choose another folder"
 _HINTS = {
-    errno.ENOSPC: "free some space and run again: it resumes",
-    errno.EDQUOT: "free some of the quota and run again: it resumes",
+    errno.ENOSPC: _NO_SPACE,
+    errno.EDQUOT: _NO_SPACE,
     errno.EFBIG: "raise the limit on file sizes and run again: it resumes",
-    errno.EACCES: "choose a folder that this user can write",
-    errno.EPERM: "choose a folder that this user can write",
-    errno.EROFS: "choose a folder on a file system that can be written",
+    errno.EACCES: _NOT_WRITABLE,
+    errno.EPERM: _NOT_WRITABLE,
+    errno.EROFS: _NOT_WRITABLE,
     errno.ENAMETOOLONG: "give the input a shorter name",
-    errno.EEXIST: "a file or a link stands there; remove it or choose another folder",
-    errno.ENOTDIR: "a file stands where a folder is needed; remove it or choose another folder",
-    errno.EISDIR: "a folder stands where a file is needed; remove it or choose another folder",
-    errno.ELOOP: "a symbolic link stands there; remove it",
+    errno.EEXIST: _IN_THE_WAY,
+    errno.ENOTDIR: _IN_THE_WAY,
+    errno.EISDIR: _IN_THE_WAY,
+    errno.ELOOP: _IN_THE_WAY,
 }
-_SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -56,6 +63,22 @@ class FileInfo(NamedTuple):
     size: int
     version: str
     modified: float
+
+
+def open_store(location: Location, *, patient: bool = True) -> Store:
+    """Open the store of a location.
+
+    Args:
+        patient: retry requests to an object store for minutes instead of seconds.
+
+    Raises:
+        OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
+    """
+    if isinstance(location, Path):
+        return LocalStore(location)
+    from .object_store import ObjectStore
+
+    return ObjectStore(location, patient=patient)
 
 
 @dataclass(frozen=True)
@@ -77,20 +100,20 @@ class LocalStore:
         """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
         top, found = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
         skip = len(os.path.join(self.location, ""))  # noqa: PTH118
+
+        def failed(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                raise error
+
         with output_errors("list", Path(top)):
             if prefix and not os.path.isdir(top):  # noqa: PTH112
                 with suppress(FileNotFoundError, NotADirectoryError):
                     return {prefix: _info(os.lstat(top))}
-                return {}
-            errors: list[OSError] = []
-            for folder, _, names in os.walk(top, onerror=errors.append):
+            for folder, _, names in os.walk(top, onerror=failed):
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118
                     with suppress(FileNotFoundError):
                         found[path[skip:]] = _info(os.lstat(path))
-            for error in errors:
-                if not isinstance(error, FileNotFoundError):
-                    raise error
         return dict(sorted(found.items()))
 
     def read(self, name: str) -> bytes | None:
@@ -101,10 +124,8 @@ class LocalStore:
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 found = os.fstat(file.fileno())
                 return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_JSON else None
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return None
         except OSError as error:
-            if error.errno == errno.ENXIO:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
                 return None
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
 
@@ -118,10 +139,8 @@ class LocalStore:
             The new version; ``None`` if another version than the expected one is there.
         """
         refuse_links(self.location, self.location / name)
-        if expect:
-            there = self.list(name).get(name)
-            if there is None or there.version != expect:
-                return None
+        if expect and ((there := self.list(name).get(name)) is None or there.version != expect):
+            return None
         written = atomic_write(self.location / name, content, label=name, replace=expect != ABSENT)
         return None if written is None else written.version
 
@@ -171,10 +190,11 @@ def temporary_name() -> str:
 
 def create_file(path: Path) -> BinaryIO:
     """Create a file, and missing folders above it; raises ``OSError`` if it exists or cannot be created."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         make_folders(path.parent)
         with suppress(FileNotFoundError):  # another thread removed the folder because it was empty
-            return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o666), "wb")
+            return os.fdopen(os.open(path, flags, 0o666), "wb")
 
 
 def atomic_write(
@@ -214,7 +234,14 @@ def _rename(temporary: Path, path: Path, label: str, *, replace: bool = True) ->
     """Give a synced file its final name, durably."""
     info = _info(temporary.lstat())
     crash_point(label, "synced")
-    if replace or not _link(temporary, path):
+    try:
+        if not replace:
+            os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        replace = True
+    if replace:
         temporary.replace(path)
     crash_point(label, "renamed")
     sync_folder(path.parent)
@@ -294,8 +321,7 @@ def require_space(folder: Path, needed: int, what: str) -> None:
     """Refuse to begin if an output cannot fit.
 
     Args:
-        needed: lower bound in bytes of what will be written.
-        what: what is to be written, for the message.
+        needed: lower bound in bytes. what: what is to be written, for the message.
 
     Raises:
         OutputError: less space is free.
@@ -304,8 +330,7 @@ def require_space(folder: Path, needed: int, what: str) -> None:
         free = shutil.disk_usage(folder).free
     if free < needed:
         raise OutputError(
-            f"{folder} has {free >> 10:,} KiB free, and {what} needs at least {needed >> 10:,} KiB; free some space "
-            "and run again: it resumes"
+            f"{folder} has {free >> 10:,} KiB free, and {what} needs at least {needed >> 10:,} KiB; {_NO_SPACE}"
         )
 
 
@@ -322,14 +347,3 @@ def crash_point(name: str, moment: str) -> None:
 
 def _info(found: os.stat_result) -> FileInfo:
     return FileInfo(found.st_size, f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}", found.st_mtime)
-
-
-def _link(path: Path, other: Path) -> bool:
-    """Give a file a second name; ``False`` on a file system without hard links."""
-    try:
-        os.link(path, other)
-    except OSError as error:
-        if error.errno in _NO_HARD_LINKS:
-            return False
-        raise
-    return True

@@ -8,7 +8,7 @@ import pytest
 
 from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
-from scorer.storage.object_store import open_store
+from scorer.storage.store import open_store
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster

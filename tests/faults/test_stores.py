@@ -17,8 +17,8 @@ import pytest
 from scorer.storage import lock
 from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
-from scorer.storage.object_store import open_store
 from scorer.storage.shards import OpenedFile
+from scorer.storage.store import open_store
 from tests.faults import harness
 from tests.faults.conftest import StoreTrial, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy

@@ -18,8 +18,8 @@ from scorer.scoring.scorer import Scorer
 from scorer.scoring.summary import Device, Origin
 from scorer.storage.location import Location
 from scorer.storage.locked_output import lock_output
-from scorer.storage.object_store import open_store
 from scorer.storage.plan import belongs_to_part
+from scorer.storage.store import open_store
 from tests.run.runs import Told, receipts, score, table_of, texts
 from tests.storage.backends import data_files, files, put, remove
 

@@ -9,7 +9,7 @@ import pytest
 
 from scorer.storage import object_store
 from scorer.storage.location import Location, StoreUri
-from scorer.storage.object_store import open_store
+from scorer.storage.store import open_store
 
 
 @pytest.fixture

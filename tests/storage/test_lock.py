@@ -21,8 +21,7 @@ from scorer.errors import OutputError
 from scorer.storage import lock
 from scorer.storage.location import Location
 from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, lock_holder, take_lock
-from scorer.storage.object_store import Store, open_store
-from scorer.storage.store import FileInfo
+from scorer.storage.store import FileInfo, Store, open_store
 from tests.processes import start, wait_until
 
 RECORD = {"pid": 7, "host": "elsewhere", "started": "2026-01-01T00:00:00+00:00", "nonce": "n"}
@@ -256,6 +255,6 @@ def test_an_flock_on_a_file_that_was_removed_is_lost(tmp_path: Path) -> None:
 
 def test_a_lock_is_refused_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / LOCK).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match=r"cannot lock .*a symbolic link stands there; remove it"):
+    with pytest.raises(OutputError, match=r"cannot lock .*a file, folder or link stands there; remove it"):
         take_lock(open_store(tmp_path))
     assert not (tmp_path / "elsewhere").exists()

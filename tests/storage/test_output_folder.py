@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from scorer.errors import DeviceError, OutputError
 from scorer.storage.location import Location
 from scorer.storage.locked_output import LockedOutput, lock_output
-from scorer.storage.object_store import open_store
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
-from scorer.storage.store import temporary_name
+from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import files, put, remove
@@ -225,9 +224,9 @@ def test_what_cannot_be_an_output_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
     for name, why in (
         ("", "is not an output folder of this program.*but holds 'file' and 1 more"),
-        ("file", "Not a directory; a file stands where a folder is needed"),
-        ("link", "File exists; a file or a link stands there"),
-        ("file/out", "Not a directory; a file stands where a folder is needed"),
+        ("file", "Not a directory; a file, folder or link stands there"),
+        ("link", "File exists; a file, folder or link stands there"),
+        ("file/out", "Not a directory; a file, folder or link stands there"),
     ):
         with pytest.raises(OutputError, match=why), lock_output(tmp_path / name):
             pass

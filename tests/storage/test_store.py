@@ -16,8 +16,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage.location import Location
-from scorer.storage.object_store import Store, open_store
-from scorer.storage.store import ABSENT, TEMPORARY, LocalStore, atomic_write, temporary_name
+from scorer.storage.store import ABSENT, TEMPORARY, LocalStore, Store, atomic_write, open_store, temporary_name
 from scorer.storage.windows import ShardWriter, write_parquet
 from tests.processes import finish
 from tests.storage.tables import rows_table
