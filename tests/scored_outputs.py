@@ -23,7 +23,7 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.status import SCORED
-from scorer.storage.locked_output import lock_output
+from scorer.storage.output_folder import lock_output
 from scorer.storage.plan import Part
 from scorer.storage.receipts import FactCounts, PredicateCounts, RowCounts, Signature
 from scorer.storage.windows import ShardWriter

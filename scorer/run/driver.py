@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from ..errors import InputError, count_of
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
-from ..storage.locked_output import LockedOutput, lock_output
-from ..storage.output_folder import OutputFolder
+from ..storage.output_folder import LockedOutput, OutputFolder, lock_output
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, canonical
 from ..storage.shards import FIRST_ROWS, Shard

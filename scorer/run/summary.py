@@ -11,7 +11,7 @@ import msgspec
 from .. import __version__
 from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..storage.location import named
-from ..storage.locked_output import Totals
+from ..storage.output_folder import Totals
 from ..storage.plan import Plan
 from ..storage.receipts import Receipt, canonical
 from ..system.numbers import percent

@@ -1,25 +1,38 @@
-"""The output folder of a run, to be read: its plan, receipts and quarantine records, what is done and what is not.
+"""The output folder of a run: its plan, receipts and quarantine records, what is done and what is not, and how the run
+that holds its lock writes it.
 
 "Is a shard done?" is asked by a resume, at the end of a run and by ``scorer plan``: :meth:`OutputFolder.unfinished`.
+
+Order of writing: ``_plan.json``; then of each shard the output, then its receipt; ``_run.json``; ``_SUCCESS`` last, and
+only if every planned shard is done. A run that is killed at any point is resumed by the same command.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ..errors import DamagedFileError, DeviceError, OutputError, count_of
-from ..system.codec import decode, unseal
+from ..system.codec import decode, encode, seal, unseal, utc_now
 from ..system.files import sha256_of
 from ..system.waiting import several
-from .location import Location, named
-from .plan import PLAN, RUN, SUCCESS, Plan
+from .location import Location, StoreUri, named
+from .lock import FileLock, RunLock, take_lock
+from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     FAILED,
     NO_RECEIPT,
     RECEIPTS,
     FailedShard,
+    Identity,
     Receipt,
     Signature,
     content_sha256,
@@ -28,7 +41,18 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
-from .store import FileInfo, Store, open_store, refuse_links
+from .store import (
+    TEMPORARY,
+    FileInfo,
+    Store,
+    crash_point,
+    make_folders,
+    open_store,
+    output_errors,
+    refuse_links,
+    require_space,
+    temporary_name,
+)
 
 if TYPE_CHECKING:
     from .shards import Shard
@@ -88,19 +112,17 @@ class OutputFolder:
     def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | str]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
         chosen = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
-        if self.store.is_remote:
-            return dict(zip(chosen, several(self.receipt, chosen, _READERS), strict=True))
-        return {relative: self.receipt(relative) for relative in chosen}
+        read = several(self.receipt, chosen, _READERS) if self.store.is_remote else map(self.receipt, chosen)
+        return dict(zip(chosen, read, strict=True))
 
     def failed(self) -> dict[str, FailedShard]:
         """Quarantined shards by relative path; of a damaged record only the path is known."""
         found = {}
         for relative in relatives_of(self.store.list(FAILED), FAILED):
-            name = receipt_name(relative, FAILED)
-            try:
-                found[relative] = decode(self.store.read(name) or b"", FailedShard, self.store.uri(name))
-            except DamagedFileError:
-                found[relative] = FailedShard(relative=relative)
+            found[relative] = FailedShard(relative=relative)
+            with suppress(DamagedFileError):
+                content = self.store.read(receipt_name(relative, FAILED)) or b""
+                found[relative] = decode(content, FailedShard, receipt_name(relative, FAILED))
         return found
 
     def why_unfinished(self, receipts: Mapping[str, Receipt | str] | None = None) -> str | None:
@@ -114,13 +136,12 @@ class OutputFolder:
             return f"it has no {SUCCESS}"
         if plan is None or not all(map(is_output, plan.inputs)):
             return f"its {PLAN} is damaged"
-        found, done = self.receipts(plan.inputs) if receipts is None else receipts, list[Receipt]()
-        for relative in plan.inputs:
-            receipt = found.get(relative, NO_RECEIPT)
-            if isinstance(receipt, str):
-                return f"{relative}: {receipt}"
-            done.append(receipt)
-        return None if success == digest_of(done) else f"its {SUCCESS} does not agree with its receipts"
+        receipts = self.receipts(plan.inputs) if receipts is None else receipts
+        found = {relative: receipts.get(relative, NO_RECEIPT) for relative in plan.inputs}
+        if damaged := next((f"{relative}: {why}" for relative, why in found.items() if isinstance(why, str)), None):
+            return damaged
+        done = digest_of(receipt for receipt in found.values() if isinstance(receipt, Receipt))
+        return None if success == done else f"its {SUCCESS} does not agree with its receipts"
 
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
         """Whether a receipt's output is the file that the receipt describes: by the version that an object store gave
@@ -156,21 +177,18 @@ class OutputFolder:
         divided: list[str] = []
         stale: list[str] = []
         for relative in sorted(filter(is_output, known)):
-            has_file = relative in files or receipt_name(relative) in files
-            if not has_file or not self._is_inside(relative):
+            if not {relative, receipt_name(relative)} & files.keys():
                 continue
+            if isinstance(self.location, Path):  # what a link leads to is not ours
+                folder = (self.location / relative).parent.resolve()
+                if not folder.is_relative_to(self.location.resolve()):
+                    continue
             record = before.get(relative)
             if record is None and isinstance(receipt := self.receipt(relative), Receipt):
                 record = receipt.input
             name = _input_of(relative, None if record is None else record.groups)
             (divided if name in planned else stale).append(relative)
         return divided, stale
-
-    def _is_inside(self, relative: str) -> bool:
-        """Whether an output really lies in the folder; what a link leads to is not ours."""
-        if not isinstance(self.location, Path):
-            return True
-        return (self.location / relative).parent.resolve().is_relative_to(self.location.resolve())
 
     def unfinished(self, shards: Sequence[Shard], plan: Plan, *, rescore: bool = False) -> dict[Shard, str]:
         """The shards to score, with the reason. The outputs of the others are hashed here, once in a run.
@@ -185,7 +203,9 @@ class OutputFolder:
             receipt = self._receipts.get(shard.relative, NO_RECEIPT)
             reason = self._why_unfinished(shard, plan, receipt, self._files)
             if reason is None and rescore:
-                reason = _scored_elsewhere(self._done[shard.relative][0], plan)
+                made = self._done[shard.relative][0].provenance
+                if (made.worker, made.origin.get("runtime")) != (plan.device, plan.runtime):
+                    reason = f"it was scored elsewhere ({made.worker})"
             if reason is not None:
                 todo[shard] = reason
         return todo
@@ -211,7 +231,7 @@ class OutputFolder:
         counted = receipt.counts.rows.all == receipt.output.rows
         if not counted or not self.is_intact(receipt, files.get(shard.relative)):
             return "its output is damaged"
-        self._done[shard.relative] = receipt, versions_of(shard.relative, files)
+        self._done[shard.relative] = receipt, _versions_of(shard.relative, files)
         return None
 
     def refuse_replacement(
@@ -236,10 +256,8 @@ class OutputFolder:
             DeviceError: some shards are done and were scored on another device or runtime.
         """
         if isinstance(self.location, Path):
-            names = [PLAN, RUN, SUCCESS]
-            for one in todo:
-                names += [one.relative, receipt_name(one.relative), receipt_name(one.relative, FAILED)]
-            for name in names:
+            records = [receipt_name(one.relative, folder) for one in todo for folder in (RECEIPTS, FAILED)]
+            for name in (PLAN, RUN, SUCCESS, *(one.relative for one in todo), *records):
                 refuse_links(self.location, self.location / name)
         divided, stale = self.extra_outputs(self._files, stored, plan)
         found = {}  # what would be lost, and how to permit it
@@ -250,11 +268,8 @@ class OutputFolder:
             what = f"{count_of(len(divided), 'output')} written with another --split-rows ({named(divided)})"
             found[what] = "use the earlier --split-rows, or --rescore to replace them"
         if not rescore and (shorter := self._shorter(todo)):
-            first, (before, after) = next(iter(shorter.items()))
-            rows = f"{first}: {before:,} rows, now {after:,}"
-            found[f"{count_of(len(shorter), 'output')} with more rows than would replace them ({rows})"] = (
-                "--rescore replaces them"
-            )
+            what = f"{count_of(len(shorter), 'output')} with more rows than would replace them ({shorter[0]})"
+            found[what] = "--rescore replaces them"
         if found:
             ways = list(found.values()) if plan.limit is None else ["leave --limit out"]
             raise OutputError(
@@ -272,16 +287,15 @@ class OutputFolder:
                 "--rescore to rescore all shards here, or use a new --out with --reuse."
             )
 
-    def _shorter(self, todo: Iterable[Shard]) -> dict[str, tuple[int, int]]:
-        """Outputs that would be replaced by fewer rows: by relative path the rows now and then. All row ranges of an
-        input count as one output."""
-        rows: dict[str, tuple[int, int]] = {}
+    def _shorter(self, todo: Iterable[Shard]) -> list[str]:
+        """The outputs that would be replaced by fewer rows, with both numbers; all row ranges of an input are one."""
+        before, after = Counter[str](), Counter[str]()
         for shard in todo:
             name = _input_of(shard.relative, shard.groups)
-            before, after = rows.get(name, (0, 0))
-            there = self._rows(shard.relative) if shard.relative in self._files else 0
-            rows[name] = before + there, after + shard.rows
-        return {name: counted for name, counted in rows.items() if counted[0] > counted[1]}
+            after[name] += shard.rows
+            if shard.relative in self._files:
+                before[name] += self._rows(shard.relative)
+        return [f"{name}: {rows:,} rows, now {after[name]:,}" for name, rows in before.items() if rows > after[name]]
 
     def _rows(self, relative: str) -> int:
         """Rows of an output, by its receipt or its footer; 0 if neither can be read."""
@@ -291,11 +305,9 @@ class OutputFolder:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
-            with self.store.open(relative) as file:
-                return int(pq.read_metadata(file).num_rows)
-        except (OSError, pa.ArrowException):
-            return 0
+        with suppress(OSError, pa.ArrowException), self.store.open(relative) as file:
+            return int(pq.read_metadata(file).num_rows)
+        return 0
 
     def _refuse_other_labels(self, stored: Plan | None, plan: Plan, todo: Iterable[Shard]) -> None:
         """Refuse to replace labels because the bundle, the templates or an option changed."""
@@ -306,9 +318,9 @@ class OutputFolder:
                 continue
             changed = Signature.of(receipt.fingerprint).changes_to(wanted)
             if changed and self.is_intact(receipt, self._files.get(shard.relative)):
-                named = ", ".join(_with_names(one, stored, plan) for one in changed)
+                shown = ", ".join(_with_names(one, stored, plan) for one in changed)
                 raise OutputError(
-                    f"{self.location} has labels of another signature ({named}); nothing was written: "
+                    f"{self.location} has labels of another signature ({shown}); nothing was written: "
                     "pass --rescore to replace them, or choose another --out"
                 )
 
@@ -317,13 +329,11 @@ def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
     """A change of a signature, ``templates: none → 9c1185a5c5e9``, with names of files for digests where the files
     have other names: ``templates: none → cities.json``."""
     key, _, values = change.partition(": ")
-    before, after = (one.settings.get(key) if one is not None else None for one in (stored, plan))
+    given = [one.settings.get(key) if one is not None else None for one in (stored, plan)]
     shown = values.split(" → ")
-    if before == after or len(shown) != 2:
+    if given[0] == given[1] or len(shown) != 2:
         return change
-    names = [
-        PurePath(name).name if isinstance(name, str) else one for name, one in zip((before, after), shown, strict=True)
-    ]
+    names = [PurePath(one).name if isinstance(one, str) else old for one, old in zip(given, shown, strict=True)]
     return f"{key}: {' → '.join(names)}"
 
 
@@ -332,14 +342,228 @@ def _input_of(relative: str, groups: tuple[int, int] | None) -> str:
     return relative if groups is None else relative.rpartition("/")[0]
 
 
-def _scored_elsewhere(receipt: Receipt, plan: Plan) -> str | None:
-    provenance = receipt.provenance
-    if (provenance.worker, provenance.origin.get("runtime")) == (plan.device, plan.runtime):
-        return None
-    return f"it was scored elsewhere ({provenance.worker})"
-
-
-def versions_of(relative: str, files: Mapping[str, FileInfo]) -> tuple[str, str]:
+def _versions_of(relative: str, files: Mapping[str, FileInfo]) -> tuple[str, str]:
     """Versions of an output and its receipt."""
     one, other = (files[name].version if name in files else "" for name in (relative, receipt_name(relative)))
     return one, other
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The planned shards at the end of a run. ``receipts``: of those done; ``failed``: quarantined ones; ``missing``:
+    those whose output or receipt disappeared; ``stale``: outputs without an input. Relative paths."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def lock_output(location: Location, say: Callable[[str], None] = lambda message: None) -> Iterator[LockedOutput]:
+    """Lock an output, which is created if it does not exist. Temporary files of killed runs are removed before and
+    afterwards, and a folder that was created for a run that did not begin.
+
+    Args:
+        say: called with a message if this has to wait.
+
+    Raises:
+        OutputError: another run has it, it is not an output or is inside another one, or it cannot be written.
+    """
+    _refuse_foreign(OutputFolder(location, patient=False))
+    created: list[Path] = []
+    if isinstance(location, Path):
+        with output_errors("create", location):
+            created = make_folders(location)
+    store = open_store(location)
+    with take_lock(store, say) as held, ExitStack() as stack:
+        staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else None
+        output = LockedOutput(location, store, held, staging)
+        try:
+            output.sweep()
+            yield output
+        finally:
+            output.sweep()
+            if created and not output.has_begun and isinstance(held, FileLock):
+                held.remove()
+                with suppress(OSError):  # something else was written there
+                    for folder in reversed(created):
+                        folder.rmdir()
+
+
+class LockedOutput(OutputFolder):
+    """An output while this process holds its lock; made by :func:`lock_output`.
+
+    ``has_begun``: whether :meth:`begin` was called.
+    """
+
+    def __init__(self, location: Location, store: Store, lock: RunLock, staging: str | None) -> None:
+        super().__init__(location, store=store)
+        self._lock, self._staging = lock, staging
+        self.has_begun = False
+        self._quarantined: set[str] = set()
+        self._is_finished = True
+        self._guard = threading.Lock()
+
+    def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
+        """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
+        receipts of the shards that will be scored are removed.
+
+        Args:
+            todo: see :meth:`unfinished`, which comes first.
+
+        Returns:
+            Relative paths of the outputs that were removed, because their input is divided in another way now.
+        """
+        self._lock.check()
+        if isinstance(self.location, Path):
+            needed = sum(shard.min_output_bytes for shard in todo)
+            require_space(self.location, needed, f"the output of {count_of(len(todo), 'shard')}")
+        stored = self.read_plan(lambda message: None)
+        divided, _ = self.extra_outputs(self._files, stored, plan)
+        self.has_begun = True
+        if todo or divided or stored != plan:
+            self._reopen()
+        for relative in divided:  # the receipt first: a run that is killed leaves no receipt without its file
+            self.store.delete([receipt_name(relative)])
+            self.store.delete([relative, receipt_name(relative, FAILED)])
+        if stored != plan:
+            self.store.write(PLAN, encode(plan, indent=1))
+        names = [receipt_name(shard.relative) for shard in todo]
+        for relative in relatives_of(self._files, FAILED):  # of inputs that are gone, and never had an output
+            if relative not in plan.inputs and not {relative, receipt_name(relative)} & self._files.keys():
+                names.append(receipt_name(relative, FAILED))
+        self.store.delete([name for name in names if name in self._files])
+        return divided
+
+    def temporary(self, relative: str) -> Path:
+        """A new path for a worker to write an output to: in the folder of its final name, or in a local folder where
+        the output is in a store."""
+        if self._staging is not None:
+            return Path(self._staging, temporary_name())
+        target = Path(self.store.uri(relative))
+        refuse_links(Path(self.store.uri("")), target)
+        with output_errors("create", target.parent):
+            make_folders(target.parent)
+        return target.with_name(temporary_name())
+
+    def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
+        """Give a shard's output its name, then write its receipt. Threads may call this at the same time.
+
+        Args:
+            temporary: the complete file; ``None``: the worker has uploaded it, in the version of the receipt.
+
+        Returns:
+            The receipt as it was written.
+
+        Raises:
+            OutputError: the lock was lost, or something cannot be written.
+        """
+        relative, version = receipt.relative, receipt.output.e_tag
+        self._lock.check()
+        if temporary is not None:
+            version = self.store.publish(temporary, relative).version
+            if self.store.is_remote:
+                receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
+            self._lock.check()
+        receipt = replace(receipt, created=utc_now())
+        written = self.store.write(receipt_name(relative), seal(receipt))
+        if receipt_name(relative, FAILED) in self._files:
+            self.store.delete([receipt_name(relative, FAILED)])
+        with self._guard:
+            self._done[relative] = receipt, (version, written or "")
+        return receipt
+
+    def quarantine(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
+        """Store why a shard was not scored, and delete its receipt. An earlier output file is kept."""
+        self._lock.check()
+        self._reopen()
+        self.store.delete([receipt_name(relative)])
+        record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=utc_now())
+        self.store.write(receipt_name(relative, FAILED), encode(record, indent=1))
+        with self._guard:
+            self._quarantined.add(relative)
+
+    def totals(self, plan: Plan, shards: Sequence[Shard]) -> Totals:
+        """All planned shards as they are now. Outputs and receipts that were replaced since this process hashed or
+        wrote them are checked again.
+
+        Args:
+            shards: those that could be read; the other inputs of the plan are quarantined.
+        """
+        files = self.store.list()
+        totals = Totals(stale=self.extra_outputs(files, None, plan)[1])
+        by_name = {shard.relative: shard for shard in shards}
+        for relative in plan.inputs:
+            shard, done = by_name.get(relative), self._done.get(relative)
+            if relative in self._quarantined:
+                (totals.failed if receipt_name(relative, FAILED) in files else totals.missing).append(relative)
+            elif done is not None and done[1] == _versions_of(relative, files):
+                totals.receipts.append(done[0])
+            elif shard and self._why_unfinished(shard, plan, self.receipt(relative), files) is None:
+                totals.receipts.append(self._done[relative][0])
+            else:
+                totals.missing.append(relative)
+        return totals
+
+    def finish(self, plan: Plan, run_json: bytes, totals: Totals) -> None:
+        """Write ``_run.json``, then ``_SUCCESS`` if every planned shard is done.
+
+        Raises:
+            OutputError: another run replaced the plan.
+        """
+        self._lock.check()
+        stored = self.read_plan(lambda message: None)
+        if stored is None:
+            self.store.write(PLAN, encode(plan, indent=1))
+        elif stored != plan:
+            raise OutputError(f"Another run replaced {PLAN} in {self.location}. Stop the other run, then run again.")
+        is_complete = not totals.failed and not totals.missing
+        if not is_complete:
+            self._reopen()
+        self.store.write(RUN, run_json)
+        if is_complete:
+            self.store.write(SUCCESS, digest_of(totals.receipts))
+
+    def _reopen(self) -> None:
+        """The output is not finished any more, and no totals claim it."""
+        with self._guard:
+            if self._is_finished:
+                self.store.delete([SUCCESS, RUN])
+                crash_point(PLAN, "success_removed")
+                self._is_finished = False
+
+    def sweep(self) -> None:
+        """Remove temporary files, of this run or of a killed one."""
+        if self._staging is None and self._lock.may_publish:
+            self.store.delete(filter(TEMPORARY.fullmatch, self.store.list()))
+
+
+def _refuse_foreign(output: OutputFolder) -> None:
+    """Refuse a location that is not, and cannot become, an output, or is inside another one, which would take its files
+    for its own.
+
+    An output has a plan, or otherwise only shards that have a receipt or a quarantine record. What begins with a dot is
+    a file manager's or a version control's, and is ignored.
+    """
+    location, files = output.location, {} if output.store.read(PLAN) is not None else output.store.list()
+    known = {name.partition("/")[0] for name in (*relatives_of(files, RECEIPTS), *relatives_of(files, FAILED))}
+    tops = {name.partition("/")[0] for name in files} - OWN_NAMES - known
+    if strange := sorted(name for name in tops if not name.startswith(".")):
+        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+        raise OutputError(
+            f"{location} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
+            f"{more}; choose a new or empty place for --out"
+        )
+    found: Location | None = None
+    if isinstance(location, Path):
+        above = location.absolute().parents
+        found = next((path for path in above if (path / PLAN).is_file() or (path / RECEIPTS).is_dir()), None)
+    else:
+        parts = location.path.split("/") if location.path else []
+        for place in (StoreUri(location.scheme, location.bucket, "/".join(parts[:i])) for i in range(len(parts))):
+            with suppress(OutputError):  # a policy may allow requests below OUT alone
+                if found is None and open_store(place, patient=False).read(PLAN) is not None:
+                    found = place
+    if found is not None:
+        raise OutputError(f"{location} is inside the output {found}; choose an --out outside of it")

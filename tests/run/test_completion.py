@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from scorer.storage.locked_output import LockedOutput
-from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_folder import LockedOutput, OutputFolder
 from scorer.storage.plan import LOCK
 from scorer.system.codec import encode
 from tests.run.calls import bytes_of, run
@@ -76,16 +75,6 @@ def test_a_folder_without_a_plan_whose_receipts_agree_is_accepted(data: Path, tm
     (out / "notes.txt").write_text("somebody's")
     said = command("run", data, "--out", out, "--bundle", bundle, code=2).stderr
     assert "is not an output folder of this program" in said
-
-
-def test_names_that_some_file_systems_take_for_one(tmp_path: Path, bundle: Path) -> None:
-    for pair in (("A.parquet", "a.parquet"), ("\u00e9.parquet", "e\u0301.parquet"), ("stra\u00dfe.pq", "STRASSE.pq")):
-        folder = tmp_path / pair[0]
-        folder.mkdir()
-        for name in pair:
-            (folder / name).touch()
-        result = command("run", folder, "--out", tmp_path / "out", "--bundle", bundle, code=2)
-        assert "are the same file on some file systems" in result.stderr and not (tmp_path / "out").exists()
 
 
 def test_a_run_that_lost_its_lock_publishes_nothing(

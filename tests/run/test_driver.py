@@ -17,7 +17,7 @@ from scorer.run.status import status_of
 from scorer.scoring.scorer import Scorer
 from scorer.scoring.summary import Device, Origin
 from scorer.storage.location import Location
-from scorer.storage.locked_output import lock_output
+from scorer.storage.output_folder import lock_output
 from scorer.storage.plan import belongs_to_part
 from scorer.storage.store import open_store
 from tests.run.runs import Told, receipts, score, table_of, texts

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scorer.storage.location import Location
-from scorer.storage.locked_output import LockedOutput, lock_output
+from scorer.storage.output_folder import LockedOutput, lock_output
 from scorer.storage.plan import Budgets, Plan
 from scorer.storage.receipts import (
     Counts,

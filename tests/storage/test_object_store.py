@@ -16,9 +16,8 @@ import pytest
 from scorer.errors import OutputError, UsageError
 from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri, parse_location
-from scorer.storage.locked_output import lock_output
 from scorer.storage.object_store import ObjectStore, StoreError
-from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_folder import OutputFolder, lock_output
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
 from tests.storage.backends import files, put

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from scorer.errors import DeviceError, OutputError
 from scorer.storage.location import Location
-from scorer.storage.locked_output import LockedOutput, lock_output
-from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_folder import LockedOutput, OutputFolder, lock_output
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import encode, seal

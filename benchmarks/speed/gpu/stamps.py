@@ -27,7 +27,7 @@ STAGES = (
     "scorer.inference.session:create_session", "scorer.inference.engine:Engine.open",
     "scorer.inference.tokenizer:TextTokenizer.__init__", "scorer.inference.engine:Engine.encode",
     "scorer.inference.engine:Engine.predict", "scorer.storage.shards:read_shards",
-    "scorer.storage.locked_output:LockedOutput.publish", "scorer.storage.locked_output:LockedOutput.finish",
+    "scorer.storage.output_folder:LockedOutput.publish", "scorer.storage.locked_output:LockedOutput.finish",
 )  # fmt: skip
 _BEGAN = "D2T_STAMPS_BEGAN"
 """The variable with the start of the command, in seconds."""
