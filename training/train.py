@@ -1,8 +1,4 @@
-"""The training run of both recipes: pools of batches, a step for each, and a running mean of the weights.
-
-AdamW works on float32 masters of weights that may be bfloat16, all in one flat tensor, so that an update is one kernel
-call. Frozen weights (the word table) have no master.
-"""
+"""The training run of both recipes: pools of batches, a step of AdamW for each, and a running mean of the weights."""
 
 from __future__ import annotations
 
@@ -16,71 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+from torch.optim.swa_utils import AveragedModel
+from transformers import PreTrainedModel
 
 from training.batches import TrainingBatch, pools
-from training.network import Network, layers_type
+from training.network import classify, save
 
-BETAS = (0.9, 0.98)
-EPSILON = 1e-6
-MEAN_EVERY = 8
-
-
-class Optimiser:
-    """One step at a time: gradients of the working weights → masters → working weights.
-
-    *Shape:* all state tensors (trained values,) float32.
-    """
-
-    def __init__(self, network: nn.Module, decay: float = 0.01) -> None:
-        self.names = [name for name, p in network.named_parameters() if p.requires_grad]
-        self.working = [p for p in network.parameters() if p.requires_grad]
-        self.masters = torch.cat([p.detach().float().reshape(-1) for p in self.working])
-        self.mean = self.masters.clone()
-        self.first = torch.zeros_like(self.masters)
-        self.second = torch.zeros_like(self.masters)
-        self.steps = 0
-        self.decay = decay
-        self._grad = torch.empty_like(self.masters)
-
-    def _pieces(self, flat: Tensor) -> list[Tensor]:
-        sizes = [p.numel() for p in self.working]
-        return [piece.view(p.shape) for piece, p in zip(flat.split(sizes), self.working, strict=True)]
-
-    @torch.no_grad()
-    def step(self, gradient: Sequence[Tensor], rate: float, mean_decay: float) -> float:
-        """Apply a gradient; return its norm before it is clipped at 1. A norm that is not finite changes nothing."""
-        for total, part in zip(self._pieces(self._grad), gradient, strict=True):
-            total.copy_(part)
-        norm = float(torch.linalg.vector_norm(self._grad))
-        if not math.isfinite(norm):
-            return norm
-        self.steps += 1
-        place = self.masters.device
-        # The kernel divides by the scale: mean and clip in one pass.
-        scale, steps = (torch.tensor(x, device=place) for x in (max(1.0, norm + 1e-6), float(self.steps)))
-        torch._fused_adamw_(
-            [self.masters], [self._grad], [self.first], [self.second], [], [steps],
-            lr=rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=self.decay, eps=EPSILON, amsgrad=False,
-            maximize=False, grad_scale=scale,
-        )  # fmt: skip
-        self.publish()
-        if self.steps % MEAN_EVERY == 0:
-            self.mean.lerp_(self.masters, 1 - mean_decay**MEAN_EVERY)
-        return norm
-
-    @torch.no_grad()
-    def publish(self) -> None:
-        """Copies the masters into the working weights."""
-        for working, master in zip(self.working, self._pieces(self.masters), strict=True):
-            working.copy_(master)
-
-    def averaged(self) -> dict[str, Tensor]:
-        """Name → running mean of a trained weight."""
-        return dict(zip(self.names, self._pieces(self.mean), strict=True))
-
-
-MEAN_DECAY = 0.995
+BETAS, EPSILON, DECAY = (0.9, 0.98), 1e-6, 0.01
+MEAN_DECAY, MEAN_EVERY = 0.995, 8
+"""The mean of the weights: its decay by step, and the steps between two updates of it."""
 
 
 @dataclass
@@ -88,6 +30,7 @@ class RunState:
     """Where a run is. ``pool``: the one in use; ``tokens`` (padding included), ``examples``: seen so far; ``best``,
     ``best_pool``: the largest figure so far and its pool, of a recipe that keeps the best one."""
 
+    steps: int = 0
     pool: int = 0
     tokens: int = 0
     examples: int = 0
@@ -126,36 +69,43 @@ def begin(out: Path, settings: dict[str, object]) -> None:
 
 
 class Run:
-    """Owns the network and the optimiser of a run.
+    """Owns the network and the optimiser of a run. ``mean``: the running mean of the weights.
 
     Args:
         makers: processes that make pools ahead (:func:`.pools`).
     """
 
-    def __init__(self, network: Network, recipe: Recipe, out: Path, *, device: str, makers: int = 0) -> None:
+    def __init__(self, network: PreTrainedModel, recipe: Recipe, out: Path, *, device: str, makers: int = 0) -> None:
         self._pools = pools(recipe.batches, makers)
-        network.words.weight.requires_grad_(False)  # the word table would be a third of an update, and gains little
-        self.network, self.recipe = network.to(device), recipe
-        self.out, self.device = out, device
-        self.optimiser = Optimiser(network)
-        network.layers.to(layers_type(device))
-        self.place = RunState()
+        # The word table would be a third of an update, and gains little.
+        network.get_input_embeddings().requires_grad_(False)
+        self.network, self.recipe = network.to(device).train(), recipe
+        self.out, self.device, self.place = out, device, RunState()
+        self.mean = AveragedModel(network, multi_avg_fn=_add_to_mean)
+        self._trained = [p for p in network.parameters() if p.requires_grad]
+        self._optimiser = torch.optim.AdamW(self._trained, betas=BETAS, eps=EPSILON, weight_decay=DECAY, fused=True)
 
     def save_checkpoint(self, folder: Path) -> None:
         """The running mean of the weights, with the tokenizer."""
-        state = {**dict(self.network.named_parameters()), **self.optimiser.averaged()}
-        self.network.save({name: tensor.float() for name, tensor in state.items()}, folder)
+        save(self.mean.module, folder)
         self.recipe.save_tokenizer(folder)
 
     def step(self, batch: TrainingBatch) -> tuple[float, float]:
-        """One update; the mean loss and the norm of the gradient."""
-        here = batch.to(self.device)
-        loss = self.recipe.loss(self.network(here.ids, here.segments), here)
-        grads = torch.autograd.grad(loss, self.optimiser.working)
-        decay = min(MEAN_DECAY, 1 - 1 / (self.optimiser.steps + 2))
-        norm = self.optimiser.step(grads, self.recipe.rate(self.place), decay)
-        self.place.tokens += batch.ids.numel()
-        self.place.examples += len(batch.label)
+        """One update; the mean loss, and the norm of the gradient before it is clipped at 1. A norm that is not finite
+        changes nothing."""
+        here, place = batch.to(self.device), self.place
+        loss = self.recipe.loss(classify(self.network, here.ids, here.segments), here)
+        loss.backward()
+        norm = float(clip_grad_norm_(self._trained, 1.0))
+        if math.isfinite(norm):
+            self._optimiser.param_groups[0]["lr"] = self.recipe.rate(place)
+            self._optimiser.step()
+            place.steps += 1
+            if place.steps % MEAN_EVERY == 0:
+                self.mean.update_parameters(self.network)
+        self._optimiser.zero_grad()
+        place.tokens += batch.ids.numel()
+        place.examples += len(batch.label)
         return float(loss.detach()), norm
 
     def train(self, *, log_every: int = 25) -> None:
@@ -172,9 +122,9 @@ class Run:
                         break
                     loss, norm = self.step(batch)
                     losses.append(loss)
-                    if self.optimiser.steps % log_every == 0:
+                    if place.steps % log_every == 0:
                         mean = round(math.fsum(losses) / len(losses), 4)
-                        told({"step": self.optimiser.steps, "examples": place.examples, "tokens": place.tokens,
+                        told({"step": place.steps, "examples": place.examples, "tokens": place.tokens,
                               "loss": mean, "norm": round(norm, 2)})  # fmt: skip
                         losses = []
                 else:
@@ -182,3 +132,11 @@ class Run:
                     if recipe.concluded is not None:
                         told(recipe.concluded(self, place.pool - 1))
         self.save_checkpoint(self.out / "checkpoint")
+
+
+@torch.no_grad()
+def _add_to_mean(means: Sequence[Tensor], weights: Sequence[Tensor], updates: Tensor | int) -> None:
+    """An exponential mean that forgets faster at the beginning."""
+    decay = min(MEAN_DECAY, 1 - 1 / (MEAN_EVERY * int(updates) + 2))
+    for mean, weight in zip(means, weights, strict=True):
+        mean.lerp_(weight, 1 - decay**MEAN_EVERY)

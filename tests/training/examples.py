@@ -14,10 +14,12 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
+from transformers import BertConfig, BertForSequenceClassification
 
 from scorer.metric.facts import Triple
 from training.general.nli import SPECIAL
 from training.general.rows import Corpus, Row, corpus
+from training.network import NLI_LABELS, WITHOUT_DROPOUT, label_names
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 TOWNS = ("Oslo", "Bergen", "Turku", "Aarhus", "Lund", "Narvik")
@@ -81,6 +83,15 @@ def make_tokenizer(pieces: Sequence[str]) -> Tokenizer:
     )
     tokenizer.add_special_tokens(list(SPECIAL))
     return tokenizer
+
+
+def tiny(vocabulary: int, layers: int = 1, positions: int = 32) -> BertForSequenceClassification:
+    """A random network of the general model's kind."""
+    config = BertConfig(
+        vocab_size=vocabulary, hidden_size=64, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=96,
+        max_position_embeddings=positions, **WITHOUT_DROPOUT, **label_names(NLI_LABELS),
+    )  # fmt: skip
+    return BertForSequenceClassification(config).eval()
 
 
 def check_untold(pairs: Sequence[tuple[str, str, bool]]) -> None:

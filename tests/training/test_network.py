@@ -1,76 +1,237 @@
-"""The plain network is transformers' BERT, and the loss is what its docstring says."""
+"""The loss, a run of a tiny network, the teacher over the student's pieces, and what follows the runs."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 import transformers
 
-from scorer.inference.device import Hardware
-from training import network
-from training.batches import TrainingBatch
-from training.general.objective import KEPT, SMOOTHING, Loss, losses_of
-from training.network import Network, Size, layers_type, load_checkpoint, save_checkpoint
-
-SIZE = Size(vocabulary=50, hidden=64, layers=2, inner=96, heads=2, positions=40)
-
-
-def test_it_computes_what_transformers_computes(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    made = Network(SIZE)
-    save_checkpoint(dict(made.named_parameters()), SIZE, tmp_path)
-    theirs = transformers.BertForSequenceClassification.from_pretrained(tmp_path, dtype=torch.float32).eval()
-    ids = torch.randint(5, 50, (3, 24))
-    segments = torch.zeros_like(ids)
-    segments[:, 10:] = 1
-    ids[1, 15:] = 0
-    with torch.no_grad():
-        expected = theirs(input_ids=ids, token_type_ids=segments, attention_mask=(ids != 0).long()).logits
-        found = load_checkpoint(tmp_path)(ids, segments)
-    assert torch.allclose(found, expected, atol=1e-5)
+from scorer.inference.bundle import Bundle
+from scorer.inference.engine import Engine
+from tests.training.examples import make_tokenizer, tiny
+from training.batches import TrainingBatch, pools
+from training.general.evaluate import nli
+from training.general.finish import average, best_bias, calibration_error, margin, probability
+from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, save_tokenizer
+from training.general.objective import KEPT, SMOOTHING, Loss, losses_of, recipe
+from training.general.pools import NEAR, Replacer, near_pieces
+from training.general.teacher import from_mpnet
+from training.network import NLI_LABELS, classify, load, save
+from training.train import Run, begin
 
 
-@pytest.mark.parametrize(
-    ("device", "processor", "type_"),
-    [
-        ("cpu", "EPYC avx2", torch.float32),
-        ("cpu", "EPYC avx2 avx512f avx512_bf16", torch.bfloat16),
-        ("cuda", "EPYC avx2", torch.bfloat16),
-    ],
-)
-def test_layers_are_bfloat16_where_the_processor_has_it(
-    device: str, processor: str, type_: torch.dtype, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(network, "KINDS", {"cpu": SimpleNamespace(hardware=lambda index: Hardware(processor))})
-    assert layers_type(device) == type_
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads of so small a network wait for each other longer than they compute: minutes, on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def test_not_entailment_is_one_minus_entailment() -> None:
     p = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
-    logits = p.log()
     smooth = [SMOOTHING * sum(math.log(x) for x in row) / 3 for row in p.tolist()]
     for labels, hits in (((2, 0), (0.5, 0.6)), ((3, 3), (0.5, 0.9))):
         expected = -sum((1 - SMOOTHING) * math.log(h) + s for h, s in zip(hits, smooth, strict=True)) / 2
-        assert float(losses_of(logits, torch.tensor(labels)).mean()) == pytest.approx(expected, rel=1e-5)
+        assert float(losses_of(p.log(), torch.tensor(labels)).mean()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_an_earlier_network_is_a_target_where_it_is_right() -> None:
-    """Of four pairs it finds every one entailed: right for the first, for no other."""
-
-    class Earlier(Network):
-        def forward(self, ids: torch.Tensor, segments: torch.Tensor) -> torch.Tensor:
-            return torch.tensor([0.1, 0.2, 0.7]).log().expand(len(ids), 3)
-
+def test_an_earlier_network_is_a_target_where_it_is_right_and_the_only_one_without_a_label() -> None:
     torch.manual_seed(0)
-    ids, label = torch.ones(4, 3, dtype=torch.int64), torch.tensor([2, 0, 1, 3])
-    logits = torch.randn(4, 3)
-    plain = losses_of(logits, label)
-    kept = -(torch.tensor([0.1, 0.2, 0.7]) * logits.log_softmax(-1)[0]).sum()
-    expected = ((1 - KEPT) * plain[0] + KEPT * kept + plain[1:].sum()) / 4
+    earlier = tiny(40)
+    ids, logits = torch.randint(5, 40, (6, 9)), torch.randn(6, 3)
+    known = classify(earlier, ids, torch.zeros_like(ids)).softmax(-1).detach()
+    best = known.argmax(-1)
+    right, wrong = best[0], (best[1] + 1) % 3
+    label = torch.tensor([right, wrong, UNLABELLED, UNLABELLED, NOT_ENTAILMENT, NOT_ENTAILMENT])
+    plain, kept = losses_of(logits, label), -(known * logits.log_softmax(-1)).sum(-1)
+    mixed = (1 - KEPT) * plain + KEPT * kept
+    expected = [mixed[0], plain[1], kept[2], kept[3], *(plain[i] if best[i] == 2 else mixed[i] for i in (4, 5))]
     batch = TrainingBatch(ids, torch.zeros_like(ids), label)
-    assert torch.allclose(Loss(Earlier(SIZE), "cpu")(logits, batch), expected, atol=1e-6)
-    assert torch.equal(Loss(None, "cpu")(logits, batch), plain.mean())
+    assert float(Loss(earlier)(logits, batch)) == pytest.approx(float(torch.stack(expected).mean()), rel=1e-5)
+    assert torch.equal(Loss(None)(logits, batch), plain.mean())
+
+
+POOL = 5 * 4 * 8
+
+
+class Pools:
+    """Pool `number`: five batches of four pairs of eight tokens. *Entailment* if the last token is the first."""
+
+    def batches(self, number: int) -> list[TrainingBatch]:
+        generator = torch.Generator().manual_seed(number)
+        made = []
+        for _ in range(5):
+            ids = torch.randint(5, 40, (4, 8), generator=generator)
+            same = torch.arange(4) < 2
+            ids[same, -1] = ids[same, 0]
+            made.append(TrainingBatch(ids, torch.zeros_like(ids), torch.where(same, 2, 3)))
+        return made
+
+
+def run(out: Path, tokens: int = 8 * POOL) -> Run:
+    begin(out, {"tokens": tokens})
+    torch.manual_seed(3)
+    made = recipe(Pools(), make_tokenizer("abc"), tokens, 1e-3, Loss(None), math.inf)  # type: ignore[arg-type]
+    return Run(tiny(40), made, out, device="cpu")
+
+
+def test_a_run_ends_at_its_tokens_and_leaves_its_settings_log_and_checkpoint(tmp_path: Path) -> None:
+    found = run(tmp_path / "run")
+    found.train(log_every=10)
+    assert (found.place.steps, found.place.tokens, found.place.pool) == (40, 8 * POOL, 8)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "training.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [10, 20, 30, 40]
+    assert json.loads((tmp_path / "run" / "settings.json").read_text()) == {"tokens": 8 * POOL}
+    saved = load(tmp_path / "run" / "checkpoint").state_dict()
+    for name, mean in found.mean.module.state_dict().items():
+        assert torch.allclose(saved[name], mean, atol=1e-3), name  # it is saved in halves
+    with pytest.raises(SystemExit, match="is not empty"):
+        run(tmp_path / "run")
+
+
+def test_it_learns_and_leaves_the_word_table_alone(tmp_path: Path) -> None:
+    found = run(tmp_path, 10_000 * POOL)
+    words = found.network.get_input_embeddings().weight
+    before = words.clone()
+    losses = [found.step(found.recipe.batches(0)[0])[0] for _ in range(200)]
+    assert losses[-1] < 0.5 * losses[0]
+    assert torch.equal(words, before)
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more processes than a small machine has cores
+def test_processes_make_the_same_pools_in_order() -> None:
+    def made(number: int) -> list[TrainingBatch]:
+        ids = torch.full((2, 3), number)
+        return [TrainingBatch(ids, torch.zeros_like(ids), torch.tensor([0, number % 3]))]
+
+    for makers in (0, 3):
+        found = [next(made)[0] for made in [pools(made, makers)] for _ in range(7)]
+        assert [int(batch.ids[0, 0]) for batch in found] == list(range(7))
+        assert [batch.label.tolist() for batch in found] == [[0, number % 3] for number in range(7)]
+
+
+PIECES = [*SPECIAL, *(f"w{i}" for i in range(40)), *(str(i) for i in range(20)), ".", "##s"]
+THEIRS = ["<s>", "<pad>", "</s>", "<unk>", *reversed(PIECES[5:]), "[UNK]", "<mask>"]
+
+
+def test_the_teacher_computes_what_mpnet_computes_of_the_student_s_ids_and_drops_out_in_training(
+    tmp_path: Path,
+) -> None:
+    torch.manual_seed(1)
+    config = transformers.MPNetConfig(
+        vocab_size=len(THEIRS), hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=300,
+    )  # fmt: skip
+    model = transformers.MPNetModel(config).eval()
+    torch.nn.init.normal_(model.encoder.relative_attention_bias.weight)
+    model.save_pretrained(tmp_path / "base")
+    teacher = from_mpnet(tmp_path / "base", {piece: i for i, piece in enumerate(THEIRS)}, PIECES)
+    ids = torch.randint(5, len(PIECES), (2, 200))
+    ids[:, 0], ids[:, -1] = CLS, SEP
+    ids[1, 150:] = PAD
+    names = {"[CLS]": "<s>", "[SEP]": "</s>", "[PAD]": "<pad>"}
+    theirs = torch.tensor([[THEIRS.index(names.get(PIECES[i], PIECES[i])) for i in row] for row in ids.tolist()])
+    save(teacher, tmp_path / "saved")
+    saved = load(tmp_path / "saved")
+    with torch.no_grad():
+        expected = teacher.classifier.out_proj(model(theirs, attention_mask=(ids != PAD).long()).pooler_output)
+        assert torch.allclose(classify(teacher, ids, torch.zeros_like(ids)), expected, atol=1e-5)
+        assert torch.allclose(classify(saved, ids, torch.zeros_like(ids)), expected, atol=1e-2)
+        assert not torch.equal(*(classify(saved.train(), ids, torch.zeros_like(ids)) for _ in range(2)))
+
+
+def test_near_pieces_are_of_the_same_kind_and_a_changed_pair_has_no_label() -> None:
+    words = torch.randn(len(PIECES), 16, generator=torch.Generator().manual_seed(0))
+    near = near_pieces(words, PIECES)
+    assert near.shape == (len(PIECES), NEAR)
+    for i, piece in enumerate(PIECES):
+        found = {PIECES[j] for j in near[i]}
+        if piece in SPECIAL or piece in (".", "##s"):
+            assert found == {piece}
+        else:
+            assert piece not in found and all(other.isdigit() == piece.isdigit() for other in found)
+    ids = torch.randint(5, 65, (400, 30), generator=torch.Generator().manual_seed(2))
+    ids[:, 0], ids[:, 14], ids[:, 25:] = CLS, SEP, PAD
+    ids[:, 20] = ids[:, 4]  # the same word on both sides
+    batch = TrainingBatch(ids, torch.zeros_like(ids), torch.full((400,), NOT_ENTAILMENT))
+    made, again = Replacer(near)(batch, 7), Replacer(near)(batch, 7)
+    assert torch.equal(made.ids, again.ids)
+    changed = (made.ids != ids).any(1)
+    assert torch.equal(made.label == UNLABELLED, changed)
+    assert 0.4 < changed.float().mean() < 0.6
+    kept = (ids == CLS) | (ids == SEP) | (ids == PAD)
+    assert torch.equal(made.ids[kept], ids[kept])
+    first, second = made.ids[:, 4], made.ids[:, 20]
+    moved = first != ids[:, 4]
+    assert 0.2 < (first == second)[moved].float().mean() < 0.9  # exchanged on both sides in some pairs, not in others
+
+
+def test_a_checkpoint_named_twice_counts_twice_and_all_have_one_tokenizer(tmp_path: Path) -> None:
+    one, two = folders = [tmp_path / "1", tmp_path / "2"]
+    for value, folder in enumerate(folders, 1):
+        network = tiny(8)
+        for tensor in network.parameters():
+            tensor.data.fill_(value)
+        save(network, folder)
+        save_tokenizer(make_tokenizer("abc"), folder)
+    mean = average([one, two, two])
+    assert all(bool(torch.allclose(tensor, torch.tensor(5 / 3))) for tensor in mean.parameters())
+    save_tokenizer(make_tokenizer("abd"), two)
+    with pytest.raises(SystemExit, match="another tokenizer"):
+        average([one, two])
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.8])
+def test_the_bias_is_where_the_log_loss_is_least(prior: float) -> None:
+    rng = np.random.default_rng(0)
+    true = rng.random(2000) < 0.5
+    logits = np.stack([rng.normal(size=2000), rng.normal(size=2000), 2 * true + rng.normal(size=2000)], 1)
+    weight = np.where(true, prior / true.mean(), (1 - prior) / (1 - true.mean()))
+
+    def loss(bias: float) -> float:
+        odds = np.exp(logits + np.array([0, 0, bias]))
+        p = odds[:, 2] / odds.sum(1)
+        return float(-(weight * np.log(np.where(true, p, 1 - p))).mean())
+
+    tried = np.arange(-3, 6, 0.01)
+    best = tried[np.argmin([loss(bias) for bias in tried])]
+    assert best_bias(margin(logits), true, prior) == pytest.approx(best, abs=0.011)
+
+
+def test_calibration_error_by_hand() -> None:
+    p = probability(np.log(np.array([0.05, 0.05, 0.95, 0.95]) / np.array([0.95, 0.95, 0.05, 0.05])))
+    true = np.array([False, True, True, True])
+    assert calibration_error(p, true) == pytest.approx(0.5 * 0.45 + 0.5 * 0.05)
+    assert calibration_error(np.array([1.0]), np.array([True])) == 0
+
+
+@pytest.mark.slow
+def test_accuracy_is_of_three_classes_or_of_entailment_alone(tmp_path: Path) -> None:
+    pairs = [
+        ("Blue Spice is a pub by the riverside.", "Blue Spice is a pub."),
+        ("The Mill serves French food.", "The Mill serves Italian food."),
+        ("The Mill serves French food.", "The Mill is popular."),
+        ("The Mill serves French food.", "The Mill is popular."),
+    ]
+    with Engine.open(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
+        found = [NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in pairs]
+    assert found == ["entailment", "contradiction", "neutral", "neutral"]
+    gold = {"three": [*found[:3], "contradiction"], "two": ["not_entailment"] * 4}  # one of each is not what it says
+    rows = [
+        {"premise": premise, "hypothesis": hypothesis, "label": label, "set": name}
+        for name, labels in gold.items()
+        for (premise, hypothesis), label in zip(pairs, labels, strict=True)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "nli.parquet")
+    report = nli("embedded", "fp32", tmp_path / "nli.parquet")
+    assert [(report[name]["pairs"], report[name]["accuracy"]) for name in gold] == [(4, 0.75), (4, 0.75)]

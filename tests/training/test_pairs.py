@@ -1,9 +1,11 @@
-"""The pairs of a pool: balanced, repeatable, without a hint in either text alone; and that true pairs are true and
-false pairs false, by looking at text and facts again."""
+"""Made pairs: neither side tells the label, every kind is as often true as false, and a second reading of the texts
+finds true pairs true and false pairs false."""
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -11,32 +13,49 @@ from pathlib import Path
 import pytest
 
 from scorer.metric.facts import Triple
-from tests.training.examples import guessed, made
-from training.general import contests
+from tests.training.examples import check_untold, guessed, made
+from training.general import contests, edits
+from training.general.bindings import Bindings
 from training.general.contests import Contest, in_words, quantity
 from training.general.pairs import ENTAILMENT, Maker, joined, pairs
+from training.general.relations import RANKS, RELATIONS, sequenced
 from training.general.rows import Corpus, Row, corpus, parts, read
+from training.general.values import CONVERSIONS, CURRENCIES, priced, units
+from training.general.wording import denial, fill, told
 
 
-def test_every_kind_is_half_true_and_the_seed_decides() -> None:
-    found = pairs(made(), 1200, random.Random(1))
+@pytest.fixture(scope="module")
+def pool() -> Corpus:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def bindings(pool: Corpus) -> Bindings:
+    return Bindings(pool)
+
+
+def test_every_kind_is_half_true_and_the_seed_decides(pool: Corpus, bindings: Bindings) -> None:
+    found = pairs(pool, 1200, random.Random(1))
     kinds = Counter(pair.kind for pair in found)
     true = Counter(pair.kind for pair in found if pair.label == ENTAILMENT)
-    assert len(found) == 1200
-    assert len(kinds) >= 12
+    assert len(found) == 1200 and len(kinds) >= 12
     assert all(true[kind] * 2 == count for kind, count in kinds.items())
-    assert found == pairs(made(), 1200, random.Random(1))
-    assert found != pairs(made(), 1200, random.Random(2))
+    assert found == pairs(pool, 1200, random.Random(1))
+    assert found != pairs(pool, 1200, random.Random(2))
+    for others in (bindings.pairs(600, random.Random(0)), edits.pairs(600, random.Random(0))):
+        assert len(others) == 600 and sum(entailed for *_, entailed in others) == 300
 
 
-def test_a_subject_that_begins_two_texts_in_a_row_becomes_a_pronoun() -> None:
-    facts = (Triple("Oslo", "river", "Alna"), Triple("Bergen", "coast", "long"))
-    texts = ("Oslo lies on the Alna.", "Bergen has a long coast.")
-    rows = [Row((fact,), text, "rel2text", "towns") for fact, text in zip(facts, texts, strict=True)]
-    assert joined(rows, True, "It").text == "Oslo lies on the Alna. It has a long coast."
-    assert joined(rows, True).text == "Oslo lies on the Alna. Oslo has a long coast."
-    assert joined(rows, True, "It").triples == (facts[0], facts[1]._replace(subject="Oslo"))
-    assert joined(rows, False, "It").text == " ".join(texts)
+@pytest.mark.parametrize("kind", edits.KINDS, ids=lambda kind: kind.__name__)
+def test_neither_side_of_an_edit_tells_the_label(kind: edits.Kind) -> None:
+    rng = random.Random(1)
+    check_untold([(*kind(agree, rng), agree) for _ in range(1500) for agree in (True, False)])
+
+
+@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "detailed", "sequenced", "confused"])
+def test_neither_side_of_a_binding_tells_the_label(bindings: Bindings, name: str) -> None:
+    (kind,) = [one for one in bindings.kinds if one.__name__ == name]
+    check_untold(bindings.pairs(3000, random.Random(1), kind))
 
 
 @pytest.mark.slow
@@ -51,23 +70,14 @@ def test_neither_text_alone_tells_the_label(shared_data: Path, held_out: bool) -
             assert guessed(texts) < 0.55, (direction, side)
 
 
-@pytest.fixture(scope="module")
-def pool() -> Corpus:
-    return made()
-
-
 def drawn(maker: Maker, pool: Corpus, agree: bool, count: int = 200) -> list[tuple[Row, Contest]]:
     rng = random.Random(f"{maker.__name__}/{agree}")
-    rows = pool.rows["rnnlg"]
-    found = []
-    for _ in range(100 * count):
-        row = rng.choice(rows)
+    found: list[tuple[Row, Contest]] = []
+    while len(found) < count:
+        row = rng.choice(pool.rows["rnnlg"])
         contest = maker(pool, row, agree, rng)
-        if contest is not None:
-            found.append((row, contest))
-        if len(found) == count:
-            return found
-    raise AssertionError(f"{maker.__name__} gave {len(found)} contests")
+        found += [] if contest is None else [(row, contest)]
+    return found
 
 
 def said(contest: Contest) -> bool:
@@ -81,8 +91,7 @@ def said(contest: Contest) -> bool:
 @pytest.mark.parametrize("agree", [True, False])
 def test_text_and_facts_agree_as_asked(maker: Maker, pool: Corpus, agree: bool) -> None:
     found = drawn(maker, pool, agree)
-    assert all(said(contest) == agree for _, contest in found)
-    assert all(contest.fact in contest.row.triples for _, contest in found)
+    assert all(said(contest) == agree and contest.fact in contest.row.triples for _, contest in found)
     # Text and facts of a true row are altered too: an altered one is no sign of a false pair.
     altered = [contest.row.text != row.text for row, contest in found]
     assert 0.2 < sum(altered) / len(altered) < 0.9
@@ -91,10 +100,8 @@ def test_text_and_facts_agree_as_asked(maker: Maker, pool: Corpus, agree: bool) 
 @pytest.mark.parametrize("agree", [True, False])
 def test_yes_and_no_are_as_frequent_in_both(pool: Corpus, agree: bool) -> None:
     found = drawn(contests.unspoken, pool, agree, 400)
-    for row, contest in found:
-        assert (contest.fact in row.triples) == agree
-    share = sum(contest.fact.object == "true" for _, contest in found) / len(found)
-    assert 0.4 < share < 0.6
+    assert all((contest.fact in row.triples) == agree for row, contest in found)
+    assert 0.4 < sum(contest.fact.object == "true" for _, contest in found) / len(found) < 0.6
 
 
 def test_a_date_or_number_has_one_value_in_both_notations_exactly_when_they_agree(pool: Corpus) -> None:
@@ -104,8 +111,7 @@ def test_a_date_or_number_has_one_value_in_both_notations_exactly_when_they_agre
         contest = quantity(pool, row, seed % 2 == 0, random.Random(seed))
         if contest is None:
             continue
-        assert contest.fact in contest.row.triples and len(contest.row.triples) == 2
-        assert "Ann is the mayor of Oslo." in contest.row.text and contest.fact.subject == "Oslo"
+        assert contest.fact in contest.row.triples and contest.fact.subject == "Oslo"
         text = contest.row.text.replace("Ann is the mayor of Oslo.", "")
         is_date = "-" in contest.fact.object
         value = date.fromisoformat(contest.fact.object) if is_date else float(contest.fact.object)
@@ -116,3 +122,232 @@ def test_a_date_or_number_has_one_value_in_both_notations_exactly_when_they_agre
         else:
             false.add(same)
     assert False in false
+
+
+def test_a_subject_that_begins_two_texts_in_a_row_becomes_a_pronoun() -> None:
+    facts = (Triple("Oslo", "river", "Alna"), Triple("Bergen", "coast", "long"))
+    texts = ("Oslo lies on the Alna.", "Bergen has a long coast.")
+    rows = [Row((fact,), text, "rel2text", "towns") for fact, text in zip(facts, texts, strict=True)]
+    assert joined(rows, True, "It").text == "Oslo lies on the Alna. It has a long coast."
+    assert joined(rows, True).text == "Oslo lies on the Alna. Oslo has a long coast."
+    assert joined(rows, True, "It").triples == (facts[0], facts[1]._replace(subject="Oslo"))
+    assert joined(rows, False, "It").text == " ".join(texts)
+
+
+def _named(sentence: str, topic: str) -> str:
+    """The sentence with the name of what it is about in the place of a pronoun."""
+    sentence = re.sub(r"^(?:Its|His|Her) (.+?) is ", rf"The \1 of {topic} is ", sentence)
+    return re.sub(r"^(?:It|He|She) ", f"{topic} ", sentence)
+
+
+_TOWN = re.compile(r"(?:(?:The p|P)opulation of (.+?) is (.+?)|(.+?) has (.+?) inhabitants)\.(?: |$)", re.IGNORECASE)
+
+
+def _inhabitants(text: str) -> set[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for sentence in re.split(r"(?<=\.) ", text):
+        whole = _named(sentence, found[-1][0] if found else "")
+        found += [tuple(part.lower() for part in parts if part) for parts in _TOWN.findall(whole)]
+    return set(found)
+
+
+def test_crossed_sides_agree_when_their_facts_do(bindings: Bindings) -> None:
+    rng = random.Random(2)
+    for agree in (True, False) * 200:
+        one, other = (_inhabitants(side) for side in bindings.crossed(agree, rng))
+        assert one and other
+        assert (one <= other or other <= one) == agree
+
+
+MILL = {
+    "founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court.",
+    "guard": "{s} is watched by {o}.", "tenant": "{s} has {o} for a tenant.",
+}  # fmt: skip
+
+
+def _mills(text: str) -> set[tuple[str, ...]]:
+    """The facts of a text: whether denied, relation, mill, person."""
+    sentences: list[str] = []
+    for sentence in text.removesuffix(".").split(". "):
+        first, *more = sentence.split(" and ")
+        subject = re.match(r"(\S+(?: [A-Z]\S*)*?) (?=[a-z])", first)
+        sentences += [first, *(f"{subject[1]} {clause}" for clause in more if subject)]
+    found: list[tuple[str, ...]] = []
+    for sentence in sentences:
+        whole = _named(sentence, found[-1][2] if found else "")
+        for relation, wording in MILL.items():
+            data = f"The {relation} of {{s}} is {{o}}."
+            for known in (wording, data, denial(wording), denial(data)):
+                pattern = (known or "").removesuffix(".").replace("{s}", "(.+)").replace("{o}", "((?!not ).+)")
+                match = re.fullmatch(pattern, whole)
+                found += [(f"{' not ' in whole}", relation, *match.groups())] if match else []
+    return set(found)
+
+
+@pytest.mark.parametrize("name", ["related", "listed"])
+def test_of_relations_the_second_side_says_what_the_first_does_and_neither_side_tells(name: str) -> None:
+    rng = random.Random(4)
+    people = ("Ada Lind", "Bo Ek", "Eva Moe", "Ida Dahl", "Per Holm", "Kari Lie", "Tor Vik", "Siv Berg", "Jon Aas")
+    found = [(f"Mill-{n}", rng.choice(list(MILL)), rng.choice(people)) for n in range(200)]
+    mills = [Row((Triple(*f),), MILL[f[1]].format(s=f[0], o=f[2]), "rel2text", "mills") for f in found]
+    bindings = Bindings(corpus(mills))
+    (kind,) = [one for one in bindings.kinds if one.__name__ == name]
+    pairs = bindings.pairs(2000, rng, kind)
+    check_untold(pairs)
+    for premise, hypothesis, entailed in pairs:
+        assert _mills(hypothesis)
+        assert (_mills(hypothesis) <= _mills(premise)) == entailed
+
+
+def _related(sentence: str) -> set[tuple[int, int, str, str]]:
+    """Family, relation, and both names of every reading of a sentence."""
+    found = set()
+    for family, relations in enumerate(RELATIONS):
+        for relation, wording in ((n, wording) for n, wordings in enumerate(relations) for wording in wordings):
+            pattern = re.escape(wording).replace(r"\{s\}", "(?P<s>.+)").replace(r"\{o\}", "(?P<o>.+)")
+            if match := re.fullmatch(pattern, sentence):
+                found.add((family, relation, match["s"].lower(), match["o"].lower()))
+    return found
+
+
+def test_a_relation_is_the_same_in_other_words_or_one_of_its_family() -> None:
+    facts = [Triple(f"House {n}", "use", "mill") for n in range(9)]
+    houses = [Row((fact,), f"{fact.subject} serves as a mill.", "rel2text", "houses") for fact in facts]
+    bindings = Bindings(corpus(houses))
+    alone = [
+        pair for pair in bindings.pairs(3000, random.Random(7), bindings.confused) if "mill" not in pair[0] + pair[1]
+    ]
+    assert len(alone) > 300
+    for premise, hypothesis, entailed in alone:
+        one, other = _related(premise), _related(hypothesis)
+        assert one and other
+        assert bool(one & other) == entailed
+
+
+LATER = (
+    "{b} .* after {a}", "{b} .* later than {a}", "{b} follows {a}", "[Bb]efore {b} comes {a}", "{b} replaced {a}",
+    "{b} comes after {a}", "Before it had {b} .* had {a}",
+)  # fmt: skip
+"""Wordings that name the later one first."""
+
+
+def _in_order(side: str) -> list[str]:
+    """The names in a text, the earlier first."""
+    ranked: dict[str, str] = dict(re.findall(r"The (\w+) \w+ (?:of|at) [^.]+ is (Ann|Bo)\.", side))
+    if ranked:
+        rank = next(iter(ranked))
+        if len(ranked) == 1:
+            (other,) = {"Ann", "Bo"} - set(ranked.values())
+            return [ranked[rank], other] if rank in {first for first, _ in RANKS} else [other, ranked[rank]]
+        return [ranked[rank] for pair in RANKS for rank in pair if set(pair) == set(ranked)][:2]
+    names = re.findall(r"\b(?:Ann|Bo)\b", side)
+    later_first = any(re.search(words.format(a=names[1], b=names[0]), side) for words in LATER)
+    return names[::-1] if later_first else names
+
+
+def test_a_sequence_is_told_in_its_order_or_exchanged_and_the_order_of_the_names_does_not_tell() -> None:
+    rng = random.Random(4)
+    same = dict.fromkeys((True, False), 0)
+    for agree in (True, False) * 1000:
+        sides = sequenced("Ann", "Bo", "Ostby", agree=agree, rng=rng)
+        one, other = map(_in_order, sides)
+        assert sorted(one) == sorted(other) == ["Ann", "Bo"]
+        assert (one == other) == agree
+        named = [re.findall(r"\bAnn\b|\bBo\b", side) for side in sides]
+        same[agree] += named[0] == named[1]
+    assert abs(same[True] - same[False]) < 100
+
+
+def _size(text: str) -> float:
+    found = re.search(r"([\d.,]*\d) (\w+)\.?$", text)
+    assert found is not None
+    (factor,) = {size for units in CONVERSIONS.values() for *names, size in units if found[2] in names}
+    return float(found[1].replace(",", "")) * factor
+
+
+def test_measures_agree_when_their_sizes_do() -> None:
+    rng = random.Random(4)
+    sides = [(units(agree, rng), agree) for agree in (True, False) * 300]
+    readable = [(pair, agree) for pair, agree in sides if all(re.search(r"\d \w+\.$", side) for side in pair)]
+    assert len(readable) > 300
+    for (one, other), agree in readable:
+        assert math.isclose(_size(one), _size(other), rel_tol=1e-4) == agree, (one, other)
+
+
+def _price(said: str) -> tuple[str, tuple[str, ...], str]:
+    """Currency, figures and bound of a price."""
+    (sign,) = {sign for sign, word in CURRENCIES.items() if sign in said or word in said}
+    words = {"over": "more", "above": "more", "more": "more", "under": "less", "below": "less", "less": "less"}
+    return sign, tuple(re.findall(r"\d+", said)), words.get(said.split(" ")[0], "")
+
+
+def test_a_price_is_said_in_two_notations_and_a_near_miss_does_not_follow_from_it() -> None:
+    rng = random.Random(9)
+    for _ in range(2000):
+        detail = priced(rng)
+        own, same, other = (_price(said) for said in (detail.value, detail.same, detail.other))
+        assert own == same != other
+        if own[0] == other[0] and own[2] == other[2] != "":
+            higher = int(other[1][0]) > int(own[1][0])
+            assert higher == (own[2] == "more"), "less than 20 is less than 25, too"
+
+
+def _levels(text: str) -> set[tuple[str, int]]:
+    """Scale and level of each sentence in `text`, whatever thing it is about."""
+    found = set()
+    for sentence in re.split(r"(?<=\.) ", text):
+        for scale, by_level in edits.SCALES.items():
+            for number, wordings in enumerate(by_level):
+                for words in wordings:
+                    pattern = re.escape(words).replace(r"\{f\}", f"The {scale} of .+? is").replace(r"\{s\}", ".+?")
+                    if re.fullmatch(pattern, sentence, re.IGNORECASE):
+                        found.add((scale, number))
+    return found
+
+
+def test_descriptions_agree_when_their_levels_do() -> None:
+    rng = random.Random(5)
+    read = 0
+    for agree in (True, False) * 150:
+        premise, hypothesis = (_levels(side.replace(" and ", ". It ")) for side in edits.levels(agree, rng))
+        if premise and hypothesis:
+            assert (hypothesis <= premise or premise <= hypothesis) == agree
+            read += 1
+    assert read > 200
+
+
+def test_a_pronoun_or_a_second_clause_stands_for_the_name_that_the_sentence_before_begins_with() -> None:
+    facts = [
+        ("Ada", "{s} was born in {o}.", "Turku"),
+        ("Ada", "{s} has {o} sons.", "3"),
+        ("Ada", "The home of {s} is {o}.", "Lund"),
+        ("Bo", "{s}'s home is {o}.", "Oslo"),
+        ("Bo", "{s} has {o} sons.", "2"),
+        ("Ada", "{o} raised {s}.", "Eva"),
+        ("Ada", "{s} sold {o}.", "tea"),
+    ]
+    wanted = r"Ada was born in Turku(\. (It|He|She)| and) has 3 sons\. (Its|His|Her) home is Lund\. "
+    wanted += r"Bo's home is Oslo\. (It|He|She) has 2 sons\. Eva raised Ada\. Ada sold tea\."
+    texts = [told(facts, random.Random(n)) for n in range(60)]
+    names = " ".join(fill(wording, name, value) for name, wording, value in facts)
+    with_names = {names, names.replace("Turku. Ada", "Turku and")}
+    assert all(re.fullmatch(wanted, text) or text in with_names for text in texts)
+    assert 30 < sum(text not in with_names for text in texts) < 60
+    assert 10 < sum("Turku and" in text for text in texts) < 40
+
+
+@pytest.mark.parametrize(
+    ("wording", "opposite"),
+    [
+        ("The home of {s} was {o}.", "The home of {s} was not {o}."),
+        ("{s}'s home is {o}.", "{s}'s home is not {o}."),
+        ("{s} has a mass of {o}.", "{s} does not have a mass of {o}."),
+        ("{s} had {o} sons.", "{s} did not have {o} sons."),
+        ("{s} makes {o}.", "{s} does not make {o}."),
+        ("{s} has been in {o}.", None),
+        ("{s} founded {o}.", None),
+        ("{s} is not a {o}.", None),
+    ],
+)
+def test_the_opposite_of_a_wording(wording: str, opposite: str | None) -> None:
+    assert denial(wording) == opposite

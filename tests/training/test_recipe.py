@@ -1,4 +1,4 @@
-"""The whole recipe on a small sample, from a small random start: train, calibrate, export, rebuild, evaluate."""
+"""The whole recipe on a small sample, from a small random start: train, finish, export, rebuild, evaluate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.training.examples import make_tokenizer
+from tests.training.examples import make_tokenizer, tiny
 from training.general import __main__ as recipe
-from training.general import average, calibrate, evaluate
-from training.general.nli import SPECIAL, save
+from training.general import evaluate, finish
+from training.general.nli import SPECIAL, save_tokenizer
 from training.general.rebuild import rebuild
-from training.network import Network, Size, load_checkpoint
+from training.network import load, save
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'-:$%()?!\""
 WORDS = ("the", "of", "is", "in", "has", "and", "a", "an", "it", "to", "for", "on", "at", "##s", "##ing", "##ed")
@@ -26,9 +26,8 @@ def start(tmp_path: Path) -> Path:
     """A random checkpoint of two layers whose word pieces are characters and a few words."""
     pieces = list(dict.fromkeys([*LETTERS, *(f"##{c}" for c in LETTERS), *WORDS]))
     torch.manual_seed(0)
-    network = Network(Size(len(pieces) + len(SPECIAL), hidden=64, layers=2, inner=96, heads=2, positions=512))
-    network.save(dict(network.named_parameters()), tmp_path / "start")
-    save(make_tokenizer(pieces), tmp_path / "start")
+    save(tiny(len(pieces) + len(SPECIAL), layers=2, positions=512), tmp_path / "start")
+    save_tokenizer(make_tokenizer(pieces), tmp_path / "start")
     return tmp_path / "start"
 
 
@@ -36,7 +35,7 @@ def start(tmp_path: Path) -> Path:
 def test_from_the_start_to_the_figures(
     shared_data: Path, start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    data, out, mean, final = shared_data.parent, tmp_path / "run", tmp_path / "mean", tmp_path / "calibrated"
+    data, out, final = shared_data.parent, tmp_path / "run", tmp_path / "finished"
 
     def call(module: object, *arguments: object) -> None:
         monkeypatch.setattr(sys, "argv", ["recipe", *map(str, arguments)])
@@ -45,10 +44,9 @@ def test_from_the_start_to_the_figures(
     settings = ["--data", data / "nli", "--field", data / "field", "--limit", 2000]
     settings += ["--nli", 100, "--recast", 60, "--d2t", 40, "--made", 40, "--bound", 100]
     call(recipe, *settings, "--start", start, "--out", out, "--tokens", 60_000, "--keep", start, "--replace")
-    weights = [load_checkpoint(folder).out.weight.detach() for folder in (start, out / "checkpoint")]
+    weights = [load(folder).classifier.weight.detach() for folder in (start, out / "checkpoint")]
     assert 0 < float((weights[0] - weights[1]).abs().max()) < 0.1  # trained on from there
-    call(average, out / "checkpoint", start, "--out", mean)
-    call(calibrate, "--data", data / "nli", "--checkpoint", mean, "--out", final, "--pairs", 200)
+    call(finish, out / "checkpoint", start, "--data", data / "nli", "--out", final, "--pairs", 200)
     calibration = json.loads((final / "calibration.json").read_text())
     assert calibration["after"]["calibration_error"] <= calibration["before"]["calibration_error"] + 0.02
     bundle = tmp_path / "bundle"

@@ -11,15 +11,15 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
+from transformers import PreTrainedModel
 
-from export.families import BERT
-from scorer.errors import CheckpointError, first_line
+from scorer.errors import first_line
 from training.batches import EncodedText, TrainingBatch, batched
-from training.network import Network, from_transformers, load_checkpoint, logits, size_of, with_new_head
+from training.network import WITHOUT_DROPOUT, label_names, load, logits
 from training.train import Recipe, Run, RunState
 
 from .data import DataError, DataText, Known
@@ -28,29 +28,23 @@ from .examples import Example, epoch
 EPOCHS, BATCH, RATE = 15, 64, 5e-5
 """Of the authors' script for WebNLG."""
 LABELS = ("absent", "present")
-_EPSILON = 1e-12
 
 
-def open_base(base: Path, seed: int) -> Network:
+def open_base(base: Path, seed: int) -> PreTrainedModel:
     """The network of a checkpoint, any BERT, MiniLM among them, with a new head of two labels.
 
     Raises:
-        DataError: a file is missing or damaged, or the checkpoint is not a BERT that the network computes.
+        DataError: a file is missing or damaged, or the checkpoint is not a BERT.
     """
+    torch.manual_seed(seed)
     try:
-        config = json.loads((base / "config.json").read_text(encoding="utf-8"))
-        if config.get("model_type") != BERT.model_type:
-            raise DataError(f"{base} has the model_type {config.get('model_type')!r}; give a BERT or a MiniLM")
-        known = BERT.read(config, str(base))
-        if known["layer_norm_eps"] != _EPSILON or known["type_vocab_size"] != 2:
-            raise DataError(f"{base}: layer_norm_eps must be {_EPSILON} and type_vocab_size 2; give another BERT")
-        state = from_transformers(load_file(base / "model.safetensors"))
-        state = {name: tensor for name, tensor in state.items() if not name.startswith("out.")}
-        size = size_of(state, known["num_attention_heads"], labels=LABELS, pad=known["pad_token_id"])
-        return with_new_head(state, size, seed)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, CheckpointError) as e:
+        network = load(base, ignore_mismatched_sizes=True, **WITHOUT_DROPOUT, **label_names(LABELS))
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as e:
         needed = "config.json, model.safetensors, tokenizer.json"
         raise DataError(f"{base} is not a checkpoint ({first_line(e)}); it needs {needed}") from e
+    if network.config.model_type != "bert":
+        raise DataError(f"{base} has the model_type {network.config.model_type!r}; give a BERT or a MiniLM")
+    return network
 
 
 def rate_of(number: int) -> float:
@@ -126,7 +120,7 @@ class Epochs:
         examples = epoch(self._rows, self._known, options.seed, number, options.triples)
         rows = [(*row, int(one.present)) for row, one in zip(self._tokens(examples), examples, strict=True)]
         rng = random.Random(f"{options.seed}/{number}")
-        return batched(rows, lambda _: int(options.batch), self._network.size.pad, rng)
+        return batched(rows, lambda _: int(options.batch), self._network.config.pad_token_id, rng)
 
     def _ended(self, place: RunState) -> bool:
         late: bool = place.pool - 1 - place.best_pool >= self._options.patience
@@ -136,7 +130,7 @@ class Epochs:
         """Figures of the checkpoint that an epoch leaves; it is kept if it is the best so far."""
         folder, best = run.out / "epoch", run.out / "best"
         run.save_checkpoint(folder)
-        found = figures((logits(load_checkpoint(folder), self._held_out).argmax(1) == 1).tolist(), self._expected)
+        found = figures((logits(load(folder), self._held_out).argmax(1) == 1).tolist(), self._expected)
         told: dict[str, object] = {"epoch": number, "held_out": found}
         if found["f1_weighted"] > run.place.best:
             run.place.best, run.place.best_pool = found["f1_weighted"], number

@@ -10,15 +10,12 @@ import hashlib
 import math
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from training.general import field, nli, rows
 from training.general.bindings import Bindings
-from training.general.nli import pieces_of
+from training.general.nli import pieces_of, tokenizer_of
 from training.general.objective import Loss, recipe
 from training.general.pools import BATCH_TOKENS, Mix, Pools, Replacer, near_pieces
-from training.general.teacher import is_teacher, load_teacher
-from training.network import Network, load_checkpoint
+from training.network import load
 from training.train import Run, begin
 
 
@@ -61,23 +58,17 @@ def prepared(options: argparse.Namespace) -> Run:
     if options.limit is not None:
         found, recast = (thinned(columns, options.limit) for columns in (found, recast))
         facts = facts[:: max(1, len(facts) // options.limit)]
-    tokenizer = Tokenizer.from_file(str(options.start / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True
-    network = network_of(options.start)
+    tokenizer, network = tokenizer_of(options.start), load(options.start)
     mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound)
     read = [(nli.pairs(columns, tokenizer), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
     corpus = rows.corpus(facts)
-    bindings = Bindings(corpus, recast["premise"])
-    replacer = Replacer(near_pieces(network.words.weight, pieces_of(tokenizer))) if options.replace else None
-    pools = Pools(read, corpus, bindings, tokenizer, mix, options.seed, options.batch, replacer)
-    loss = Loss(network_of(options.keep) if options.keep is not None else None, options.device)
+    replacer = (
+        Replacer(near_pieces(network.get_input_embeddings().weight, pieces_of(tokenizer))) if options.replace else None
+    )
+    pools = Pools(read, corpus, Bindings(corpus), tokenizer, mix, options.seed, options.batch, replacer)
+    loss = Loss(load(options.keep) if options.keep is not None else None)
     made = recipe(pools, tokenizer, options.tokens, options.rate, loss, options.seconds)
     return Run(network, made, options.out, device=options.device, makers=options.makers)
-
-
-def network_of(checkpoint: Path) -> Network:
-    """A checkpoint of the general model, or of its teacher."""
-    return load_teacher(checkpoint) if is_teacher(checkpoint) else load_checkpoint(checkpoint)
 
 
 def thinned(columns: dict[str, list[str]], count: int) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from training.general.relations import RELATIONS, ROLES, directed, names, rearranged, sequenced, worded
+from training.general.relations import RELATIONS, ROLES, directed, sequenced, worded
 from training.general.rows import Corpus, shape
 from training.general.values import TABLES, Sides, counted, measured, misspelt, priced, quantified, twins
 from training.general.wording import PRONOUNS, Said, Wording, denial, fill, spoken, told
@@ -28,8 +28,7 @@ _ENDS = ("", "", "n", "r", "l", "s", "th", "nd", "rt", "ck", "m")
 DENIED = 0.2
 """Share of the other facts that are denied, on both sides, so that a *not* says nothing of the contested one."""
 LONGEST_NAME = 30
-LONGEST_SENTENCE = 200
-"""Characters of a name that may take part, and of a sentence."""
+"""Characters of a name that may take part."""
 
 
 def invented(rng: random.Random) -> str:
@@ -51,9 +50,9 @@ def apart(one: str, others: Sequence[str]) -> bool:
 
 
 class Bindings:
-    """Makes the pairs. ``sentences``: natural ones, in which names are exchanged."""
+    """Makes the pairs."""
 
-    def __init__(self, corpus: Corpus, sentences: Sequence[str]) -> None:
+    def __init__(self, corpus: Corpus) -> None:
         facts = [t for row in corpus.rows.get("rel2text", []) for t in row.triples]
         named = {t.subject for t in facts} | {t.object for t in facts if t.object[:1].isupper()}
         self._names = sorted(name for name in named if len(name) < LONGEST_NAME and name.isprintable())
@@ -63,20 +62,14 @@ class Bindings:
         self._objects = {p: corpus.objects["rel2text", p] for p in self._predicates}
         for predicate, objects in self._objects.items():
             self._alike.setdefault(shape(objects[0]), []).append(predicate)
-        self._sentences = [s for s in sorted(set(sentences)) if len(s) <= LONGEST_SENTENCE and len(names(s)) >= 2]
         self.kinds: dict[Kind, float] = {
-            self.crossed: 0.2, self.exchanged: 1.2, self.reference: 0.25, self.denied: 0.15, self.detailed: 0.6,
+            self.crossed: 0.2, self.exchanged: 1.2, self.reference: 0.25, self.detailed: 0.6,
             self.sequenced: 0.5, self.confused: 0.5,
         }  # fmt: skip
         if len(self._predicates) > 2:
             self.kinds[self.listed] = 0.55
         if any(len(predicates) > 1 for predicates in self._alike.values()):
             self.kinds[self.related] = 0.6
-        self._plain = [(p, o) for p, found in self._objects.items() for o in found if _is_plain(o)]
-        if self._plain:
-            self.kinds[self.narrowed] = 0.35
-        if self._sentences:
-            self.kinds[self.rearranged] = 0.2
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
         """Premise, hypothesis and whether it is entailed; of every kind, or of one, as many true ones as false ones."""
@@ -168,43 +161,6 @@ class Bindings:
         name = self._apart(1, (value,), lambda: self._name(rng))[0]
         one, two = ((name, rng.choice(relation), value) for relation in (said, said if agree else other))
         return self._among(one, two, (), rng)
-
-    def narrowed(self, agree: bool, rng: random.Random) -> Sides | None:
-        """A description with a word that says more: on both sides, on the first, on neither, or where it has no ground.
-
-        As many of the false pairs have no such word in the second text, but another description.
-        """
-        predicate, value = rng.choice(self._plain)
-        name = self._apart(1, (value,), lambda: self._name(rng))[0]
-        word, another = rng.sample(NARROWER, 2)
-        if agree:
-            words = rng.choices(((word, word), ("", ""), (word, "")), (5, 3, 2))[0]
-        else:
-            words = rng.choices((("", word), (another, word), (word, "")), (3, 2, 5))[0]
-        asked = value
-        if not agree and not words[1]:
-            asked = rng.choice([o for o in self._objects[predicate] if _is_plain(o)])
-            if not apart(asked, (value,)):
-                return None
-        sides = zip(words, (value, asked), strict=True)
-        one, other = ((name, self._wording(predicate, rng), f"{word} {said}".strip()) for word, said in sides)
-        return self._among(one, other, (predicate,), rng)
-
-    def denied(self, agree: bool, rng: random.Random) -> Sides | None:
-        """A fact, said or denied, and the same on the other side, or its opposite there."""
-        predicate = rng.choice(self._predicates)
-        value = rng.choice(self._objects[predicate])
-        name = self._apart(1, (value,), lambda: self._name(rng))[0]
-        wordings: list[Wording] = []
-        first = rng.random() < 0.5
-        for deny in (first, first if agree else not first):
-            wording = self._wording(predicate, rng)
-            opposite = denial(wording)
-            if opposite is None:
-                return None
-            wordings.append(opposite if deny else wording)
-        one, other = ((name, wording, value) for wording in wordings)
-        return self._among(one, other, (predicate,), rng)
 
     def listed(self, agree: bool, rng: random.Random) -> Sides:
         """Facts about one thing, and most of them in other words: all right, or one with another value, or unsaid."""
@@ -347,18 +303,6 @@ class Bindings:
                 return " ".join([opening, *parts]), rng.choice(facts)
         rng.shuffle(facts)
         return " ".join(facts), " ".join(said)
-
-    def rearranged(self, agree: bool, rng: random.Random) -> Sides | None:
-        """A natural sentence, or one with two of its names exchanged, against the same or the other of the two.
-
-        Both sides may have what changes nothing: the parts of a list exchanged, a beginning put last.
-        """
-        return rearranged(rng.choice(self._sentences), agree, rng)
-
-
-def _is_plain(value: str) -> bool:
-    """Whether a value is a description in a few words, and no name."""
-    return value.islower() and value.replace(" ", "").isalpha() and len(value.split()) <= 3
 
 
 def _words(predicate: str) -> set[str]:

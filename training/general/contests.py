@@ -20,14 +20,6 @@ from training.general.wording import DATES, NUMBERS
 _DIGITS = re.compile(r"\d+(?:st|nd|rd|th)?")
 NEAR = ({"cheap", "budget"}, {"third person", "first person, third person"})
 """Values that say nearly the same; never drawn against each other."""
-_BOTH_WAYS = re.compile(
-    r"adjacent|border|coextensive|connect|different from|drug interaction|friend|interacts|married|merged|opposite|"
-    r"ortholog|overlap|partner|pendant|relative|same as|see also|separated|sibling|solid solution|spouse|synonym|twin",
-    re.IGNORECASE,
-)
-"""Relations that a subject has with an object as the object has with the subject."""
-
-
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -130,42 +122,9 @@ def roles(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest 
     return Contest(made, made.triples[rng.choice((i, j))])
 
 
-def ends(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest | None:
-    """Subject and object of a fact change places, in the text, in the facts, in both or in neither.
-
-    Both are names that only this fact has, and the relation is not the same in both directions.
-    """
-    held = [name.lower() for t in row.triples for name in (t.subject, t.object)]
-    places = [
-        i
-        for i, t in enumerate(row.triples)
-        if row.literal[i] and row.named(t.subject) and _is_name(t.subject) and _is_name(t.object)
-        and held.count(t.subject.lower()) == held.count(t.object.lower()) == 1 and not _BOTH_WAYS.search(t.predicate)
-    ]  # fmt: skip
-    if not places:
-        return None
-    i = rng.choice(places)
-    swap_text = rng.random() < 0.5
-    swap_fact = swap_text if agree else not swap_text
-    old = row.triples[i]
-    text, triples = row.text, list(row.triples)
-    if swap_text:
-        text = _swapped(text, old.subject, old.object)
-    if swap_fact:
-        triples[i] = old._replace(subject=old.object, object=old.subject)
-    made = replace(row, text=text, triples=tuple(triples))
-    return Contest(made, made.triples[i])
-
-
 def _swapped(text: str, one: str, other: str) -> str:
     """`text` with two values in each other's place; each stands in it exactly once."""
     return exchange(exchange(text, one, "\0"), other, one).replace("\0", other)
-
-
-def _is_name(value: str) -> bool:
-    """Whether a value is written as a name: capital letters first, and no digit."""
-    words = [word for word in re.split(r"[\s-]+", value) if len(word) > 3]
-    return bool(words) and all(word[0].isupper() for word in words) and not re.search(r"\d", value)
 
 
 def subject(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contest | None:

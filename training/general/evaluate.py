@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import Engine
 from scorer.stats.intervals import wilson
-from training.general.calibrate import E, calibration_error
+from training.general.finish import E, calibration_error
 from training.network import NLI_LABELS
 
 

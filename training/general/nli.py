@@ -23,13 +23,20 @@ PAD, UNK, CLS, SEP, MASK = range(5)
 LONGEST = 512
 
 
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """The tokenizer of a checkpoint or bundle; it reads special tokens in a text as characters."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
 def pieces_of(tokenizer: Tokenizer) -> list[str]:
     """The word pieces in the order of their ids."""
     ids = tokenizer.get_vocab()
     return sorted(ids, key=ids.__getitem__)
 
 
-def save(tokenizer: Tokenizer, folder: Path) -> None:
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     """tokenizer.json and the small file that transformers expects with it."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))

@@ -9,11 +9,12 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
+from transformers import PreTrainedModel
 
 from training.batches import TrainingBatch
-from training.general.nli import NOT_ENTAILMENT, UNLABELLED, save
+from training.general.nli import NOT_ENTAILMENT, UNLABELLED, save_tokenizer
 from training.general.pools import Pools
-from training.network import NLI_LABELS, Network, layers_type
+from training.network import NLI_LABELS, classify
 from training.train import Recipe, RunState
 
 SMOOTHING = 0.02
@@ -41,15 +42,17 @@ class Loss:
     "Learning without Forgetting", section 3); they are the whole target of pairs without a label (Hinton et al., 2015,
     section 2)."""
 
-    def __init__(self, earlier: Network | None, device: str) -> None:
-        self._earlier, self._device, self._placed = earlier, device, False
+    def __init__(self, earlier: PreTrainedModel | None) -> None:
+        self._earlier = earlier
 
     def __call__(self, logits: Tensor, batch: TrainingBatch) -> Tensor:
         """*Shape:* logits (n, 3) → ()."""
         losses = losses_of(logits, batch.label)
         if self._earlier is not None:
+            # It moves to the device at its first use: the makers of pools are forked before one is in use.
+            earlier = self._earlier.to(batch.ids.device)
             with torch.no_grad():
-                known = self._placed_there(self._earlier)(batch.ids, batch.segments).softmax(-1)
+                known = classify(earlier, batch.ids, batch.segments).softmax(-1)
             entailed = NLI_LABELS.index("entailment")
             chosen = known.argmax(-1)
             right = torch.where(batch.label == NOT_ENTAILMENT, chosen != entailed, chosen == batch.label)
@@ -57,13 +60,6 @@ class Loss:
             losses = torch.where(right, (1 - KEPT) * losses + KEPT * kept, losses)
             losses = torch.where(batch.label == UNLABELLED, kept, losses)
         return losses.mean()
-
-    def _placed_there(self, earlier: Network) -> Network:
-        """The earlier network on the device. It moves at its first use: the makers of pools are forked before."""
-        if not self._placed:
-            earlier.to(self._device).eval().layers.to(layers_type(self._device))
-            self._placed = True
-        return earlier
 
 
 def rate_at(done: float) -> float:
@@ -83,5 +79,5 @@ def recipe(pools: Pools, tokenizer: Tokenizer, tokens: int, rate: float, loss: L
         loss=loss,
         rate=lambda place: rate * rate_at(done(place)),
         ended=lambda place: done(place) >= 1,
-        save_tokenizer=partial(save, tokenizer),
+        save_tokenizer=partial(save_tokenizer, tokenizer),
     )

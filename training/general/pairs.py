@@ -26,11 +26,11 @@ Maker = Callable[[Corpus, Row, bool, random.Random], Contest | None]
 SOURCES = {"rel2text": 0.46, "rnnlg": 0.18, "viggo": 0.16, "sgd": 0.2}
 TO_FACT: dict[Maker, float] = {
     contests.value: 0.26, contests.roles: 0.15, contests.subject: 0.12, contests.foreign: 0.19, contests.unspoken: 0.14,
-    contests.ends: 0.05, quantity: 0.14,
+    quantity: 0.14,
 }  # fmt: skip
 TO_TEXT: dict[Maker, float] = {
     contests.value: 0.2, contests.roles: 0.12, contests.subject: 0.08, contests.dropped: 0.38, contests.unspoken: 0.08,
-    contests.ends: 0.05, quantity: 0.14,
+    quantity: 0.14,
 }  # fmt: skip
 DIRECTIONS = {"text_to_fact": 0.45, "facts_to_text": 0.45, "text_to_facts": 0.1}
 

@@ -16,6 +16,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - what everybody calls it
+from transformers import PreTrainedModel
 
 from training.batches import EncodedText, TrainingBatch, batched
 from training.general import edits
@@ -23,7 +24,7 @@ from training.general.bindings import Bindings
 from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, Example, NliPairs, token_ids
 from training.general.pairs import ENTAILMENT, pairs
 from training.general.rows import Corpus
-from training.network import Network, logits
+from training.network import logits
 
 BATCH_TOKENS = 1536
 """Of one worker; a step is one batch of each."""
@@ -168,7 +169,7 @@ class Pools:
         return [self._replacer(batch, rng.getrandbits(32)) for batch in made] if self._replacer is not None else made
 
 
-def pair_logits(network: Network, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:
+def pair_logits(network: PreTrainedModel, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> Tensor:
     """*Shape:* (pairs, 3) float32. Pairs are cut at the longest length."""
     ids = token_ids(tokenizer, (text for pair in pairs for text in pair))
     return logits(network, [_joined(ids[a], ids[b]) for a, b in pairs])

@@ -21,14 +21,16 @@ import onnx
 import pyarrow.parquet as pq
 import torch
 from onnx import numpy_helper
-from tokenizers import Tokenizer
 from torch import Tensor
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedModel
 
-from training.general.nli import save
+from training.general.nli import save_tokenizer, tokenizer_of
 from training.general.pools import pair_logits
-from training.network import NLI_LABELS, Network, from_transformers, save_checkpoint, size_of
+from training.network import NLI_LABELS, WITHOUT_DROPOUT, label_names, save
 
 TOLERANCE = 1e-3
+HEAD_WIDTH = 32
+"""Of the general model and its base, MiniLM."""
 _DENSE = ("attention.output.dense", "intermediate.dense", "output.dense")
 _QKV = re.compile(r"Attention_(\d+)_qkv_(weight|bias)(?:_(query|key|value))?")
 _NUMBERED = re.compile(r"onnx::MatMul_(\d+)")
@@ -73,23 +75,37 @@ def rebuild(bundle: Path, out: Path) -> float:
     labels = manifest["scheme"]["labels"]
     if labels != list(NLI_LABELS):
         raise RebuildError(f"{bundle} has the labels {labels}, this recipe's are {list(NLI_LABELS)}")
-    state = from_transformers(named_weights(bundle / manifest["variants"]["fp32"]["file"]))
-    network = Network(size_of(state))
-    try:
-        network.load_state_dict(state)
-    except RuntimeError as e:
-        raise RebuildError(f"{bundle}: its graph lacks weights, or has others: {e}") from e
-    tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True
+    network = _network(named_weights(bundle / manifest["variants"]["fp32"]["file"]), bundle)
+    tokenizer = tokenizer_of(bundle)
     probes = pq.read_table(bundle / "probes.parquet").to_pydict()
     pairs = list(zip(probes["premise"], probes["hypothesis"], strict=True))
     gap = float(np.abs(pair_logits(network, tokenizer, pairs).numpy() - np.array(probes["logits"])).max())
     if not gap <= TOLERANCE:
         raise RebuildError(f"{bundle}: the rebuilt checkpoint differs from the probes' logits by {gap:.3g}")
-    save_checkpoint(state, network.size, out)
-    save(tokenizer, out)
+    save(network, out)
+    save_tokenizer(tokenizer, out)
     shutil.copyfile(bundle / "tokenizer.json", out / "tokenizer.json")
     return gap
+
+
+def _network(weights: dict[str, Tensor], bundle: Path) -> PreTrainedModel:
+    try:
+        words, hidden = weights["bert.embeddings.word_embeddings.weight"].shape
+        config = BertConfig(
+            vocab_size=words,
+            hidden_size=hidden,
+            num_hidden_layers=sum(name.endswith("intermediate.dense.bias") for name in weights),
+            num_attention_heads=hidden // HEAD_WIDTH,
+            intermediate_size=len(weights["bert.encoder.layer.0.intermediate.dense.bias"]),
+            max_position_embeddings=len(weights["bert.embeddings.position_embeddings.weight"]),
+            **WITHOUT_DROPOUT,
+            **label_names(NLI_LABELS),
+        )
+        network = BertForSequenceClassification(config).eval()
+        network.load_state_dict(weights)
+        return network
+    except (KeyError, RuntimeError) as e:
+        raise RebuildError(f"{bundle}: its graph lacks weights, or has others: {e}") from e
 
 
 def main() -> None:

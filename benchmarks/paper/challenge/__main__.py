@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.paper.challenge.build import write
-from benchmarks.paper.challenge.natural import Figure, judge_natural
+from benchmarks.paper.challenge.natural import judge_natural
 from benchmarks.paper.challenge.texts import DOMAINS
 from benchmarks.paper.rivals.labels import as_columns, by_keywords, by_slots, label_rows
 from scorer.commands.challenge import print_challenge
-from scorer.commands.console import WIDTH, make_console
+from scorer.commands.console import WIDTH, interval, make_console, number
 from scorer.commands.ending import App, run_app
 from scorer.evaluation.challenge import answers_of, measure, read_challenge
 from scorer.metric.facts import Triple
@@ -69,18 +69,16 @@ def natural_command(
     if as_json:
         typer.echo(msgspec.json.encode(found))
         return
-    table = Table("set", "passed", "flagged", "balanced accuracy", "AUC", "right one higher", "both pass", "n")
+    table = Table("set", "passed", "flagged", "AUC", "n")
     for one in found:
-        shown = (one.passed, one.flagged, one.balanced_accuracy, one.auc, one.right_higher, one.both_pass)
-        table.add_row(one.name, *map(_shown, shown), f"{one.pairs:,}")
+        auc = [number(one.auc), interval(one.interval)] if one.auc is not None else ["–"]
+        table.add_row(one.name, _shown(one.passed), _shown(one.flagged), " ".join(auc), f"{one.pairs:,}")
     Console(width=160).print(table)
 
 
-def _shown(one: Rate | Figure | None) -> str:
-    if one is None or one.value is None:
+def _shown(one: Rate) -> str:
+    if one.value is None:
         return "–"
-    if isinstance(one, Figure):
-        return f"{one.value:.3f}" + (f" [{one.interval[0]:.3f}, {one.interval[1]:.3f}]" if one.interval else "")
     return f"{100 * one.value:.1f} [{100 * (one.low or 0):.0f}, {100 * (one.high or 0):.0f}]"
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.calibration import ranking
-from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices
 from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
 from scorer.stats.intervals import Rate, share_rate
@@ -50,19 +50,10 @@ NATURAL = (
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A value from 0 to 1 and its 95 % interval over premises; ``None`` where undefined."""
-
-    value: float | None
-    interval: list[float] | None
-
-
-@dataclass(frozen=True)
 class NaturalResult:
     """One set. ``passed``: of the pairs that are entailed; ``flagged``: of those that are not. ``auc``: of
-    P(entailment). ``right_higher``, ``both_pass``: of two pairs with one premise, of which one is entailed, how often
-    it has the higher probability, and how often both pass; ``None`` where there are no such pairs. ``errors``: pairs
-    without a label; they count as flagged."""
+    P(entailment), with its 95 % interval over premises; ``None`` where undefined. ``errors``: pairs without a label;
+    they count as flagged."""
 
     name: str
     about: str
@@ -71,10 +62,8 @@ class NaturalResult:
     errors: int
     passed: Rate
     flagged: Rate
-    balanced_accuracy: Figure
-    auc: Figure
-    right_higher: Rate | None
-    both_pass: Rate | None
+    auc: float | None
+    interval: list[float] | None
 
 
 class JudgedPairs(NamedTuple):
@@ -110,16 +99,7 @@ def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> I
 def measure(one: NaturalSet, judged: JudgedPairs, resamples: int = RESAMPLES) -> NaturalResult:
     """The figures of one set."""
     truth, passes, score, premises = judged
-    counts = [np.bincount(premises, mask) for mask in (truth, truth & passes, ~truth, ~truth & ~passes)]
-
-    def balanced(weights: Indices) -> Floats:
-        entailed, passed, others, flagged = (weights @ count for count in counts)
-        return (ratio(passed, entailed) + ratio(flagged, others)) / 2
-
-    accuracy = float(balanced(np.ones((1, len(counts[0])), np.int64))[0])
-    defined = not np.isnan(accuracy)
     order = ranking(score, ~truth, premises, resamples)
-    contrasts, higher, both = _contrasts(judged)
     return NaturalResult(
         name=one.name,
         about=one.about,
@@ -128,25 +108,9 @@ def measure(one: NaturalSet, judged: JudgedPairs, resamples: int = RESAMPLES) ->
         errors=int(np.isnan(score).sum()),
         passed=share_rate(passes[truth], premises[truth]),
         flagged=share_rate(~passes[~truth], premises[~truth]),
-        balanced_accuracy=Figure(accuracy, drawn_interval(balanced, len(counts[0]), resamples))
-        if defined
-        else Figure(None, None),
-        auc=Figure(order["roc_auc"], order.get("interval")),
-        right_higher=share_rate(higher, contrasts) if len(contrasts) else None,
-        both_pass=share_rate(both, contrasts) if len(contrasts) else None,
+        auc=order["roc_auc"],
+        interval=order.get("interval"),
     )
-
-
-def _contrasts(judged: JudgedPairs) -> tuple[Indices, Bools, Bools]:
-    """Of each premise with one entailed pair and one other: the premise, whether the entailed one has the higher score,
-    and whether both pass. *Shape:* (contrasts,) each."""
-    truth, passes, score, premises = judged
-    count = int(premises.max(initial=-1)) + 1
-    right, wrong = np.full(count, np.nan), np.full(count, np.nan)
-    right[premises[truth]], wrong[premises[~truth]] = score[truth], score[~truth]
-    both = np.bincount(premises, passes, count) == 2
-    usable = (np.bincount(premises, minlength=count) == 2) & ~np.isnan(right + wrong)
-    return np.flatnonzero(usable), (right > wrong)[usable], both[usable]
 
 
 def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> JudgedPairs:

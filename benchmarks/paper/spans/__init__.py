@@ -1,4 +1,4 @@
-"""Error spans: a run's sentences, or spans of another metric, against the spans that annotators marked.
+"""Error spans: a run's sentences, and spans of other metrics, against the spans that annotators marked.
 
 ``corpora``    Quintd-1 and D2T-Eval as rows, gold spans and spans of models; ``inputs``: their inputs as triples
 ``files``      files of spans; ``agreement``: annotators joined by majority, and Fleiss' κ

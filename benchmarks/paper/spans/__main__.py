@@ -48,7 +48,7 @@ def convert_command(
 
 @app.command("evaluate")
 def evaluate_command(
-    out: Annotated[Path, typer.Argument(exists=True, help="Output of a run with --sentences, or a file of spans.")],
+    out: Annotated[Path, typer.Argument(exists=True, help="Output of a run with --sentences.")],
     gold: Annotated[Path, typer.Option("--spans", exists=True, help="Gold spans, by text_id.")],
     below: Annotated[float, typer.Option("--flag-below", help="Flag sentences with a smaller P(entailment).")] = 0.5,
     by: Annotated[list[str] | None, typer.Option("--by", help="Column of the gold to group by. Repeatable.")] = None,
@@ -60,7 +60,7 @@ def evaluate_command(
     resamples: Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap samples.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare flagged sentences or spans with error spans."""
+    """Compare flagged sentences with error spans."""
     options = SpanOptions(gold, below, annotations, resamples, tuple(by or ()), inputs, rivals)
     report = evaluate_spans(out, options, _say)
     if as_json:
@@ -78,7 +78,7 @@ def _print(report: dict[str, Any]) -> None:
         made.add_row(name, f"{line['n']:,}", f"{line['found']:,}", number(line["recall"]), ends)
     console.print(made)
     for level in ("spans", "sentences", "by_text"):
-        lines = {line["name"]: line[level] for line in report["rivals"] if line[level] is not None}
+        lines = {line["name"]: line[level] for line in report["rivals"]}
         if level == "spans":
             lines |= {f"{name} {line['value']}": line["all"] for name in report["by"] for line in report["by"][name]}
         made = table(level, "flags", "right", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL)

@@ -7,7 +7,7 @@ these counts. Rivals are other ways of flagging the same texts: every sentence, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.paper.spans.agreement import agreement, majority
-from benchmarks.paper.spans.files import Flags, Gold, Ints, Spans, read_annotators, read_flags, read_votes
+from benchmarks.paper.spans.files import Gold, Ints, Spans, read_annotators, read_flags, read_votes
 from scorer.errors import InputError
 from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
 from scorer.stats.intervals import share_interval
@@ -25,6 +25,7 @@ CATEGORIES = (
     "incorrect", "contradictory", "misleading", "number", "name", "word", "context", "not_checkable", "incoherent",
     "repetitive", "other", "no_majority",
 )  # fmt: skip
+LEVELS = {"sentences": "sentence", "by_text": "text"}
 Figures = dict[str, Any]
 
 
@@ -47,7 +48,7 @@ class SpanOptions:
 
 
 def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None) -> Figures:
-    """Evaluate flagged sentences or spans. Shares are from 0 to 1, ``None`` without a denominator; intervals are 95 %
+    """Evaluate flagged sentences. Shares are from 0 to 1, ``None`` without a denominator; intervals are 95 %
     over texts.
 
     Args:
@@ -59,10 +60,10 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
     flags, annotators = read_flags(path, options.below), read_annotators(options.gold)
     gold = next(iter(annotators.values()))
     clusters = gold.column(options.inputs) if options.inputs is not None else None
-    texts = sorted(gold.mentioned if flags.known is None else gold.mentioned.intersection(flags.known))
+    texts = sorted(gold.mentioned.intersection(flags.known))
     if not texts:
         raise InputError(f"{path} and {options.gold} have no text_id in common; use the same ids in both files")
-    not_in_gold = 0 if flags.known is None else len(flags.known) - len(texts)
+    not_in_gold = len(flags.known) - len(texts)
     for left, reason in (
         (not_in_gold, "texts: the gold does not mention them, not even as texts without errors"),
         (flags.unjudged, "texts: they have no sentences, because their rows have errors"),
@@ -73,26 +74,28 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
     systems = {**gold.columns.get("system", {}), **flags.systems}
     groups = {"system": {text: systems.get(text, "(unknown)") for text in texts}} if systems else {}
     groups |= {name: gold.column(name) for name in options.by}
-    sentences = flags.units if flags.complete else None
+    flagged = flags.sentences.take(flags.flagged)
 
-    def count(flagged: Flags, chosen: list[str]) -> SpanCounts:
-        return SpanCounts(flagged, gold, chosen, sentences, clusters)
+    def count(spans: Spans, chosen: list[str]) -> SpanCounts:
+        return SpanCounts(spans, gold, chosen, flags.sentences, clusters)
 
     def group(value: str, chosen: list[str]) -> Figures:
-        return {"value": value, "texts": len(chosen), **count(flags, chosen).figures(options.resamples)}
+        return {"value": value, "texts": len(chosen), **count(flagged, chosen).figures(options.resamples)}
 
-    def rival(name: str, kind: str, flagged: Flags) -> Figures:
-        known = texts if flagged.known is None else sorted(set(texts).intersection(flagged.known))
-        counts = count(flagged, known)
-        return {
-            "name": name,
-            "kind": kind,
-            "texts": len(known),
-            "spans": counts.spans(options.resamples),
-            "sentences": counts.units("sentence", options.resamples) if sentences is not None else None,
-            "by_text": counts.units("text", options.resamples),
-        }
+    def rival(name: str, kind: str, spans: Spans, known: Iterable[str]) -> Figures:
+        chosen = sorted(set(texts).intersection(known))
+        counts = count(spans, chosen)
+        units = {level: counts.units(unit, options.resamples) for level, unit in LEVELS.items()}
+        return {"name": name, "kind": kind, "texts": len(chosen), "spans": counts.spans(options.resamples), **units}
 
+    rivals = [
+        rival("this output", "output", flagged, texts),
+        rival("every sentence", "everything", flags.sentences, texts),
+    ]
+    others = [(f"annotator {name}", "annotator", one) for name, one in list(annotators.items())[1:]]
+    if options.rivals is not None:
+        others += [(name, "rival", one) for name, one in read_annotators(options.rivals).items()]
+    rivals += [rival(name, kind, one.errors, one.mentioned) for name, kind, one in others]
     return {
         "path": str(path),
         "gold": str(options.gold),
@@ -101,7 +104,7 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
         "not_in_gold": not_in_gold,
         "unjudged": flags.unjudged,
         "unlocated": gold.unlocated,
-        **count(flags, texts).figures(options.resamples),
+        **count(flagged, texts).figures(options.resamples),
         "by": {
             name: [
                 group(value, [text for text in texts if values[text] == value])
@@ -109,20 +112,9 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
             ]
             for name, values in groups.items()
         },
-        "rivals": [rival(*one) for one in _rivals(flags, annotators, options)],
+        "rivals": rivals,
         "agreement": None if options.annotations is None else _agreement(options.annotations, options.resamples),
     }
-
-
-def _rivals(flags: Flags, annotators: dict[str, Gold], options: SpanOptions) -> Iterator[tuple[str, str, Flags]]:
-    """Name, kind and flags of every way of flagging, the output's first."""
-    yield "this output", "output", flags
-    if flags.complete:
-        yield "every sentence", "everything", Flags.all_of(flags.units, flags.known, complete=True)
-    for name, other in list(annotators.items())[1:]:
-        yield f"annotator {name}", "annotator", Flags.all_of(other.errors, sorted(other.mentioned))
-    for name, one in read_annotators(options.rivals).items() if options.rivals is not None else ():
-        yield name, "rival", Flags.all_of(one.errors, sorted(one.mentioned))
 
 
 def _agreement(path: Path, resamples: int) -> Figures:
@@ -157,13 +149,13 @@ class SpanCounts:
     """Counts of each text. ``columns``: by name, int64, *Shape:* (texts,).
 
     Args:
-        flags: one way of flagging; its spans that are not flagged are not looked at.
-        sentences: all sentences of the texts, where known.
+        flags: the spans of one way of flagging.
+        sentences: all sentences of the texts.
         clusters: by text, the name of its input; texts of one input are drawn together. ``None``: each is its own.
     """
 
     def __init__(
-        self, flags: Flags, gold: Gold, texts: list[str], sentences: Spans | None, clusters: dict[str, str] | None
+        self, flags: Spans, gold: Gold, texts: list[str], sentences: Spans, clusters: dict[str, str] | None
     ) -> None:
         names = texts if clusters is None else [clusters[text] for text in texts]
         self._inputs = np.unique(np.array(names, object), return_inverse=True)[1]
@@ -171,7 +163,7 @@ class SpanCounts:
         self.columns: dict[str, Ints] = {}
         chosen = self._within(gold.errors)
         errors, category = gold.errors.take(chosen), np.array(gold.categories, object)[chosen]
-        given = flags.units.take(self._within(flags.units) & flags.flagged)
+        given = flags.take(self._within(flags))
         found = overlaps(errors, given) > 0
         self.names = [name for name in CATEGORIES if (category == name).any()]
         self.names += sorted(set(category.tolist()) - set(CATEGORIES))
@@ -184,10 +176,8 @@ class SpanCounts:
             self._count(f"found:{name}", errors.take(found & (category == name)))
         whole = np.zeros(len(texts), np.int64)
         self._count_units("text", Spans(texts, whole, whole), self.columns["errors"] > 0, self.columns["flags"] > 0)
-        self._has_sentences = sentences is not None
-        if sentences is not None:
-            there = sentences.take(self._within(sentences))
-            self._count_units("sentence", there, overlaps(there, errors) > 0, overlaps(there, given) > 0)
+        there = sentences.take(self._within(sentences))
+        self._count_units("sentence", there, overlaps(there, errors) > 0, overlaps(there, given) > 0)
 
     def _within(self, spans: Spans) -> npt.NDArray[np.bool_]:
         """Whether each span is of a text that is evaluated."""
@@ -207,7 +197,7 @@ class SpanCounts:
         return {
             "all": self.spans(resamples),
             "categories": {name: self._category(name, resamples) for name in self.names},
-            "units": self.units("sentence", resamples) if self._has_sentences else None,
+            "units": self.units("sentence", resamples),
         }
 
     def spans(self, resamples: int) -> Figures:

@@ -1,15 +1,11 @@
-"""Files of spans, in Parquet: the flags of a metric, and the errors that annotators found.
-
-Flags are the ``sentences`` of a run, or a file of spans (``text_id``, ``start``, ``end``; with ``flagged`` also those
-that are not flagged). Gold is a file of errors (``text_id``, ``char_start``, ``char_end``, ``category``). Offsets count
-code points.
-"""
+"""The sentences of a run, and Parquet files of errors that annotators found (``text_id``, ``char_start``,
+``char_end``, ``category``). Offsets count code points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +19,6 @@ from scorer.evaluation.gold import load
 from scorer.scoring.outputs import Output
 
 NO_CATEGORY = "no_category"
-_BOUNDS = (("start", "end"), ("char_start", "char_end"))
 Ints = npt.NDArray[np.int64]
 
 
@@ -53,25 +48,18 @@ class Spans:
 
 @dataclass(frozen=True)
 class Flags:
-    """The spans that a metric checked and flagged.
+    """The sentences that a run checked, and those that it flagged: bool, *Shape:* (sentences,).
 
-    ``units``: the spans that it checked; ``flagged``: bool, *Shape:* (units,). ``complete``: whether ``units`` has all
-    checked spans, not only the flagged ones. ``known``: ids of the checked texts, ``None`` if only flags are known.
-    ``systems``: system by id, where available. ``unjudged``: number of texts without a result.
+    ``known``: ids of the checked texts. ``systems``: system by id, where available. ``unjudged``: number of texts
+    without a result.
     """
 
-    units: Spans
+    sentences: Spans
     flagged: npt.NDArray[np.bool_]
-    complete: bool
-    known: list[str] | None
-    systems: dict[str, str] = field(default_factory=dict)
-    unjudged: int = 0
-    signature: str | None = None
-
-    @classmethod
-    def all_of(cls, spans: Spans, known: list[str] | None, *, complete: bool = False) -> Flags:
-        """Spans that are all flagged."""
-        return cls(spans, np.ones(len(spans), bool), complete, known)
+    known: list[str]
+    systems: dict[str, str]
+    unjudged: int
+    signature: str | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +87,7 @@ class Gold:
 
 
 def read_flags(path: Path, below: float) -> Flags:
-    """The flags of a run's output with ``--sentences``, or of a file of spans.
+    """The flags of a run's output with ``--sentences``.
 
     Args:
         below: a sentence is flagged if its P(entailment) is below this value, or unknown.
@@ -109,7 +97,7 @@ def read_flags(path: Path, below: float) -> Flags:
     """
     output = Output.open(path)
     if "sentences" not in output.names:
-        return _given_flags(path, pq.read_table(path))
+        raise ColumnError(f"{path} has no sentences; score with --sentences")
     scored = load(output, ["text_id", "system", "sentences"])
     ids = _strings(scored.table, "text_id", path)
     if len(set(ids)) < len(ids):
@@ -120,9 +108,15 @@ def read_flags(path: Path, below: float) -> Flags:
     entailment = pc.struct_field(flat, "entailment").to_numpy(zero_copy_only=False).astype(np.float64)
     starts, ends = (np.array(pc.struct_field(flat, name).to_pylist(), np.int64) for name in ("start", "end"))
     judged = column.is_valid().to_pylist()
-    known = [name for name, there in zip(ids, judged, strict=True) if there]
-    units, systems = Spans([ids[owner] for owner in owners.tolist()], starts, ends), _systems(scored.table, ids)
-    return Flags(units, ~(entailment >= below), True, known, systems, judged.count(False), scored.signature)
+    systems = scored.table["system"].to_pylist() if "system" in scored.table.column_names else []
+    return Flags(
+        Spans([ids[owner] for owner in owners.tolist()], starts, ends),
+        ~(entailment >= below),
+        [name for name, there in zip(ids, judged, strict=True) if there],
+        {name: value for name, value in zip(ids, systems, strict=False) if value is not None},
+        judged.count(False),
+        scored.signature,
+    )
 
 
 def read_annotators(path: Path) -> dict[str, Gold]:
@@ -152,18 +146,9 @@ def read_votes(path: Path) -> tuple[Votes, list[str] | None]:
     return votes, [of_item[item] for item in votes.items]
 
 
-def _given_flags(path: Path, table: pa.Table) -> Flags:
-    start, end = _bounds(path, table)
-    table = table.filter(pc.and_(pc.is_valid(table[start]), pc.is_valid(table[end])))
-    ids, complete = _strings(table, "text_id", path), "flagged" in table.column_names
-    flagged = np.array(table["flagged"].to_pylist() if complete else [True] * len(ids), bool)
-    spans = Spans(ids, *(np.array(table[name].to_pylist(), np.int64) for name in (start, end)))
-    return Flags(spans, flagged, complete, None, _systems(table, ids))
-
-
 def _gold(path: Path, table: pa.Table) -> Gold:
     names, ids = table.column_names, _strings(table, "text_id", path)
-    starts, ends = (table[name].to_pylist() for name in _bounds(path, table))
+    starts, ends = (_column(table, name, path) for name in ("char_start", "char_end"))
     given = table["category"].to_pylist() if "category" in names else [None] * len(ids)
     categories = [None if name is None else "_".join(name.replace("-", " ").split()).lower() for name in given]
     errors = [name is not None or start is not None for name, start in zip(categories, starts, strict=True)]
@@ -182,11 +167,6 @@ def _gold(path: Path, table: pa.Table) -> Gold:
     return Gold(spans, [categories[row] or NO_CATEGORY for row in found], set(ids), unlocated, columns)
 
 
-def _systems(table: pa.Table, ids: Sequence[str]) -> dict[str, str]:
-    values = table["system"].to_pylist() if "system" in table.column_names else []
-    return {one: value for one, value in zip(ids, values, strict=False) if value is not None}
-
-
 def _read(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
@@ -194,17 +174,11 @@ def _read(path: Path) -> pa.Table:
         raise InputError(f"{path} cannot be read as Parquet: {e}") from e
 
 
-def _strings(table: pa.Table, name: str, path: Path) -> list[str]:
+def _column(table: pa.Table, name: str, path: Path) -> list[Any]:
     if name not in table.column_names:
         raise ColumnError(f"{path} has no column {name!r}; its columns are {', '.join(table.column_names)}")
-    return [str(value) for value in table[name].to_pylist()]
+    return list(table[name].to_pylist())
 
 
-def _bounds(path: Path, table: pa.Table) -> tuple[str, str]:
-    found = next((pair for pair in _BOUNDS if set(pair) <= set(table.column_names)), None)
-    if found is None:
-        raise ColumnError(
-            f"{path} has neither sentences (score with --sentences) nor spans (columns char_start and char_end, or "
-            f"start and end); its columns are {', '.join(table.column_names)}"
-        )
-    return found
+def _strings(table: pa.Table, name: str, path: Path) -> list[str]:
+    return [str(value) for value in _column(table, name, path)]
