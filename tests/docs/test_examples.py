@@ -26,7 +26,7 @@ DOCUMENTS = [
     *(path for name in ("docs", "scorer", "training", "benchmarks", "tests") for path in (ROOT / name).rglob("*.md")),
 ]
 OF_OTHERS = {
-    *("--address", "--against", "--as-gold", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
+    *("--address", "--against", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
     *("--gpus-per-task", "--human", "--index-url", "--no-deps", "--one-shard", "--profile", "--require-hashes"),
     *("--rows", "--slots", "--version"),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -44,12 +43,8 @@ def rivals_command(
     references: Annotated[
         str, typer.Option("--references-column", help="overlap, bertscore: column of lists of references.")
     ] = "references",
-    as_gold: Annotated[
-        bool, typer.Option("--as-gold", help="e2e-slots: reproduce the two known errors of the E2E gold.")
-    ] = False,
     model: Annotated[Path | None, typer.Option("--model", help="bertscore: folder of a checkpoint.")] = None,
     layer: Annotated[int, typer.Option("--layer", min=1, help="bertscore: layer whose states are compared.")] = 6,
-    idf: Annotated[bool, typer.Option("--idf", help="bertscore: weight tokens by inverse document frequency.")] = False,
 ) -> None:
     """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need a column
     `triples` of structs; if IN is no output of a run, they also write labels."""
@@ -61,14 +56,13 @@ def rivals_command(
         raise UsageError("bertscore needs --model FOLDER, a checkpoint of transformers")
     texts = _column(table, "text").to_pylist()
     if rival.value in _JUDGES:
-        judge = partial(labels.by_slots, as_gold=True) if as_gold else _JUDGES[rival.value]
         facts = _facts(table)
-        found = labels.label_rows(facts, texts, judge)
+        found = labels.label_rows(facts, texts, _JUDGES[rival.value])
         columns = labels.as_columns(rival.value, found, facts, scored="fine" in table.schema.names)
     else:
         given = _column(table, references).to_pylist()
         if model is not None:
-            names, values = overlap.BERTSCORE, overlap.bertscores(texts, given, model, layer=layer, idf=idf)
+            names, values = overlap.BERTSCORE, overlap.bertscores(texts, given, model, layer=layer)
         else:
             scorer = overlap.Overlap(given)
             names, values = overlap.COLUMNS, scorer.scores(texts, given)

@@ -66,11 +66,8 @@ Judge = Callable[[Sequence[Triple], str], Label]
 Facts = Sequence[Triple] | None
 
 
-def by_slots(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> Label:
+def by_slots(triples: Sequence[Triple], text: str) -> Label:
     """The E2E slot matcher. The value is one minus the slot error rate, at least 0.
-
-    Args:
-        as_gold: see :func:`benchmarks.paper.rivals.e2e_slots.judge`.
 
     Raises:
         ColumnError: no predicate is an E2E slot.
@@ -78,7 +75,7 @@ def by_slots(triples: Sequence[Triple], text: str, *, as_gold: bool = False) -> 
     slots = _named(triples)
     if not any(triple.predicate in E2E_SLOTS for triple in slots):
         raise ColumnError(f"no E2E slot but {triples[0].predicate!r}; e2e-slots knows {', '.join(sorted(E2E_SLOTS))}")
-    found = e2e_slots.judge(slots, text, as_gold=as_gold)
+    found = e2e_slots.judge(slots, text)
     omitted = sorted(found.missing + found.wrong)
     return Label(omitted, found.omission, found.hallucination, max(0.0, 1 - found.rate), found.rate)
 

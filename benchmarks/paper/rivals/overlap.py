@@ -207,23 +207,21 @@ class Overlap:
         return (1 + _ROUGE_BETA**2) * precision * recall / (recall + _ROUGE_BETA**2 * precision)
 
 
-def bertscores(texts: Texts, references: References, model: Path, *, layer: int, idf: bool = False) -> Floats:
+def bertscores(texts: Texts, references: References, model: Path, *, layer: int) -> Floats:
     """BERTScore (Zhang et al., ICLR 2020) by the package bert-score, without its rescaling: precision, recall and F1 of
     each text, the largest of any reference; *Shape:* (rows, 3), NaN without a text or a reference.
 
     Args:
         model: folder of a checkpoint of transformers.
         layer: whose states are the embeddings, counted from 1.
-        idf: weight tokens by inverse document frequency over the distinct references.
     """
     from bert_score import BERTScorer
 
     known = [known_of(one) for one in references]
     rows = [row for row in range(len(texts)) if texts[row] is not None and known[row]]
-    distinct = list(dict.fromkeys(one for given in known for one in given)) if idf else None
     result = np.full((len(texts), len(BERTSCORE)), np.nan)
     if rows:
-        scorer = BERTScorer(model_type=str(model), num_layers=layer, idf=idf, idf_sents=distinct, device="cpu")
+        scorer = BERTScorer(model_type=str(model), num_layers=layer, device="cpu")
         found = scorer.score([texts[row] for row in rows], [known[row] for row in rows])
         result[rows] = np.stack([one.numpy() for one in found], axis=1)
     return result

@@ -81,21 +81,6 @@ def test_numbers_are_one_off_and_units_and_dates_another() -> None:
         assert before in MONTHS or {abs(int(before) - int(after))} <= {1, 27}
 
 
-def test_signs_change_and_nothing_else() -> None:
-    directions = Counter("-" in one.base for one in of("sign"))
-    assert min(directions[True], directions[False]) >= PER_KIND // 4
-    for one in of("sign"):
-        assert one.base.replace("-", "") == one.edited.replace("-", "")
-        assert one.base.count("-") + one.edited.count("-") == 1
-
-
-def test_names_differ_in_one_letter() -> None:
-    for one in of("name by a letter"):
-        before, after = changed_words(one)
-        assert len(set(before)) == len(set(after)) == 1
-        assert sum(a != b for a, b in zip(before[0], after[0], strict=True)) == 1
-
-
 def test_right_changes_keep_all_that_is_said() -> None:
     kinds = {"paraphrase", "other order", "pronoun", "formatting", "repetition"}
     assert {kind.name for kind in KINDS if kind.expected == "OK"} == kinds | {"number words", "date format"}
@@ -107,14 +92,6 @@ def test_right_changes_keep_all_that_is_said() -> None:
         assert set(re.findall(r"\w+", one.base)) == set(re.findall(r"\w+", one.edited))
     for one in of("pronoun"):
         assert re.search(r"\. (It|She|He) ", one.edited)
-
-
-def test_sums_are_right_before_and_wrong_after() -> None:
-    for one in of("aggregation"):
-        total = sum(int(triple.object) for triple in one.triples)
-        numbers = [[int(n) for n in re.findall(r"\d+", text)] for text in (one.base, one.edited)]
-        assert numbers[0][2] == total and numbers[1][2] != total
-        assert numbers[0][:2] == numbers[1][:2]
 
 
 def test_exchanges_keep_the_words() -> None:

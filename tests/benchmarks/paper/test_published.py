@@ -39,10 +39,6 @@ def test_webnlg17_by_label_by_sentence_and_by_system(shared_data: Path, tmp_path
     assert [line.published for line in system] == [0.97, 0.93, 0.85]
 
 
-def test_a_set_without_gold_labels_has_no_correlation_with_facts(tmp_path: Path) -> None:
-    assert errors_by_facts(save(scored(["OK", "omission"]), tmp_path / "x.parquet")) is None
-
-
 def test_right_labels_by_number_of_facts(tmp_path: Path) -> None:
     table = scored(
         ["OK", "omission", "OK", "OK"],

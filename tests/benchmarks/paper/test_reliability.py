@@ -68,21 +68,6 @@ def test_texts_without_ratings_and_what_is_undefined() -> None:
     assert sentence_ceiling(np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 3.0, 1.0]))["ceiling"] is None  # equal means
 
 
-def test_halves_of_the_inputs() -> None:
-    systems, inputs = np.tile(np.arange(5), 40), np.repeat(np.arange(40), 5)
-    exact = systems.astype(float)
-    found = halves_ceiling(exact, systems, inputs)
-    assert (found["systems"], found["inputs"]) == (5, 40)
-    assert found["halves"] == pytest.approx(1.0) and found["full"] == pytest.approx(1.0)
-    noise = np.random.default_rng(4).normal(size=200)
-    assert abs(halves_ceiling(noise, systems, inputs)["halves"] or 1.0) < 0.5
-    noisy = halves_ceiling(exact + 3 * noise, systems, inputs)
-    assert noisy["halves"] is not None and noisy["full"] is not None
-    assert noisy["full"] == pytest.approx(2 * noisy["halves"] / (1 + noisy["halves"]))
-    assert 0.5 < noisy["halves"] < noisy["full"] < 1
-    assert halves_ceiling(exact[:6], systems[:6], inputs[:6])["halves"] is None
-
-
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
     file = save(raw, tmp_path / "raw.parquet", None)

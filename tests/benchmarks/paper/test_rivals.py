@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
 from benchmarks.paper.rivals.entities import found
-from benchmarks.paper.rivals.labels import by_entities, by_keywords, by_slots
+from benchmarks.paper.rivals.labels import by_keywords, by_slots
 from scorer.errors import ColumnError, ScorerError
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.report import evaluate
@@ -76,13 +76,6 @@ def test_other_spellings_of_slots_have_the_same_synonyms() -> None:
     text = "X, a cafe with a high customer rating, is inexpensive."
     assert by_keywords(facts, text).omitted == []
     assert by_slots(facts, text).omitted == [1], "a cafe is no coffee shop there"
-
-
-def test_a_fact_needs_both_and_the_share_is_of_distinct_entities() -> None:
-    facts = [Triple("A1", "b", "C1"), Triple("A1", "d", "E1")]
-    found = [by_entities(facts, text) for text in ("A1 C1 E1", "A1 and C1", "")]
-    assert [one.value for one in found] == pytest.approx([1.0, 2 / 3, 0.0])
-    assert [one.omitted for one in found] == [[], [1], [0, 1]]
 
 
 @pytest.mark.parametrize(
