@@ -14,9 +14,8 @@ import numpy.typing as npt
 from scorer.errors import BundleError, CheckpointError, DeviceError, first_line
 from scorer.inference.batching import Batch, places
 from scorer.inference.bundle import NLI, Scheme
-from scorer.inference.device import KINDS, device
-from scorer.inference.scheme import decisions, margins, probabilities
-from scorer.inference.session import available_threads, create_session
+from scorer.inference.device import KINDS, usable_cpus
+from scorer.inference.session import create_session, resolve_device
 
 from .probes import Probe
 from .tokenization import PairTokenizer
@@ -92,11 +91,11 @@ def compare(expected: Logits, found: Logits, scheme: Scheme) -> dict[str, Any]:
     """
     difference = np.nan_to_num(np.abs(found.astype(np.float64) - expected), nan=_INFINITY, posinf=_INFINITY)
     present = slice(0, 3) if scheme.kind == NLI else slice(2, 3)
-    found_and_expected = [probabilities(scheme, logits)[:, present].astype(np.float64) for logits in (found, expected)]
+    found_and_expected = [scheme.probabilities(logits)[:, present].astype(np.float64) for logits in (found, expected)]
     moved = np.nan_to_num(np.abs(found_and_expected[0] - found_and_expected[1]), nan=1.0)
-    agreement = decisions(scheme, found) == decisions(scheme, expected)
+    agreement = scheme.decisions(found) == scheme.decisions(expected)
     bound = _up(float(difference.max(initial=0.0)))
-    close = margins(scheme, expected) <= 2 * bound
+    close = scheme.margins(expected) <= 2 * bound
     return {
         "pairs": len(expected),
         # Down, so that 99 % on paper is 99 % in truth.
@@ -172,7 +171,7 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
 def _session(path: Path, kind: str) -> Any:
     """A session that really runs on a kind of device; ``None`` if that is CUDA and does not start here."""
     try:
-        return create_session(path, device(kind), available_threads())
+        return create_session(path, resolve_device(kind), len(usable_cpus()) or 1)
     except DeviceError as e:
         if kind == "cuda":
             return None

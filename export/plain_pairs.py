@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.inference.bundle import LABELS, NLI, Scheme
-from scorer.inference.scheme import probabilities as probabilities_of
 
 from .parity import checkpoint_logits
 from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, Pair, Probe
@@ -38,7 +37,7 @@ def mean_probabilities(
         Probe(pairs[i].premise, pairs[i].hypothesis, tokenizer.length(pairs[i].premise, pairs[i].hypothesis))
         for i in order
     ]
-    probabilities = probabilities_of(scheme, checkpoint_logits(model, tokenizer, probes)).astype(np.float64)
+    probabilities = scheme.probabilities(checkpoint_logits(model, tokenizer, probes)).astype(np.float64)
     kinds = [pairs[i].meant for i in order]
     return np.stack([probabilities[[kind == one for one in kinds]].mean(axis=0) for kind in KINDS])
 

@@ -17,8 +17,8 @@ from scorer.commands.ending import App, run_app
 from scorer.commands.options import local
 from scorer.errors import ScorerError
 from scorer.evaluation.correlation import available
-from scorer.inference import BUILTIN_BUNDLES, folder_of
-from scorer.inference.bundle import Bundle
+from scorer.inference import BUILTIN_BUNDLES
+from scorer.inference.bundle import Bundle, folder_of
 from scorer.storage.user_files import write_user_file
 
 app = App(add_completion=False, help="The papers' tables, and what docs/figures.md quotes.")

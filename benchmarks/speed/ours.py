@@ -14,8 +14,10 @@ from unittest import mock
 import numpy as np
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import EncodedPairs, Engine, variants_for
+from scorer.inference.engine import EncodedPairs, Engine
 from scorer.inference.session import resolve_device
+from scorer.inference.verification import open_engine as open_verified
+from scorer.inference.verification import variants_for
 
 from .peers import Probabilities, Spec, load_pairs, softmax
 
@@ -35,9 +37,9 @@ def open_engine(spec: Spec) -> Engine:
     bundle, options = Bundle.load(spec["bundle"]), dict(spec["options"])
     device = spec.get("device", "cpu")
     if not options.pop("unverified", False):
-        return Engine.open(bundle, device=device, threads=spec.get("threads"), **options)
+        return open_verified(bundle, device=device, threads=spec.get("threads"), **options)
     budget = options.pop("token_budget")
-    ((use, *_), *_) = variants_for(resolve_device(device), bundle, threads=1, **options)
+    use, *_ = variants_for(resolve_device(device), bundle, threads=1, **options)
     return Engine(use, budget)
 
 

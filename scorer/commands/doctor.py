@@ -139,11 +139,11 @@ def _providers() -> dict[str, str]:
 def _verified(bundle: str) -> BundleFindings:
     """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
-    from ..inference.engine import Engine
+    from ..inference.verification import open_engine
     from .matrix_rate import matrix_rate
 
     opened = Bundle.load(bundle)
-    engine = Engine.open(opened, warn=say)
+    engine = open_engine(opened, warn=say)
     assert engine.report is not None
     probes = opened.probes()
     few = slice(0, max(1, len(probes.premises) // 4))

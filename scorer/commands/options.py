@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 import typer
 
 from ..errors import ScorerError, UsageError
-from ..inference import BUILTIN_BUNDLES, Overlong, Precision, folder_of
+from ..inference import BUILTIN_BUNDLES, Overlong, Precision
 from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
@@ -429,6 +429,8 @@ def bundle_argument(given: str, what: str) -> str:
     if given in BUILTIN_BUNDLES:
         return given
     if not given.lower().startswith("file:"):
+        from ..inference.bundle import folder_of
+
         folder_of(given)
     return str(local_path(given, what).resolve())
 
@@ -443,7 +445,7 @@ def tell_of_bundle(settings: Settings) -> None:
     if shipped is not None:
         note: str | None = shipped.note
     else:
-        from ..inference.bundle import read_manifest
+        from ..inference.bundle import folder_of, read_manifest
 
         note = read_manifest(folder_of(settings.bundle))[0].caveat
     if note:

@@ -148,7 +148,7 @@ def run_command(
 
 def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.driver import run
-    from ..run.processes import Place, Processes, parse_devices, usable_cpus
+    from ..run.processes import Place, Processes, parse_devices
 
     if workers.ray is not None:
         from ..run.ray import Ray
@@ -158,7 +158,7 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
     places = [Place("", job.settings.device)]
     if workers.devices is not None:
-        from ..inference.device import count_gpus
+        from ..inference.device import count_gpus, usable_cpus
 
         places = parse_devices(workers.devices, count_gpus(), usable_cpus())
     with make_reporter() as reporter:

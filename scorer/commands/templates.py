@@ -58,10 +58,10 @@ def extract_command(
     model = None
     if bundle is not None:
         from ..inference.bundle import Bundle
-        from ..inference.engine import Engine
+        from ..inference.verification import open_engine
 
         opened = Bundle.load(bundle_argument(bundle, "--bundle"))
-        model = Engine.open(opened, **vars(device), warn=say)
+        model = open_engine(opened, **vars(device), warn=say)
     report = make_templates(inputs, out, options, model)
     if model is not None:
         model.close()

@@ -8,23 +8,27 @@ of every other file. What its types say is checked when it is decoded; the expor
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from ..errors import BundleError, DamagedFileError, SchemaError
+from ..errors import BundleError, DamagedFileError, SchemaError, UsageError
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small, sha256_of
-from . import VariantPrecision, folder_of
+from . import BUILTIN_BUNDLES, VariantPrecision
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    Logits: TypeAlias = npt.NDArray[np.float32]
 
 MANIFEST = "bundle.json"
 SHORTEST = 32
@@ -48,10 +52,19 @@ SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
 """The files of a classifier besides graphs and their weights."""
 Layout = Literal["padded", "packed"]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 class Scheme(Record, frozen=True):
-    """Meaning of the logits of a bundle, see :mod:`.scheme`.
+    """Meaning of the logits of a bundle; nothing is inferred from names.
+
+    ========  =======================================  ==============================  =======================
+    kind      model                                    P(entailment)                   a check passes when
+    ========  =======================================  ==============================  =======================
+    nli       three classes                            softmax of *entailment*         it is the highest
+    binary    two classes, one of which is supported   softmax of that class           P >= the threshold
+    score     one logit                                sigmoid                         P >= the threshold
+    ========  =======================================  ==============================  =======================
 
     ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
     premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
@@ -68,18 +81,13 @@ class Scheme(Record, frozen=True):
     def __post_init__(self) -> None:
         if self.kind not in WIDTHS:
             raise ValueError(f"the scheme is {self.kind!r}, expected one of {', '.join(WIDTHS)}")
-        if self.kind == NLI:
-            if sorted(self.labels) != sorted(LABELS):
-                raise ValueError(f"labels are {list(self.labels)}, expected {list(LABELS)} in some order")
-        elif len(self.labels) != self.width or len(set(self.labels)) != self.width:
-            raise ValueError(f"labels are {list(self.labels)}; the scheme {self.kind} has {self.width}, each once")
-        if (self.kind == BINARY) != (self.supported is not None) or self.supported not in (None, *self.labels):
-            raise ValueError(
-                f"supported is {self.supported!r}, expected "
-                + (f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}")
-            )
-        if not all(label.isprintable() for label in self.labels):
-            raise ValueError(f"labels are {list(self.labels)}, expected printable text")
+        expected = f"{list(LABELS)} in some order" if self.kind == NLI else f"{self.width} printable ones, each once"
+        is_right = len(self.labels) == len(set(self.labels)) == self.width and all(map(str.isprintable, self.labels))
+        if not is_right or (self.kind == NLI and set(self.labels) != set(LABELS)):
+            raise ValueError(f"labels are {list(self.labels)}, expected {expected}")
+        if self.supported not in (self.labels if self.kind == BINARY else (None,)):
+            expected = f"one of {list(self.labels)}" if self.kind == BINARY else f"none with the scheme {self.kind}"
+            raise ValueError(f"supported is {self.supported!r}, expected {expected}")
         if not 0 < self.threshold < 1:
             raise ValueError(f"the threshold is {self.threshold!r}, expected a number between 0 and 1")
 
@@ -95,6 +103,58 @@ class Scheme(Record, frozen=True):
             return f"{NLI} ({', '.join(self.labels)})"
         of = f"{self.supported} of {' and '.join(self.labels)}" if self.kind == BINARY else "one logit"
         return f"{self.kind} ({of}, passes from {self.threshold:g})"
+
+    def probabilities(self, logits: Logits) -> Logits:
+        """Contradiction, neutral, entailment: float32, *Shape:* (pairs, width) → float32, *Shape:* (pairs, 3).
+
+        NaN where the scheme has no such class, and where a logit is not finite.
+        """
+        import numpy as np
+
+        wide = logits.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are counted, not warned about
+            if self.kind == NLI:
+                ordered = wide[:, [self.labels.index(label) for label in LABELS]]
+                weights = np.exp(ordered - ordered.max(axis=1, keepdims=True))
+                return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+            found = np.full((len(logits), 3), np.nan, np.float32)
+            found[:, 2] = 1 / (1 + np.exp(-self._evidence(wide)))
+            return found
+
+    def decisions(self, logits: Logits) -> npt.NDArray[np.int64]:
+        """Decision on each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is not finite.
+        float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
+        import numpy as np
+
+        finite = np.asarray(np.isfinite(logits).all(axis=1))
+        safe = np.where(finite[:, None], logits, np.float32(0))
+        if self.kind == NLI:
+            decision = safe.argmax(axis=1).astype(np.int64)
+        else:
+            decision = (self.probabilities(safe)[:, 2] >= np.float32(self.threshold)).astype(np.int64)
+        return np.where(finite, decision, -1)
+
+    def margins(self, logits: Logits) -> npt.NDArray[np.float64]:
+        """By how much two logits of a pair must move against each other to change what the model says.
+
+        A single logit moves against nothing, so that its distance counts twice: compared with twice the largest
+        movement of a logit, all schemes are treated the same. float32, *Shape:* (pairs, width) → float64, *Shape:*
+        (pairs,); not finite where a logit is not.
+        """
+        import numpy as np
+
+        wide = logits.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of infinities
+            if self.kind == NLI:
+                ordered = np.sort(wide, axis=1)
+                return np.asarray(ordered[:, 2] - ordered[:, 1])
+            boundary = math.log(self.threshold / (1 - self.threshold))
+            return np.asarray(np.abs(self._evidence(wide) - boundary) * (2 if self.kind == SCORE else 1))
+
+    def _evidence(self, wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The logit of P(entailment) where there is one for the whole: *Shape:* (pairs, 1 or 2) → (pairs,)."""
+        column = self.labels.index(self.supported) if self.supported is not None else 0
+        return wide[:, column] - wide[:, 1 - column] if self.kind == BINARY else wide[:, 0]
 
 
 class PairLayout(Record, frozen=True):
@@ -208,6 +268,24 @@ class Manifest(Record, frozen=True, kw_only=True):
         if self.forced:
             return f"the bundle {self.name} was exported with --force although {'; '.join(self.forced)}"
         return None
+
+
+def folder_of(bundle: Path | str) -> Path:
+    """The folder that a word or a path means.
+
+    Raises:
+        UsageError: it is the URI of a store, or of the form of a hub id, and no folder here.
+    """
+    if builtin := BUILTIN_BUNDLES.get(str(bundle)):
+        return builtin.folder
+    if isinstance(bundle, str) and "://" in bundle:
+        raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
+    if isinstance(bundle, str) and _HUB_ID.fullmatch(bundle) and not Path(bundle).exists():
+        raise UsageError(
+            f"there is no folder {bundle} here; for a checkpoint of that name on the hub, `scorer export {bundle} DIR` "
+            "makes a bundle"
+        )
+    return Path(bundle)
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:

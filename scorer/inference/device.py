@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import io
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -187,6 +188,11 @@ def read_gpu(index: int) -> Hardware | None:
 def count_gpus() -> int:
     """Number of GPUs that the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
     return next(number for number in count() if read_gpu(number) is None)
+
+
+def usable_cpus() -> list[int]:
+    """Numbers of the processors that this process may use; empty where the system does not say."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def cudnn_version() -> str:

@@ -1,14 +1,17 @@
 """The engine: interned pairs in, probabilities out.
 
 It has two halves, so that they can overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack) and may
-run in any one thread; :meth:`Engine.predict` belongs to the one thread that owns the device.
+run in any one thread; :meth:`Engine.predict` belongs to the one thread that owns the device. How pairs share calls is
+chosen by what keeps a pair's numbers its own (DESIGN: isolation), see :mod:`.batching`.
 
-How pairs share calls is chosen by what keeps a pair's numbers its own (DESIGN: isolation): see :mod:`.batching`.
+With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
+fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
+largest movement of a logit (:meth:`.Scheme.margins`). That movement is measured on pairs of the very data, in the way
+they are run, and taken half as large again, since the largest of a sample is not the largest of all.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,86 +19,72 @@ from concurrent.futures import CancelledError, Future
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
-from ..errors import BundleError, DeviceError
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
+from ..system.codec import Count, Magnitude, OpenRecord, Record
 from ..system.waiting import Closing, outcome, prompt_switching
-from . import PRECISIONS, verification
 from .batching import Batch, EncodedPairs, Feed, cut_to_fit, distinct_pairs, fixed_shapes
-from .bundle import THRESHOLD, Bundle
-from .device import Device
-from .scheme import EXACT_PAIRS, ExactBound, is_doubtful, join_bounds, probabilities
-from .session import DeviceThread, ModelSession, VariantOnDevice, available_threads, resolve_device, runtime
+from .bundle import THRESHOLD
+from .session import DeviceThread, ModelSession, VariantOnDevice, runtime
 from .tokenizer import PairFormat, TextTokenizer
-from .verification import DeviceReport, DisagreementError
 
-__all__ = ["EXACT_PAIRS", "EncodedPairs", "Engine", "ExactBound", "Predictions", "variants_for"]
-
+EXACT_FACTOR = 1.5
+EXACT_PAIRS = 4096
+"""Pairs that the bound of ``exact`` is measured on, at least, where the data has so many."""
 WAITING_CALLS = 2
 """Calls that wait in the thread of the device behind the one that it makes."""
 Logits = npt.NDArray[np.float32]
 
 
-def variants_for(
-    on: Device,
-    bundle: Bundle,
-    *,
-    precision: str = "auto",
-    layout: str = "auto",
-    attention: str | None = None,
-    **settings: Any,
-) -> list[list[VariantOnDevice]]:
-    """For each precision, the preferred one first, the variants that may run on a device, the preferred one first.
+class ExactBound(OpenRecord, frozen=True):
+    """``largest``: the largest |Δlogit| between a variant and fp32 seen on ``pairs`` pairs."""
 
-    Args:
-        precision: ``auto`` (the first of the device's that keeps the checkpoint's labels there: fp16, then fp32 on
-            CUDA; int8, then fp32 on the CPU), or one of :data:`scorer.inference.PRECISIONS`.
-        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
-        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
-        settings: further fields of :class:`.VariantOnDevice`.
+    pairs: Count
+    largest: Magnitude
 
-    Raises:
-        BundleError: the bundle has none, or the precision is not known.
-        DeviceError: the precision does not run there, or the device computes the attention otherwise.
+    @property
+    def margin(self) -> float:
+        """Pairs whose two highest logits are nearer than this run again."""
+        return 2 * EXACT_FACTOR * self.largest
+
+
+def join_bounds(fast: Logits, fp32: Logits, at_least: float, before: ExactBound | None = None) -> ExactBound:
+    """The bound of two variants' logits, both float32, *Shape:* (pairs, labels), joined to an earlier one.
+
+    Pairs that are not finite in either count for nothing: they run again in any case. ``at_least``: the bound of the
+    bundle's probes, which holds as long as fewer than :data:`EXACT_PAIRS` pairs were seen.
     """
-    refused = on.spec.refused
-    if precision == "auto":
-        own = {str(variant.precision) for variant in bundle.variants.values()} - refused.keys()
-        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
-        if not wanted:
-            (name, reason), *_ = refused.items()
-            raise DeviceError(f"bundle {bundle.name} has only {name}, which does not run on {on}: {reason}")
-    elif precision not in PRECISIONS:
-        raise BundleError(f"precision {precision!r} is not known; choose from auto, {', '.join(PRECISIONS)}")
-    elif precision in refused:
-        raise DeviceError(f"precision {precision} does not run on {on}: {refused[precision]}; choose another one")
-    else:
-        wanted = [precision]
-    found = []
-    for name in wanted:
-        forms = [
-            VariantOnDevice(bundle, key, on, options=on.spec.attention.get(one, {}), **settings)
-            for one in (on.spec.layouts if layout == "auto" else (layout,))
-            for key, variant in bundle.variants.items()
-            if (variant.precision, variant.layout) == (name, one)
-        ]
-        if not forms:
-            raise bundle.lacks(name if layout == "auto" else f"{layout} {name}")
-        found.append(forms)
-    if attention is None:
-        return found
-    for use in found[0]:
-        if use.attention == attention:
-            return [[use]]
-    raise DeviceError(
-        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
-        f"have on {on}; run into a new folder"
-    )
+    difference = np.abs(fast - fp32).max(axis=1, initial=0.0)
+    difference = difference[np.isfinite(difference)]
+    pairs = len(difference) + (before.pairs if before else 0)
+    largest = max(float(difference.max(initial=0.0)), before.largest if before else 0.0)
+    return ExactBound(pairs, largest if pairs >= EXACT_PAIRS else max(largest, at_least))
+
+
+class DeviceReport(Record, frozen=True, kw_only=True):
+    """Agreement, bound, isolation and token budget of a variant on a device.
+
+    ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
+    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others. ``token_budget``: tokens of a
+    call.
+    """
+
+    schema: int = 1
+    probes: Annotated[int, Meta(gt=0)]
+    agreement: Annotated[float, Meta(ge=0, le=1)]
+    bound: Magnitude
+    invariance_error: Magnitude
+    token_budget: Annotated[int, Meta(gt=0)]
+
+    @property
+    def isolated(self) -> bool:
+        """Whether a pair's numbers are the same bits whatever else is in the batch."""
+        return self.invariance_error == 0
 
 
 @dataclass(frozen=True)
@@ -116,10 +105,17 @@ class Predictions:
 
 
 class Engine(Closing):
-    """A variant of a bundle on a device, opened by :meth:`open`.
+    """A variant of a bundle on a device, as :func:`.open_engine` opens it.
+
+    Args:
+        use: bundle, variant, device, threads and options of the provider.
+        token_budget: tokens a batch, padding included.
+        truncate: cut pairs that are too long instead of refusing them.
+        pair_format: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
+        warn: told what a user should know, such as a batch that did not fit the device.
+        verify: called with the fp32 variant, and tokens a batch, before it answers for another variant.
 
     Attributes:
-        use: bundle, variant, device, threads and options of the provider.
         provider: what computes the variant, as a plan records it.
         room: tokens that the two texts of a pair may have together.
         report: what the variant does on this device; ``None`` before it is verified.
@@ -127,6 +123,13 @@ class Engine(Closing):
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
         bound: of ``exact``; measured on the first window where it is ``None``.
         computed: pairs computed so far, for progress.
+        thread: makes all calls of the model.
+        session: the variant's session; for measurements too.
+        probe_format: the format that the bundle's probes are in, and that its model was trained on.
+
+    Raises:
+        BundleError: a file of the bundle is damaged, or does not open.
+        DeviceError: the device does not start.
     """
 
     def __init__(
@@ -137,16 +140,8 @@ class Engine(Closing):
         truncate: bool = False,
         pair_format: PairFormat = PairFormat.SEPARATE,
         warn: Callable[[str], None] = lambda message: None,
-        is_known: bool = False,
+        verify: Callable[[VariantOnDevice, int], object] = lambda use, token_budget: None,
     ) -> None:
-        """Open the tokenizer and the session of a variant, verified or not.
-
-        Args:
-            is_known: the variant has run on this device before, so that no call is made to find out.
-
-        Raises:
-            BundleError, DeviceError: see :meth:`open`.
-        """
         self.bundle, self.use, self.device, self.threads = use.bundle, use, use.device, use.threads
         self.precision, self.provider = use.precision, use.device.spec.provider
         self.room = use.bundle.max_length - use.bundle.layout.overhead
@@ -157,145 +152,24 @@ class Engine(Closing):
         self.exact = False
         self.bound: ExactBound | None = None
         self.computed = 0
-        self._truncate, self._warn = truncate, warn
-        self._thread = DeviceThread()
+        self.thread = DeviceThread()
+        self._truncate, self._warn, self._verify = truncate, warn, verify
         self._fp32: ModelSession | None = None
         try:
             # Hashed while the libraries are loaded, and opened while the tokenizer is.
-            self._thread.submit(partial(use.bundle.variant, use.variant))
+            self.thread.submit(partial(use.bundle.variant, use.variant))
             use.device.spec.prepare(runtime())
-            session = partial(ModelSession, use, self._thread, use.layout_of(token_budget), warn)
-            opening = self._thread.submit(partial(session, first_call=not is_known))
+            opening = self.thread.submit(partial(ModelSession, use, self.thread, use.layout_of(token_budget), warn))
             self.tokenizer = TextTokenizer(use.bundle)
             one_string = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
             self.probe_format = one_string if use.bundle.layout.one_string else PairFormat.SEPARATE
-            """The format that the bundle's probes are in, and that its model was trained on."""
             self._format = self.probe_format if pair_format == PairFormat.SEPARATE else pair_format
             probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
             self.session = outcome(opening)
-            """The variant's session; for measurements too."""
         except BaseException:
             self.close()
             raise
-
-    @classmethod
-    def open(
-        cls,
-        bundle: Bundle,
-        *,
-        device: str = "auto",
-        precision: str = "auto",
-        token_budget: int | None = None,
-        step: int = 8,
-        threads: int | None = None,
-        layout: str = "auto",
-        attention: str | None = None,
-        device_memory: int = 0,
-        exact: bool = False,
-        bound: ExactBound | None = None,
-        truncate: bool = False,
-        pair_format: PairFormat = PairFormat.SEPARATE,
-        warn: Callable[[str], None] = lambda message: None,
-    ) -> Engine:
-        """Open the variant of a bundle that suits a device, verified there by an earlier use or now.
-
-        Args:
-            device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-            precision, layout, attention: see :func:`.variants_for`. threads, device_memory, step: see
-                :class:`.VariantOnDevice`. token_budget: tokens a batch, padding included; ``None`` for what
-                verification finds.
-            exact: recompute undecided pairs in fp32. ``bound``: of an earlier run.
-            truncate: cut pairs that are too long instead of refusing them.
-            pair_format: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
-            warn: told what a user should know, such as a batch that did not fit the device.
-
-        Raises:
-            BundleError: no such variant, or damaged, or it keeps the labels of fewer than 99 % of the probes on this
-                device, or does not run in bounded time and memory.
-            DeviceError: the device does not start, or does not run the precision that was named.
-            MissingDependencyError: the runtime is not installed.
-        """
-        variants = partial(
-            variants_for,
-            bundle=bundle,
-            precision=precision,
-            layout=layout,
-            attention=attention,
-            threads=threads or available_threads(),
-            device_memory=device_memory,
-            step=step,
-        )
-        verified = partial(
-            cls._open_verified, token_budget=token_budget, truncate=truncate, pair_format=pair_format, warn=warn
-        )
-        chosen = resolve_device(
-            device, warn, lambda on: verification.read_report(variants(on)[0][0], token_budget) is not None
-        )
-        try:
-            engine = cls._open_first(variants(chosen), verified, warn)
-        except DeviceError:
-            other = resolve_device(device, warn)  # now it must start
-            if other == chosen:
-                raise
-            engine = cls._open_first(variants(other), verified, warn)
-        if exact and engine.precision != "fp32":
-            engine.exact, engine.bound = True, bound
-            try:
-                engine._admit_fp32()  # says now, not after an hour, that there is none
-            except BaseException:
-                engine.close()
-                raise
-        return engine
-
-    @staticmethod
-    def _open_first(
-        variants: Sequence[Sequence[VariantOnDevice]],
-        verified: Callable[[VariantOnDevice], Engine],
-        warn: Callable[[str], None],
-    ) -> Engine:
-        """The first variant that runs and keeps the labels: of each precision its forms, the preferred one first."""
-        reason = ""
-        for forms, following in zip_longest(variants, variants[1:]):
-            failed: BundleError | DeviceError | None = None
-            for use, other in zip_longest(forms, forms[1:]):
-                try:
-                    engine = verified(use)
-                except (BundleError, DeviceError) as e:
-                    failed = failed or e
-                    if other is not None:
-                        warn(f"{use} does not run, so {other.variant} is tried: {e}")
-                else:
-                    engine.fallback_reason = str(failed or reason)
-                    return engine
-            assert failed is not None
-            if not isinstance(failed, DisagreementError) or following is None:
-                raise failed
-            reason = failed.reason
-            warn(f"{reason}; {following[0].precision} is used instead")
-        raise AssertionError("there is at least one variant")
-
-    @classmethod
-    def _open_verified(
-        cls,
-        use: VariantOnDevice,
-        *,
-        token_budget: int | None,
-        truncate: bool,
-        pair_format: PairFormat,
-        warn: Callable[[str], None],
-    ) -> Engine:
-        """A variant that keeps the labels. One that is not on record is verified: in this process if it is a worker,
-        which goes on with the session; else in a worker first."""
-        report = verification.known_report(use, token_budget, warn)
-        budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
-        engine = cls(use, budget, truncate=truncate, pair_format=pair_format, warn=warn, is_known=report is not None)
-        try:
-            engine.report = report or verification.verify(engine, token_budget, warn)
-        except BaseException:
-            engine.close()
-            raise
-        return engine
 
     def set_budget(self, token_budget: int) -> None:
         """Have calls of so many tokens from here on."""
@@ -354,8 +228,9 @@ class Engine(Closing):
         if self.exact:
             if self.bound is None:
                 self.bound = self.measure_bound(encoded)
-            doubtful = is_doubtful(logits, self.bound.margin, self.bundle.scheme)
-            self._compute_fp32(encoded, np.flatnonzero((encoded.status == SCORED) & doubtful), logits, stop)
+            decided = self.bundle.scheme.margins(logits) >= self.bound.margin  # not where a logit is not finite
+            decided &= np.isfinite(logits).all(axis=1)
+            self._compute_fp32(encoded, np.flatnonzero((encoded.status == SCORED) & ~decided), logits, stop)
         broken = np.flatnonzero((encoded.status == SCORED) & ~np.isfinite(logits).all(axis=1))
         if len(broken) and self.precision != "fp32" and not self.exact and "fp32" in self.bundle.variants:
             self._compute_fp32(encoded, broken, logits, None)
@@ -367,7 +242,7 @@ class Engine(Closing):
             first, second = encoded.first.unknown[encoded.pairs.first], encoded.second.unknown[encoded.pairs.second]
             unknown = (first | second)[inverse]
         scheme = self.bundle.scheme
-        answers = probabilities(scheme, logits)[inverse]
+        answers = scheme.probabilities(logits)[inverse]
         return Predictions(answers, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown)
 
     def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
@@ -388,7 +263,7 @@ class Engine(Closing):
                 for batch in encoded.batches:
                     # Put together here, while the device computes the calls before it.
                     feed = self.session.layout.assemble(batch, encoded)
-                    waiting.append(self._thread.submit(partial(call, batch, feed)))
+                    waiting.append(self.thread.submit(partial(call, batch, feed)))
                     if len(waiting) > WAITING_CALLS:
                         outcome(waiting.popleft())
                 while waiting:
@@ -430,44 +305,32 @@ class Engine(Closing):
         at_least = 0.0 if self.report is None else self.report.bound
         return join_bounds(fast[chosen], fp32[chosen], at_least, before)
 
-    @property
-    def calls(self) -> int:
-        """Calls of the model so far, for progress."""
-        return self._thread.done
-
     def cancel(self) -> None:
         """Stop the calls that are running; no caller waits for them any more."""
-        self._thread.cancel()
+        self.thread.cancel()
 
     def close(self) -> None:
         """Stop the threads that make calls; what is being computed is cancelled."""
-        self._thread.close()
+        self.thread.close()
+
+    def admit_fp32(self) -> VariantOnDevice:
+        """The fp32 variant, which is verified before it answers for another one."""
+        self.bundle.variant("fp32")
+        use = replace(self.use, variant="fp32", options={})
+        self._verify(use, self.grid.token_budget)
+        return use
 
     def _compute_fp32(
         self, encoded: EncodedPairs, chosen: npt.NDArray[np.int64], logits: Logits, stop: threading.Event | None
     ) -> None:
         """Overwrite the logits of the chosen pairs with those of fp32, in calls of one shape a length."""
         if self._fp32 is None:
-            use = self._admit_fp32()
-            self._fp32 = ModelSession(
-                use, self._thread, use.layout_of(self.grid.token_budget), self._warn, first_call=False
-            )
+            use = self.admit_fp32()
+            layout = use.layout_of(self.grid.token_budget)
+            self._fp32 = self.thread.call(partial(ModelSession, use, self.thread, layout, self._warn))
         padded = self._fp32.use.grid(self.grid.token_budget).padded(encoded.lengths)
         for batch in fixed_shapes(chosen, padded, self.device.spec.fixed_pairs):
             if stop is not None and stop.is_set():
                 raise CancelledError
-            self._fp32.compute(batch, encoded, logits)
+            self.thread.call(partial(self._fp32.compute, batch, encoded, logits))
         encoded.recomputed += len(chosen)
-
-    def _admit_fp32(self) -> VariantOnDevice:
-        """The fp32 variant, which is verified before it answers for another one."""
-        self.bundle.variant("fp32")
-        use, budget = replace(self.use, variant="fp32", options={}), self.grid.token_budget
-        if verification.known_report(use, budget, self._warn) is None:
-            with Engine(use, budget, warn=self._warn) as engine:
-                verification.verify(engine, budget, self._warn)
-        return use
-
-
-if __name__ == "__main__":  # the process of verification.verify_in_worker
-    verification.serve_verification(int(sys.argv[1]), Engine)

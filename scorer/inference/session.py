@@ -1,8 +1,7 @@
 """Sessions of ONNX Runtime: on the requested device or an error, with calls that can be cancelled and checked outputs.
 
 A provider in the list of available ones proves nothing (its libraries may be missing), so a session is created and
-asked what it took; there is no silent fallback to another device. Libraries that are loaded by the first call may be
-missing still, so on such a device a session is called once before it is handed out.
+asked what it took; there is no silent fallback to another device.
 
 A call that does not fit the memory of the device is made in smaller ones, and what did not fit once is not tried
 again: later batches are cut from the start. The call after a failure gives the unused memory of the runtime's arena
@@ -80,11 +79,6 @@ def conflicting_wheels() -> list[str]:
     return next((names for names in folders.values() if len(names) > 1), [])
 
 
-def available_threads() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def resolve_device(
     asked: str,
     warn: Callable[[str], None] = lambda message: None,
@@ -120,18 +114,29 @@ def resolve_device(
 
 @cache
 def _start(on: Device) -> None:
-    create_session(OWN_GRAPH, on, 1)
+    """Open a session of our own graph on a device, and call it: some libraries are loaded by the first call.
+
+    Raises:
+        DeviceError: it does not start.
+    """
+    session = create_session(OWN_GRAPH, on, 1)
+    try:
+        session.run(None, dict.fromkeys("ab", np.ones((8, 8), np.float32)))
+    except Exception as e:  # the runtime raises its own classes, which share only Exception
+        raise DeviceError(f"{on} starts, and its first call fails: {first_line(e)}; {_advice(on, e)}") from e
 
 
-def create_session(
-    model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None, *, first_call: bool = True
-) -> Any:
+def _advice(on: Device, error: Exception) -> str:
+    known = on.spec.diagnose(on.hardware.capability, str(runtime().__version__), str(error))
+    return known or "see `scorer doctor`, or choose another --precision or --device"
+
+
+def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
     """An ``InferenceSession`` of ``model`` that really runs on a device.
 
     Args:
         threads: of this process, where the device computes with them.
         options: of the provider, in addition to those of the device's kind, or instead of them.
-        first_call: call it once on a device that loads libraries then; not where the model has run there before.
 
     Raises:
         DeviceError: the provider is not in this build, or it did not start; says what was found.
@@ -160,8 +165,6 @@ def create_session(
             f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
             f"fit); {_how_to_fix(on)}"
         )
-    if first_call and not spec.is_host:
-        _call_once(session, model, on)
     return session
 
 
@@ -181,28 +184,6 @@ def session_options(on: Device, threads: int) -> Any:
     return settings
 
 
-def _call_once(session: Any, model: Path, on: Device) -> None:
-    """Make the smallest call that a session takes: of one pair of eight tokens, or of matrices of ones."""
-    feed = {}
-    kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int32)": np.int32}
-    for node in session.get_inputs():
-        kind = kinds.get(node.type, np.int64)
-        if node.name == "cumulative_sequence_length":
-            feed[node.name] = np.array([0, 8], kind)
-        elif node.name in ("position_ids", "token_offset"):
-            feed[node.name] = np.arange(8, dtype=kind).reshape((1, 8)[-len(node.shape) :])
-        else:
-            feed[node.name] = np.ones((8, 8) if issubclass(kind, np.floating) else (1, 8)[-len(node.shape) :], kind)
-    try:
-        session.run(None, feed)
-    except Exception as e:
-        known = on.spec.diagnose(on.hardware.capability, str(runtime().__version__), str(e))
-        raise DeviceError(
-            f"model {model} starts on {on}, and its first call fails: {first_line(e)}; "
-            f"{known or 'see `scorer doctor`, or choose --device cpu'}"
-        ) from e
-
-
 def _how_to_fix(on: Device) -> str:
     if conflicting_wheels():
         return "both onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
@@ -217,18 +198,13 @@ class DeviceThread(ThreadPoolExecutor):
     """The thread that makes the calls of an engine's sessions, and those that are under way."""
 
     def __init__(self) -> None:
-        super().__init__(1, "call", lambda: self._own.add(threading.get_ident()))
+        super().__init__(1, "call")
         self._changed = threading.Condition()
         self._running: list[Any] = []
         self._ended = False
-        self._own: set[int] = set()
-        self.done = 0
-        """Calls that came to an end, for progress."""
 
-    def run_in_thread(self, action: Callable[[], Result]) -> Result:
-        """Do something in the thread, and wait for it; at once where this is that thread."""
-        if threading.get_ident() in self._own:
-            return action()
+    def call(self, action: Callable[[], Result]) -> Result:
+        """Do something in the thread, and wait for it."""
         waiting = self.submit(action)
         try:
             return outcome(waiting)
@@ -258,7 +234,6 @@ class DeviceThread(ThreadPoolExecutor):
             raise
         finally:
             with self._changed:
-                self.done += 1
                 advance()
                 self._running.remove(options)
                 self._changed.notify_all()
@@ -269,14 +244,13 @@ class DeviceThread(ThreadPoolExecutor):
             for options in self._running:
                 options.terminate = True
 
-    def close(self) -> bool:
-        """Cancel what is under way and allow no more; tells whether all calls have ended."""
+    def close(self) -> None:
+        """Cancel what is under way, and allow no more."""
         self._ended = True
         self.cancel()
         with self._changed:
             idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
         self.shutdown(wait=idle, cancel_futures=True)
-        return idle
 
 
 @dataclass(frozen=True)
@@ -327,33 +301,24 @@ class VariantOnDevice:
 
 
 class ModelSession:
-    """A session of a variant, which is hashed and opened here.
+    """A session of a variant, which is hashed and opened here. Made and used in the thread of the device.
 
     Args:
-        thread: opens it and calls it.
+        thread: makes the calls.
         layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         warn: told when a batch did not fit.
-        first_call: as of :func:`create_session`.
+
+    Attributes:
+        session: the runtime's own. inputs: names of the graph's inputs.
 
     Raises:
         BundleError: its files are not there, or not what was exported. DeviceError: it does not start.
     """
 
-    def __init__(
-        self,
-        use: VariantOnDevice,
-        thread: DeviceThread,
-        layout: Layout,
-        warn: Callable[[str], None],
-        *,
-        first_call: bool = True,
-    ) -> None:
-        self.layout = layout
-        self.use, self._thread, self._warn, self._first_call = use, thread, warn, first_call
-        self.session = thread.run_in_thread(self._open)
-        """The runtime's own session, for measurements."""
+    def __init__(self, use: VariantOnDevice, thread: DeviceThread, layout: Layout, warn: Callable[[str], None]) -> None:
+        self.use, self.layout, self._thread, self._warn = use, layout, thread, warn
+        self.session = self._open()
         self.inputs: tuple[str, ...] = tuple(node.name for node in self.session.get_inputs())
-        """Names of the graph's inputs."""
         self._opened_again = False
         self._limit: int | None = None
         self._failed = False
@@ -396,16 +361,13 @@ class ModelSession:
         feed = {name: feed[name] for name in self.inputs}
         settings = {"memory.enable_memory_arena_shrinkage": f"{arena}:{on.index}"} if shrink and arena else {}
         try:
-            found = self._thread.run_in_thread(lambda: self._thread.run(self.session, feed, settings))
+            found = self._thread.run(self.session, feed, settings)
         except CancelledError:
             raise
         except Exception as e:  # the runtime raises its own classes, which share only Exception
             if is_out_of_memory(e):
                 raise OutOfMemoryError(first_line(e)) from e
-            raise CallError(
-                f"bundle {self.use}: a call of the model failed: {first_line(e)}; see `scorer doctor`, or choose "
-                "another --precision or --device"
-            ) from e
+            raise CallError(f"bundle {self.use}: a call of the model failed: {first_line(e)}; {_advice(on, e)}") from e
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
         if shape != (rows, width) or kind not in (np.float32, np.float16):
             raise BundleError(
@@ -419,7 +381,7 @@ class ModelSession:
         use, limit = self.use, self.use.device.spec.memory_limit
         memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
         model = use.bundle.variant(use.variant)
-        return create_session(model, use.device, use.threads, {**use.options, **memory}, first_call=self._first_call)
+        return create_session(model, use.device, use.threads, {**use.options, **memory})
 
     def _retry(self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
         """Compute a batch that did not fit in smaller ones, or in a session that is opened again."""
@@ -435,7 +397,7 @@ class ModelSession:
         elif on.spec.arena and not self._opened_again:
             self._opened_again = True
             self.session = None  # its memory first
-            self.session = self._thread.run_in_thread(self._open)
+            self.session = self._open()
             self._warn(f"a batch of {batch.tokens} tokens does not fit {on}; the session was opened again")
             self.compute(batch, encoded, logits)
         else:

@@ -1,8 +1,9 @@
-"""Verification of a variant on a device, once, before a row is scored; its result is kept in the user's cache folder.
+"""Opens the variant of a bundle that suits a device, verified there once, before a row is scored.
 
 Figures of the export machine do not hold on this one: fp16 on CUDA exists only there, and int8 kernels differ between
 instruction sets. So the first use of a variant on a device compares it with the checkpoint's own fp32 logits, which
-ship in the bundle, measures how far a pair's numbers depend on its batch, and finds the number of tokens of a call.
+ship in the bundle, measures how far a pair's numbers depend on its batch, and finds the number of tokens of a call. The
+report is kept in the user's cache folder.
 
 A graph or a tokenizer may hang, crash or take all memory, with valid hashes. So that happens in a worker process: in
 that of a run, which goes on with the session; for other callers in one that does only this.
@@ -18,35 +19,33 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta
 
 from .. import errors
-from ..errors import BundleError, DamagedFileError, SchemaError, ScorerError, first_line
+from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError, ScorerError, first_line
 from ..status import SCORED
-from ..system.codec import Magnitude, Record, decode, encode
+from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from ..system.waiting import advance, tell
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes
-from .device import device
-from .scheme import decisions
-from .session import OutOfMemoryError, VariantOnDevice, runtime
+from .device import Device, device, usable_cpus
+from .engine import DeviceReport, Engine, ExactBound
+from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime
 from .tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 MINIMUM_AGREEMENT = 0.99
 SHORT, LONG = (SHORTEST, 48, 56), (64, 80, 96, 128)
@@ -66,45 +65,159 @@ _FAR = 1e30
 _LARGEST_RECORD = 1 << 16
 SILENCE_S = 600.0
 """Longest time without progress of a process that verifies, and so of one call; as of a worker of a run."""
-WORKER = "scorer.inference.engine"
-"""The module of such a process, which calls :func:`serve_verification`."""
+WORKER = "scorer.inference.verification"
+"""The module of such a process."""
 _TICK_S = 0.5
+Warn = Callable[[str], None]
 
 
 class DisagreementError(BundleError):
-    """A variant that does not keep the checkpoint's labels on a device. ``reason``: without the advice."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason}; choose another --precision")
-        self.reason = reason
+    """A variant that does not keep the checkpoint's labels on a device."""
 
 
-class DeviceReport(Record, frozen=True, kw_only=True):
-    """Agreement, bound, isolation and token budget of a variant on a device.
+def open_engine(
+    bundle: Bundle,
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    layout: str = "auto",
+    attention: str | None = None,
+    token_budget: int | None = None,
+    threads: int | None = None,
+    device_memory: int = 0,
+    step: int = 8,
+    exact: bool = False,
+    bound: ExactBound | None = None,
+    warn: Warn = lambda message: None,
+    **options: Any,
+) -> Engine:
+    """Open the variant of a bundle that suits a device, verified there by an earlier use or now.
 
-    ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
-    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others. ``token_budget``: tokens of a
-    call.
+    Args:
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
+        precision, layout, attention: see :func:`variants_for`. threads, device_memory, step: see
+            :class:`.VariantOnDevice`. token_budget: tokens a batch, padding included; ``None`` for what verification
+            finds.
+        exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
+        warn: told what a user should know.
+        options: of :class:`.Engine`.
+
+    Raises:
+        BundleError: no such variant, or damaged, or it keeps the labels of fewer than 99 % of the probes on this
+            device, or does not run in bounded time and memory.
+        DeviceError: the device does not start, or does not run the precision that was named.
+        MissingDependencyError: the runtime is not installed.
     """
+    variants = partial(
+        variants_for,
+        bundle=bundle,
+        precision=precision,
+        layout=layout,
+        attention=attention,
+        threads=threads or len(usable_cpus()) or os.cpu_count() or 1,
+        device_memory=device_memory,
+        step=step,
+    )
+    chosen = resolve_device(device, warn, lambda on: read_report(variants(on)[0], token_budget) is not None)
+    try:
+        engine = _open_first(variants(chosen), token_budget, warn, options)
+    except DeviceError:
+        other = resolve_device(device, warn)  # now it must start
+        if other == chosen:
+            raise
+        engine = _open_first(variants(other), token_budget, warn, options)
+    if exact and engine.precision != "fp32":
+        engine.exact, engine.bound = True, bound
+        try:
+            engine.admit_fp32()  # says now, not after an hour, that there is none
+        except BaseException:
+            engine.close()
+            raise
+    return engine
 
-    schema: int = 1
-    probes: Annotated[int, Meta(gt=0)]
-    agreement: Annotated[float, Meta(ge=0, le=1)]
-    bound: Magnitude
-    invariance_error: Magnitude
-    token_budget: Annotated[int, Meta(gt=0)]
 
-    @property
-    def isolated(self) -> bool:
-        """Whether a pair's numbers are the same bits whatever else is in the batch."""
-        return self.invariance_error == 0
+def variants_for(
+    on: Device,
+    bundle: Bundle,
+    *,
+    precision: str = "auto",
+    layout: str = "auto",
+    attention: str | None = None,
+    **settings: Any,
+) -> list[VariantOnDevice]:
+    """Variants that may run on a device, the preferred one first.
+
+    Args:
+        precision: ``auto`` (those of the device: fp16, then fp32 on CUDA; int8, then fp32 on the CPU), or one of
+            :data:`scorer.inference.PRECISIONS`.
+        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
+        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
+        settings: further fields of :class:`.VariantOnDevice`.
+
+    Raises:
+        BundleError: the bundle has none.
+        DeviceError: the precision does not run there, or the device computes the attention otherwise.
+    """
+    wanted = [precision]
+    if precision == "auto":
+        own = {str(variant.precision) for variant in bundle.variants.values()}
+        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
+    if reason := on.spec.refused.get(wanted[0]):
+        raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
+    found = [
+        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(form, {}), **settings)
+        for name in wanted
+        for form in (on.spec.layouts if layout == "auto" else (layout,))
+        for key, variant in bundle.variants.items()
+        if (variant.precision, variant.layout) == (name, form)
+    ]
+    if not found:
+        raise bundle.lacks(wanted[0] if layout == "auto" else f"{layout} {wanted[0]}")
+    if attention is None:
+        return found
+    for use in found:
+        if use.attention == attention:
+            return [use]
+    raise DeviceError(
+        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
+        f"have on {on}; run into a new folder"
+    )
 
 
-_UNWRITTEN: dict[Path, DeviceReport] = {}
-"""Reports that this process could not write: a variant is not verified twice in one process."""
+def _open_first(
+    uses: Sequence[VariantOnDevice], token_budget: int | None, warn: Warn, options: dict[str, Any]
+) -> Engine:
+    """The first variant that runs and keeps the labels; another precision only stands in for one that does not keep
+    them. One that is not on record is verified: in this process if it is a worker, else in a worker first."""
+    reason = ""
+    for use, other in zip_longest(uses, uses[1:]):
+        try:
+            report = known_report(use, token_budget, warn)
+            budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
+            engine = Engine(use, budget, warn=warn, verify=partial(_verify_fp32, warn=warn), **options)
+            try:
+                engine.report = report or verify(engine, token_budget, warn)
+            except BaseException:
+                engine.close()
+                raise
+        except (BundleError, DeviceError) as error:
+            if other is None or (other.precision != use.precision and not isinstance(error, DisagreementError)):
+                raise
+            warn(f"{use} is not used, {other.variant} is tried: {error}")
+            reason = reason or str(error)
+        else:
+            engine.fallback_reason = reason
+            return engine
+    raise AssertionError("there is at least one variant")
 
 
-def known_report(use: VariantOnDevice, budget: int | None, warn: Callable[[str], None]) -> DeviceReport | None:
+def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
+    if known_report(use, token_budget, warn) is None:
+        with Engine(use, token_budget, warn=warn) as engine:
+            verify(engine, token_budget, warn)
+
+
+def known_report(use: VariantOnDevice, budget: int | None, warn: Warn) -> DeviceReport | None:
     """The report on record, or that of a worker process that verifies the variant now. ``None`` if this process is a
     worker itself, which has to :func:`verify` it.
 
@@ -121,11 +234,10 @@ def known_report(use: VariantOnDevice, budget: int | None, warn: Callable[[str],
             return None
         report = verify_in_worker(use, budget)
         keep_report(use, budget, report, warn)
-    refuse_disagreement(use, report)
-    return report
+    return _accepted(use, report)
 
 
-def verify(engine: Engine, budget: int | None, warn: Callable[[str], None]) -> DeviceReport:
+def verify(engine: Engine, budget: int | None, warn: Warn) -> DeviceReport:
     """Verify the variant of an open engine now, and put the report on record.
 
     Raises:
@@ -133,21 +245,22 @@ def verify(engine: Engine, budget: int | None, warn: Callable[[str], None]) -> D
     """
     report = measure(engine, budget)
     keep_report(engine.use, budget, report, warn)
-    refuse_disagreement(engine.use, report)
-    return report
+    return _accepted(engine.use, report)
 
 
-def refuse_disagreement(use: VariantOnDevice, report: DeviceReport) -> None:
-    """Let a variant pass that keeps the checkpoint's labels on this device.
+def _accepted(use: VariantOnDevice, report: DeviceReport) -> DeviceReport:
+    """The report of a variant that may be used.
 
     Raises:
-        DisagreementError: under 99 % of the probes keep their label; the variant must not be used on this device.
+        DisagreementError: under 99 % of the probes keep their label.
     """
     if report.agreement < MINIMUM_AGREEMENT:
         raise DisagreementError(
             f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's label on only "
-            f"{report.agreement:.1%} of {report.probes} probes (largest logit difference {report.bound:.3g})"
+            f"{report.agreement:.1%} of {report.probes} probes (largest logit difference {report.bound:.3g}); choose "
+            "another --precision"
         )
+    return report
 
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
@@ -155,20 +268,17 @@ def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None
     for asked in dict.fromkeys((None, budget)):  # the budget that was chosen may be the wanted one
         path = report_path(use, asked)
         try:
-            found: DeviceReport | None = decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
+            found = decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
         except (OSError, ValueError, DamagedFileError, SchemaError):
-            found = _UNWRITTEN.get(path)
-        if found is not None and budget in (asked, found.token_budget):
+            continue
+        if budget in (asked, found.token_budget):
             return found
     return None
 
 
-def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Callable[[str], None]) -> None:
-    """Put a report on record, if the folder can be written; otherwise every start verifies again, with the same result.
-
-    Args:
-        warn: is told if it cannot be kept beyond this process.
-    """
+def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
+    """Put a report on record, if the folder can be written; otherwise every start verifies again, with the same
+    result."""
     path = report_path(use, budget)
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
@@ -176,11 +286,9 @@ def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, 
         with temporary.open("xb") as file:
             file.write(encode(report))
         temporary.replace(path)
-        _UNWRITTEN.pop(path, None)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        _UNWRITTEN[path] = report
         warn(
             f"note: the result cannot be kept in {path.parent} ({error.strerror}), so that every start verifies again; "
             "set XDG_CACHE_HOME to a folder that can be written"
@@ -244,7 +352,7 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
     return DeviceReport(
         probes=len(chosen),
         # What is not finite has no label, which agrees with none.
-        agreement=float((decisions(scheme, found) == decisions(scheme, expected)).mean()),
+        agreement=float((scheme.decisions(found) == scheme.decisions(expected)).mean()),
         bound=float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max()),
         invariance_error=_invariance_error(engine, probes),
         token_budget=engine.grid.token_budget,
@@ -327,7 +435,7 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
         try:
             for _ in range(calls):
                 began = time.perf_counter()
-                engine.session.run(feed, batch.rows)
+                engine.thread.call(partial(engine.session.run, feed, batch.rows))
                 best = min(best, time.perf_counter() - began)
                 if best > _LONG_S:
                     break
@@ -400,8 +508,8 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
         worker.close()
 
 
-def serve_verification(descriptor: int, opened: Callable[[VariantOnDevice, int], Engine]) -> NoReturn:
-    """Verify one variant: the process of :func:`verify_in_worker`. ``opened``: opens an engine with so many tokens."""
+def serve_verification(descriptor: int) -> NoReturn:
+    """Verify one variant: the process of :func:`verify_in_worker`."""
     channel, requests = serve(descriptor, _Request)
     request: _Request = requests.get()
     tell(partial(channel.send, _Reply()), _TICK_S)
@@ -410,11 +518,15 @@ def serve_verification(descriptor: int, opened: Callable[[VariantOnDevice, int],
         if bundle.sha256 != request.sha256:
             raise BundleError(f"bundle {request.bundle} was changed while it was opened; run again")
         use = VariantOnDevice(bundle, device=device(request.device), **request.use)
-        budget = request.budget or use.device.spec.token_budgets[0]
-        reply = _Reply(report=measure(opened(use, budget), request.budget))
+        engine = Engine(use, request.budget or use.device.spec.token_budgets[0])
+        reply = _Reply(report=measure(engine, request.budget))
     except ScorerError as e:
         reply = _Reply(kind=type(e).__name__, error=" ".join(str(e).split())[:1800])
     except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
         reply = _Reply(error=f"bundle {request.bundle} cannot be used: {type(e).__name__}: {first_line(e)}")
     channel.send(reply)
     os._exit(0)  # threads of a call that does not end would be waited for
+
+
+if __name__ == "__main__":
+    serve_verification(int(sys.argv[1]))

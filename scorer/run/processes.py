@@ -6,7 +6,6 @@ quarantined.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import deque
@@ -412,11 +411,6 @@ def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
     if len(set(names)) < len(names):
         raise UsageError(f"--devices {given} names a device twice; name each once")
     return [Place(name, name) for name in names]
-
-
-def usable_cpus() -> list[int]:
-    """The processors that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def share_of(cpus: Sequence[int], number: int, size: int) -> tuple[int, ...]:

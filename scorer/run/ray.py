@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from .. import __version__
 from ..errors import DeviceError, ScorerError
+from ..inference.device import usable_cpus
 from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
@@ -32,7 +33,7 @@ from ..system.codec import decode, encode
 from ..system.worker_process import WorkerHandle, become_worker
 from .executors import Inspected, Job, Reporter
 from .messages import Open, Reply, Request, Score, ShardResult, WorkerEnded, WorkerInfo, WorkerReady
-from .processes import Place, Processes, Worker, share_of, usable_cpus
+from .processes import Place, Processes, Worker, share_of
 from .ray_cluster import Nodes, RaySlot, demand_of, first_line, slots_of
 from .ray_files import Parts, SentFile, files_of, parts_of, place, with_files_of
 from .worker import work

@@ -9,6 +9,7 @@ from ..errors import UsageError
 from ..inference.bundle import Bundle
 from ..inference.engine import EXACT_PAIRS, Engine, ExactBound
 from ..inference.tokenizer import PairFormat
+from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.facts import Rows
 from ..metric.sentences import SentenceSide, split_text, splitter_name
@@ -35,7 +36,7 @@ def open_pipeline(settings: Settings, budgets: Budgets, log: Log) -> tuple[Engin
     bundle, truncate = Bundle.load(settings.bundle), settings.overlong == "truncate"
     _check_protocol(settings, bundle)
     templates, options = load_metric(settings, log, bundle)
-    engine = Engine.open(
+    engine = open_engine(
         bundle,
         device=settings.device,
         precision=settings.precision,

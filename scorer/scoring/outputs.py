@@ -79,7 +79,7 @@ class Output(FinishedOutput):
         if isinstance(given, str):
             path = Path(given)
         elif isinstance(bundle, str):
-            from ..inference import folder_of
+            from ..inference.bundle import folder_of
 
             path = folder_of(bundle) / "templates.json"
         else:

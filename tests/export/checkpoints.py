@@ -23,7 +23,7 @@ from export.labels import NO_ANSWERS
 from export.toolchain import quiet
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU
-from scorer.inference.engine import Engine
+from scorer.inference.verification import open_engine
 
 LAYERS, VOCABULARY = 2, 700
 SPECIAL_NAMES = ("cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
@@ -135,7 +135,7 @@ def _logits(model: Any, tokenizer: Any, family: Family, pairs: Sequence[tuple[st
 
 def engine_logits(bundle: Bundle, pairs: Sequence[tuple[str, str]], **options: Any) -> np.ndarray:
     """What the engine says of pairs in one call. *Shape:* (pairs, labels)."""
-    with Engine.open(bundle, device="cpu", threads=1, **options) as engine:
+    with open_engine(bundle, device="cpu", threads=1, **options) as engine:
         return engine.logits(*map(list, zip(*pairs, strict=True)))
 
 

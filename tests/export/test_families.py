@@ -14,8 +14,8 @@ from export.variants import cpu_counts
 from scorer.errors import CheckpointError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
 from scorer.inference.tokenizer import TextTokenizer
+from scorer.inference.verification import open_engine
 from tests.export.checkpoints import (
     PAIRS,
     engine_logits,
@@ -76,7 +76,7 @@ def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(
     _, bundle = made
     for precision in ("fp32", "int8"):
         together = engine_logits(bundle, PAIRS * 2, precision=precision)
-        with Engine.open(bundle, device="cpu", precision=precision, threads=1) as engine:
+        with open_engine(bundle, device="cpu", precision=precision, threads=1) as engine:
             alone = np.concatenate([engine.logits([p], [h]) for p, h in PAIRS])
         np.testing.assert_array_equal(together, np.concatenate([alone, alone]))
 

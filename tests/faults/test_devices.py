@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
+from scorer.inference.verification import open_engine
 from scorer.run import processes
 from scorer.system import waiting
 from tests.faults import hostile_graphs as graphs
@@ -86,7 +86,7 @@ def test_a_first_use_is_heard_of_and_ended_when_it_hangs(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(trial.base / "cache"))
     before = waiting.steps
-    Engine.open(Bundle.load(trial.bundle), device="cpu").close()
+    open_engine(Bundle.load(trial.bundle), device="cpu").close()
     assert waiting.steps - before > 1  # what a worker tells the driver by
     trial.bundle = graphs.bundle_with(trial.base / "endless", graphs.endless(always=True))
     monkeypatch.setattr(processes, "HANG_SECONDS", 6.0)

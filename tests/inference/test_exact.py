@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
-from scorer.inference.scheme import EXACT_FACTOR, EXACT_PAIRS, ExactBound, join_bounds
+from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, ExactBound, join_bounds
+from scorer.inference.verification import open_engine
 from scorer.status import SCORED
 from tests.inference.wrapping import Wrapped, wrap_sessions
 
@@ -53,11 +53,11 @@ def labels(engine: Engine) -> tuple[np.ndarray, int]:
 def test_labels_are_those_of_fp32_where_the_variant_s_are_not(
     tiny: Path, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, _ = labels(Engine.open(Bundle.load(tiny), device="cpu", precision="fp32"))
+    expected, _ = labels(open_engine(Bundle.load(tiny), device="cpu", precision="fp32"))
     with monkeypatch.context() as straying:
         wrap_sessions(straying, lambda session: Straying(session, 0.4))
-        plain = Engine.open(Bundle.load(tiny), device="cpu", precision="int8")
-        fast = Engine.open(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
+        plain = open_engine(Bundle.load(tiny), device="cpu", precision="int8")
+        fast = open_engine(Bundle.load(tiny), device="cpu", precision="int8", exact=True)
     without, none = labels(plain)
     assert (without != expected).sum() > 20 and none == 0
     fast.bound = ExactBound(EXACT_PAIRS, 0.4) if known else None

@@ -10,7 +10,6 @@ import pytest
 
 from scorer.errors import DamagedFileError
 from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Scheme
-from scorer.inference.scheme import decisions, margins, probabilities
 from scorer.system.codec import decode, encode
 
 X = np.array([[2, 0, 1], [0, 0, 0]], np.float32)
@@ -20,12 +19,10 @@ NEARLY = math.log(3)
 
 def test_nli_is_the_softmax_in_the_order_of_the_columns() -> None:
     scheme = Scheme(NLI, ("entailment", "neutral", "contradiction"))
-    weights = np.exp([2, 0, 1])
-    contradiction, neutral, entailment = weights[2], weights[1], weights[0]
-    expected = np.array([contradiction, neutral, entailment]) / weights.sum()
-    np.testing.assert_allclose(probabilities(scheme, X)[0], expected, rtol=1e-6)
-    np.testing.assert_allclose(probabilities(scheme, X)[1], [1 / 3] * 3, rtol=1e-6)
-    assert margins(scheme, X).tolist() == [1, 0] and decisions(scheme, X).tolist() == [0, 0]
+    expected = np.exp([1, 0, 2]) / np.exp([1, 0, 2]).sum()
+    np.testing.assert_allclose(scheme.probabilities(X)[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(scheme.probabilities(X)[1], [1 / 3] * 3, rtol=1e-6)
+    assert scheme.margins(X).tolist() == [1, 0] and scheme.decisions(X).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("labels", "sign"), [(("no", "yes"), 1), (("yes", "no"), -1)])
@@ -33,21 +30,21 @@ def test_binary_is_the_softmax_of_the_supported_class(labels: tuple[str, str], s
     scheme = Scheme(BINARY, labels, "yes", 0.75)
     difference = np.array([0, 1, NEARLY - 0.01, NEARLY + 0.01, -3], np.float32)
     logits = np.stack([5 - sign * difference / 2, 5 + sign * difference / 2], axis=1).astype(np.float32)
-    found = probabilities(scheme, logits)
+    found = scheme.probabilities(logits)
     np.testing.assert_allclose(found[:, 2], 1 / (1 + np.exp(-difference)), rtol=1e-5)
     assert np.isnan(found[:, :2]).all()
-    assert decisions(scheme, logits).tolist() == [0, 0, 0, 1, 0]
-    np.testing.assert_allclose(margins(scheme, logits), np.abs(difference - NEARLY), atol=1e-5)
+    assert scheme.decisions(logits).tolist() == [0, 0, 0, 1, 0]
+    np.testing.assert_allclose(scheme.margins(logits), np.abs(difference - NEARLY), atol=1e-5)
 
 
 def test_score_is_the_sigmoid_and_its_distance_counts_twice() -> None:
     scheme = Scheme(SCORE, ("score",), None, 0.75)
     logits = np.array([[0], [NEARLY + 0.5], [-100], [100]], np.float32)
-    found = probabilities(scheme, logits)
+    found = scheme.probabilities(logits)
     np.testing.assert_allclose(found[:, 2], [0.5, 1 / (1 + math.exp(-NEARLY - 0.5)), 0, 1], atol=1e-6)
-    assert decisions(scheme, logits).tolist() == [0, 1, 0, 1]
+    assert scheme.decisions(logits).tolist() == [0, 1, 0, 1]
     # One logit that moves by d changes a decision within d of the boundary: twice that is within 2 d.
-    np.testing.assert_allclose(margins(scheme, logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
+    np.testing.assert_allclose(scheme.margins(logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [NLI, BINARY, SCORE])
@@ -55,8 +52,8 @@ def test_what_is_not_finite_has_no_decision(kind: str) -> None:
     scheme = Scheme(kind, *{NLI: (LABELS, None), BINARY: (("a", "b"), "a"), SCORE: (("a",), None)}[kind])
     logits = np.zeros((3, scheme.width), np.float32)
     logits[0, 0], logits[1, 0] = np.nan, np.inf
-    assert decisions(scheme, logits)[:2].tolist() == [-1, -1] and decisions(scheme, logits)[2] >= 0
-    assert np.isnan(probabilities(scheme, logits)[0, 2])
+    assert scheme.decisions(logits)[:2].tolist() == [-1, -1] and scheme.decisions(logits)[2] >= 0
+    assert np.isnan(scheme.probabilities(logits)[0, 2])
 
 
 TWO: dict[str, Any] = {"kind": "binary", "labels": ["a", "b"], "supported": "b", "threshold": 0.4}

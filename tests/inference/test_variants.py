@@ -11,9 +11,9 @@ from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import PACKED, PADDED, device
-from scorer.inference.engine import Engine, variants_for
+from scorer.inference.engine import DeviceReport
 from scorer.inference.session import VariantOnDevice
-from scorer.inference.verification import DeviceReport, known_report
+from scorer.inference.verification import known_report, open_engine, variants_for
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
 
@@ -29,7 +29,7 @@ def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
     opened = Bundle.load(forms)
 
     def chosen(kind: str, precision: str, **options: Any) -> list[VariantOnDevice]:
-        return variants_for(device(kind), opened, precision=precision, threads=1, **options)[0]
+        return variants_for(device(kind), opened, precision=precision, threads=1, **options)
 
     assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
     assert [one.variant for one in chosen("cuda", "fp16", layout="packed", attention=PREFERRED)] == ["fp16.packed"]
@@ -56,12 +56,12 @@ def test_the_fallback_is_taken_and_the_reason_is_said(
         return DeviceReport(probes=1, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
 
     monkeypatch.setattr(verification, "known_report", report)
-    with Engine.open(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+    with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
         assert (engine.use.layout, engine.fallback_reason) == (PADDED, str(failure))
-    assert said == [f"tiny fp16.packed on cuda:0 does not run, so fp16 is tried: {failure}"]
+    assert said == [f"tiny fp16.packed on cuda:0 is not used, fp16 is tried: {failure}"]
     assert tried == [PREFERRED, FALLBACK]
     failing.clear()  # the device was full, say
-    with Engine.open(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+    with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
         assert (engine.use.layout, engine.fallback_reason) == (PACKED, "")
 
 

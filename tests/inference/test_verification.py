@@ -16,9 +16,9 @@ from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import KINDS
-from scorer.inference.engine import Engine
+from scorer.inference.engine import DeviceReport, Engine
 from scorer.inference.session import OutOfMemoryError
-from scorer.inference.verification import DeviceReport, choose_budget
+from scorer.inference.verification import choose_budget, open_engine
 from scorer.system.codec import decode
 from scorer.system.worker_process import WorkerProcess
 from tests.bundles import make_bundle
@@ -49,7 +49,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(bundle: Path, **options: Any) -> Engine:
     """What a scorer does as it starts."""
-    with Engine.open(Bundle.load(bundle), device="cpu", **options) as engine:
+    with open_engine(Bundle.load(bundle), device="cpu", **options) as engine:
         return engine
 
 
@@ -58,7 +58,7 @@ def test_one_process_for_each_variant_and_none_on_the_second_use(
 ) -> None:
     for _ in range(2):
         engine = start(tiny, precision="int8")
-        assert engine.calls == 0, "the probes ran a second time"
+        assert engine.computed == 0, "the probes ran a second time"
         assert len(workers) == 1
         assert not Path(f"/proc/{workers[0].pid}").exists(), "it is still there"
     assert engine.report is not None
@@ -73,9 +73,9 @@ def test_a_worker_verifies_by_itself_and_goes_on(
 ) -> None:
     monkeypatch.setattr(verification, "is_worker", lambda: True)
     engine = start(tiny, precision="fp32", exact=True)
-    assert not workers and engine.calls > 0 and engine.report is not None
+    assert not workers and engine.computed > 0 and engine.report is not None
     assert engine.grid.token_budget == engine.report.token_budget
-    assert start(tiny, precision="fp32").calls == 0
+    assert start(tiny, precision="fp32").computed == 0
 
 
 def test_the_files_of_a_variant_are_hashed_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,19 +96,15 @@ def test_the_files_of_a_variant_are_hashed_once(tiny: Path, monkeypatch: pytest.
 def test_fp32_that_contradicts_the_checkpoint_does_not_stand_in(tmp_path: Path) -> None:
     path = make_bundle(tmp_path / "b", precisions=("fp32", "int8"), bad={"fp32": ("The", 9.0)})
     with pytest.raises(BundleError, match="the fp32 variant on cpu gives the checkpoint's label on only"):
-        Engine.open(Bundle.load(path), device="cpu", precision="int8", exact=True)
+        open_engine(Bundle.load(path), device="cpu", precision="int8", exact=True)
 
 
-def test_a_cache_that_cannot_be_written_costs_one_worker_a_process(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: list[WorkerProcess]
-) -> None:
+def test_a_cache_that_cannot_be_written_is_said(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     said: list[str] = []
-    for _ in range(2):
-        start(tiny, precision="fp32", warn=said.append)
-    assert len(workers) == 1
-    assert sum(f"cannot be kept in {tmp_path / 'file'}" in line and "XDG_CACHE_HOME" in line for line in said) == 1
+    assert start(tiny, precision="fp32", warn=said.append).report is not None
+    assert f"cannot be kept in {tmp_path / 'file'}" in said[-1] and "XDG_CACHE_HOME" in said[-1]
 
 
 REPORT = {"schema": 1, "probes": 32, "agreement": 1.0, "bound": 0.0, "invariance_error": 0.0, "token_budget": 1024}
@@ -188,7 +184,7 @@ def test_whatever_becomes_of_the_worker_is_an_error(
 
 @pytest.fixture
 def engine(tiny: Path) -> Iterator[Engine]:
-    with Engine.open(Bundle.load(tiny), device="cpu", precision="fp32") as made:
+    with open_engine(Bundle.load(tiny), device="cpu", precision="fp32") as made:
         yield made
 
 

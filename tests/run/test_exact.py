@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.inference import scheme
+from scorer.inference import engine
 from tests.bundles import RESTAURANTS, SAMPLE, needs_vnni
 from tests.conftest import ROOT
 from tests.run.calls import run, scorer
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 def test_the_bound_comes_from_the_data_and_stays_in_the_plan(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheme, "EXACT_FACTOR", 6)  # the sample has nothing that is too close to call
+    monkeypatch.setattr(engine, "EXACT_FACTOR", 6)  # the sample has nothing that is too close to call
     out = tmp_path / "out"
     table, summary = scored(data, out, "--exact")
     assert "exact:yes" in summary["signature"]

@@ -8,15 +8,14 @@ import pytest
 from scorer import Scorer
 from scorer.inference import DOMAINS
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
-from scorer.inference.verification import measure
+from scorer.inference.verification import measure, open_engine
 from tests.bundles import RESTAURANTS, needs_vnni
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=needs_vnni)])
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
-    with Engine.open(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
+    with open_engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
         facts = measure(engine, engine.grid.token_budget)
     assert facts.agreement >= 0.99 and facts.isolated
     assert facts.bound < (1e-3 if precision == "fp32" else 0.3)

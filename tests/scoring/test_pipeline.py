@@ -10,6 +10,7 @@ import pytest
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
+from scorer.inference.verification import open_engine
 from scorer.metric import ColumnNames
 from scorer.metric.inputs import find_columns
 from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
@@ -22,7 +23,7 @@ Watch = Callable[[Callable[[EncodedPairs, threading.Event | None], object]], Pip
 
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> Iterator[Engine]:
-    with Engine.open(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
+    with open_engine(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
         yield opened
 
 

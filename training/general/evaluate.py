@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import Engine
+from scorer.inference.verification import open_engine
 from scorer.stats.intervals import wilson
 from training.general.finish import E, calibration_error
 from training.network import NLI_LABELS
@@ -32,7 +32,7 @@ def nli(bundle: str, precision: str, path: Path, step: int = 1) -> dict[str, dic
     texts = sorted({row[side] for row in rows for side in ("premise", "hypothesis")})
     place = {text: i for i, text in enumerate(texts)}
     first, second = (np.array([place[row[side]] for row in rows], np.int32) for side in ("premise", "hypothesis"))
-    with Engine.open(Bundle.load(bundle), device="cpu", precision=precision, truncate=True) as engine:
+    with open_engine(Bundle.load(bundle), device="cpu", precision=precision, truncate=True) as engine:
         p = engine.predict(engine.encode(texts, first, second)).probabilities
     gold, found = np.array([row["label"] for row in rows]), np.array(NLI_LABELS)[p.argmax(1)]
     report: dict[str, dict[str, object]] = {}

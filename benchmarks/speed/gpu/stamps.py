@@ -24,7 +24,7 @@ from .steps import RESULTS
 STAGES = (
     "scorer.run.driver:run", "scorer.run.processes:Processes.inspect", "scorer.run.processes:Processes.open",
     "scorer.inference.bundle:Bundle.variant", "scorer.inference.session:resolve_device",
-    "scorer.inference.session:create_session", "scorer.inference.engine:Engine.open",
+    "scorer.inference.session:create_session", "scorer.inference.verification:open_engine",
     "scorer.inference.tokenizer:TextTokenizer.__init__", "scorer.inference.engine:Engine.encode",
     "scorer.inference.engine:Engine.predict", "scorer.storage.shards:read_shards",
     "scorer.storage.output_folder:LockedOutput.publish", "scorer.storage.locked_output:LockedOutput.finish",
