@@ -15,9 +15,8 @@ import numpy as np
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import EncodedPairs, Engine
-from scorer.inference.session import resolve_device
+from scorer.inference.session import resolve_device, variants_for
 from scorer.inference.verification import open_engine as open_verified
-from scorer.inference.verification import variants_for
 
 from .peers import Probabilities, Spec, load_pairs, softmax
 

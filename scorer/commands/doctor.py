@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..inference.device import Hardware
-    from ..inference.verification import DeviceReport
+    from ..inference.engine import DeviceReport
 
 _PACKAGES = ("d2t-scorer", "numpy", "pyarrow", "tokenizers", "onnxruntime", "onnxruntime-gpu", "torch",
              "optimum-onnx")  # fmt: skip

@@ -142,15 +142,22 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
         DeviceError: the provider is not in this build, or it did not start; says what was found.
     """
     ort, spec = runtime(), on.spec
-    if spec.provider not in ort.get_available_providers():
-        raise DeviceError(
-            f"device {on} was asked for, but ONNX Runtime {ort.__version__} here has only "
-            f"{', '.join(ort.get_available_providers())}; {_how_to_fix(on)}"
-        )
+    available = ort.get_available_providers()
+    if spec.provider not in available:
+        raise _not_taken(on, f"ONNX Runtime {ort.__version__} here has only {', '.join(available)}")
     providers: list[Any] = [spec.provider]
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = threads if spec.is_host else 1
+    settings.inter_op_num_threads = 1
     if not spec.is_host:
         providers = [(spec.provider, {"device_id": on.index, **spec.options, **(options or {})}), CPU]
-    settings = session_options(on, threads)
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
+        # first has taken and the arena keeps.
+        settings.enable_mem_pattern = False
+    settings.use_deterministic_compute = True
+    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
     spec.prepare(ort)
     try:
         session = ort.InferenceSession(
@@ -159,35 +166,16 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
     except Exception as e:  # the runtime's exceptions share no base class but Exception
         raise DeviceError(f"model {model} does not start on {on}: {first_line(e)}; see `scorer doctor`") from e
     session.disable_fallback()
-    taken = session.get_providers()
-    if taken[0] != spec.provider:
-        raise DeviceError(
-            f"device {on} was asked for, but the session took {taken[0]} (its libraries are missing or do not "
-            f"fit); {_how_to_fix(on)}"
-        )
+    if (taken := session.get_providers()[0]) != spec.provider:
+        raise _not_taken(on, f"the session took {taken} (its libraries are missing or do not fit)")
     return session
 
 
-def session_options(on: Device, threads: int) -> Any:
-    """Options of a session on a device. ``threads``: of this process, where the device computes with them."""
-    settings = runtime().SessionOptions()
-    settings.intra_op_num_threads = threads if on.spec.is_host else 1
-    settings.inter_op_num_threads = 1
-    if not on.spec.is_host:
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        # The plan of a shape's memory would be allocated in one piece by its second call, besides the pieces that the
-        # first has taken and the arena keeps.
-        settings.enable_mem_pattern = False
-    settings.use_deterministic_compute = True
-    settings.log_severity_level = 4  # failures come back as exceptions; the log would repeat them on stderr
-    return settings
-
-
-def _how_to_fix(on: Device) -> str:
+def _not_taken(on: Device, found: str) -> DeviceError:
+    advice = on.spec.install
     if conflicting_wheels():
-        return "both onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
-    return on.spec.install
+        advice = "onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
+    return DeviceError(f"device {on} was asked for, but {found}; {advice}")
 
 
 class OutOfMemoryError(Exception):
@@ -298,6 +286,54 @@ class VariantOnDevice:
 
     def __str__(self) -> str:
         return f"{self.bundle.name} {self.variant} on {self.device}"
+
+
+def variants_for(
+    on: Device,
+    bundle: Bundle,
+    *,
+    precision: str = "auto",
+    layout: str = "auto",
+    attention: str | None = None,
+    **settings: Any,
+) -> list[VariantOnDevice]:
+    """Variants that may run on a device, the preferred one first.
+
+    Args:
+        precision: ``auto`` (those of the device: fp16, then fp32 on CUDA; int8, then fp32 on the CPU), or one of
+            :data:`scorer.inference.PRECISIONS`.
+        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
+        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
+        settings: further fields of :class:`.VariantOnDevice`.
+
+    Raises:
+        BundleError: the bundle has none.
+        DeviceError: the precision does not run there, or the device computes the attention otherwise.
+    """
+    wanted = [precision]
+    if precision == "auto":
+        own = {str(variant.precision) for variant in bundle.variants.values()}
+        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
+    if reason := on.spec.refused.get(wanted[0]):
+        raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
+    found = [
+        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(form, {}), **settings)
+        for name in wanted
+        for form in (on.spec.layouts if layout == "auto" else (layout,))
+        for key, variant in bundle.variants.items()
+        if (variant.precision, variant.layout) == (name, form)
+    ]
+    if not found:
+        raise bundle.lacks(wanted[0] if layout == "auto" else f"{layout} {wanted[0]}")
+    if attention is None:
+        return found
+    for use in found:
+        if use.attention == attention:
+            return [use]
+    raise DeviceError(
+        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
+        f"have on {on}; run into a new folder"
+    )
 
 
 class ModelSession:

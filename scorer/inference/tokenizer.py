@@ -99,18 +99,28 @@ class TextTokenizer:
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.path / "tokenizer.json"
-        self._text, content = self._read()
+        try:
+            self._text = self._where.read_text("utf-8")
+            content = json.loads(self._text)
+        except OSError as e:
+            raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
+        except (ValueError, RecursionError) as e:
+            raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
+        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+            raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
         self._tokenizer = self._load()
         self._tokenizer.encode_special_tokens = True
-        is_byte_level = any(
-            step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer", "pretokenizers")
-        )
+        self._blank = blank_before_words(content)
+        self._words = WordTokens(self._tokenizer, self._blank) if self._blank is not None else None
+        is_byte_level = any(step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer"))
+        model, unknown = content["model"], None
+        if model.get("type") == "WordPiece":
+            unknown = self._tokenizer.token_to_id(str(model.get("unk_token")))
+        elif model.get("type") == "Unigram" and not model.get("byte_fallback"):
+            unknown = model.get("unk_id")
         # Byte-level tokenizers know every character.
-        self._unknown = None if is_byte_level else _unknown_id(content["model"], self._tokenizer)
-        blank = blank_before_words(content)
-        self._words = WordTokens(self._tokenizer, blank) if blank is not None else None
-        vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
-        longest = max(map(len, vocabulary), default=1)
+        self._unknown = unknown if isinstance(unknown, int) and not is_byte_level else None
+        longest = max(map(len, self._tokenizer.get_vocab(with_added_tokens=False)), default=1)
         # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
         # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
         self._bytes_a_token = longest if is_byte_level else 8 * longest
@@ -127,6 +137,8 @@ class TextTokenizer:
         kept = list(texts)
         for i in np.flatnonzero(oversized).tolist():
             kept[i] = kept[i][:limit] if keep_beginnings else ""
+        if self._words is not None and self._blank is not None and self._words.kept > _MOST_KEPT:
+            self._words = WordTokens(self._tokenizer, self._blank)
         with self._errors():
             ids, offsets = self._words.encode(kept) if self._words is not None else _encode_whole(self._tokenizer, kept)
         if self._unknown is None:
@@ -152,16 +164,15 @@ class TextTokenizer:
         separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
             a, b = (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
-            with self._errors():
-                if pair_format == PairFormat.NO_SEPARATOR:
-                    pairs = [(PairFormat.NO_SEPARATOR, reference.encode(f"{a} {b}").ids)]
-                else:
-                    pairs = [(PairFormat.SEPARATE, reference.encode(a, b).ids)]
-                if pair_format == PairFormat.ONE_STRING:
-                    pairs.append((PairFormat.ONE_STRING, reference.encode(f"{a} {separator} {b}").ids))
-            for one, expected in pairs:
-                joined = self.join(premise, hypothesis, one)
-                if joined != expected:
+            readings: dict[PairFormat, tuple[str, ...]] = {PairFormat.SEPARATE: (a, b)}
+            if pair_format == PairFormat.NO_SEPARATOR:
+                readings = {pair_format: (f"{a} {b}",)}
+            elif pair_format == PairFormat.ONE_STRING:
+                readings[pair_format] = (f"{a} {separator} {b}",)
+            for one, given in readings.items():
+                with self._errors():
+                    expected = reference.encode(*given).ids
+                if (joined := self.join(premise, hypothesis, one)) != expected:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
                         f"but the tokenizer itself {expected}; this tokenizer cannot be used"
@@ -175,19 +186,6 @@ class TextTokenizer:
         tokens = self.encode([first + pair_format.after_first, pair_format.before_second + second])
         a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
         return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
-
-    def _read(self) -> tuple[str, dict[str, Any]]:
-        """The file's text and what it says."""
-        try:
-            text = self._where.read_text("utf-8")
-            content = json.loads(text)
-        except OSError as e:
-            raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
-        except (ValueError, RecursionError) as e:
-            raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
-        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
-            raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
-        return text, content
 
     def _load(self) -> Tokenizer:
         from tokenizers import Tokenizer
@@ -221,14 +219,12 @@ def _encode_whole(tokenizer: Tokenizer, texts: list[str]) -> tuple[npt.NDArray[n
     return np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1])), offsets
 
 
-def _unknown_id(model: Mapping[str, Any], tokenizer: Tokenizer) -> int | None:
-    """The id that WordPiece and Unigram give to what they do not know; ``None`` for others, which spell it in bytes."""
-    if model.get("byte_fallback"):
-        return None
-    if model.get("type") == "WordPiece":
-        return tokenizer.token_to_id(str(model.get("unk_token")))
-    found = model.get("unk_id") if model.get("type") == "Unigram" else None
-    return found if isinstance(found, int) else None
+_HARMLESS = {
+    "BPE": ("NFC", "Lowercase"),
+    "WordPiece": ("BertNormalizer", "NFC", "NFD", "Lowercase", "StripAccents"),
+    "Unigram": ("Precompiled", "NFKC", "NFC", "Lowercase", "Strip", "Replace"),
+}
+"""Normalizers that never look across a blank, by the type of the model."""
 
 
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
@@ -248,53 +244,30 @@ def blank_before_words(content: Mapping[str, Any]) -> str | None:
         if not token.get("special") and not (within_word and anywhere):
             return None
     model = content.get("model") or {}
-    builds = {"BPE": _byte_level, "WordPiece": _wordpiece, "Unigram": _unigram}
-    build = builds.get(str(model.get("type", "BPE")))
-    return build(content, model) if build is not None else None
+    kind = str(model.get("type", "BPE"))
+    steps, (*others, last) = _steps(content, "normalizer"), _steps(content, "pre_tokenizer") or [{}]
+    prepends = kind == "BPE" and bool(steps) and (steps[-1].get("type"), steps[-1].get("prepend")) == ("Prepend", " ")
+    if kind not in _HARMLESS or any(
+        step.get("type") not in _HARMLESS[kind] for step in steps[: -1 if prepends else None]
+    ):
+        return None
+    if kind == "BPE":
+        known = not others and last.get("type") == "ByteLevel" and not last.get("add_prefix_space", True)
+        odd = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
+        known = known and last.get("use_regex", True) and not any(model.get(key) for key in odd)
+    elif kind == "WordPiece":
+        known = not others and last.get("type") == "BertPreTokenizer"
+    else:
+        known = all(step.get("type") == "WhitespaceSplit" for step in others) and last.get("type") == "Metaspace"
+        known = known and last.get("prepend_scheme", "always") == "always"
+        known = known and last.get("add_prefix_space", True) and last.get("split", True)
+    return (" " if kind == "BPE" and not prepends else "") if known else None
 
 
-def _steps(content: Mapping[str, Any], part: str, inner: str) -> list[Mapping[str, Any]]:
+def _steps(content: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
+    """The steps of a normalizer or pre-tokenizer."""
     found = content.get(part) or {}
-    return list(found.get(inner, [found])) if found else []
-
-
-def _byte_level(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
-    before = content.get("pre_tokenizer") or {}
-    steps = _steps(content, "normalizer", "normalizers")
-    prepends = bool(steps) and steps[-1].get("type") == "Prepend" and steps[-1].get("prepend") == " "
-    # These never look across a blank.
-    harmless = all(step.get("type") in ("NFC", "Lowercase") for step in (steps[:-1] if prepends else steps))
-    known = (
-        before.get("type") == "ByteLevel"
-        and not before.get("add_prefix_space", True)
-        and before.get("use_regex", True)
-        and not any(model.get(key) for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"))
-        and harmless
-    )
-    return ("" if prepends else " ") if known else None
-
-
-def _wordpiece(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
-    steps = _steps(content, "normalizer", "normalizers")
-    before = _steps(content, "pre_tokenizer", "pretokenizers")
-    harmless = ("BertNormalizer", "NFC", "NFD", "Lowercase", "StripAccents")
-    known = all(step.get("type") in harmless for step in steps)
-    return "" if known and [step.get("type") for step in before] == ["BertPreTokenizer"] else None
-
-
-def _unigram(content: Mapping[str, Any], model: Mapping[str, Any]) -> str | None:
-    steps = _steps(content, "normalizer", "normalizers")
-    *before, last = _steps(content, "pre_tokenizer", "pretokenizers") or [{}]
-    harmless = ("Precompiled", "NFKC", "NFC", "Lowercase", "Strip", "Replace")
-    known = (
-        all(step.get("type") in harmless for step in steps)
-        and all(step.get("type") == "WhitespaceSplit" for step in before)
-        and last.get("type") == "Metaspace"
-        and last.get("prepend_scheme", "always") == "always"
-        and last.get("add_prefix_space", True)
-        and last.get("split", True)
-    )
-    return "" if known else None
+    return list(found.get("normalizers", found.get("pretokenizers", [found]))) if found else []
 
 
 def _whole_for_unigram(text: str) -> bool:
@@ -324,17 +297,16 @@ class WordTokens:
         """Stands for a blank: no text that is taken apart has a line end."""
         is_unigram = type(tokenizer.model).__name__ == "Unigram"
         self._goes_whole: Callable[[str], object] = _whole_for_unigram if is_unigram else _WHOLE.search
-        self._numbers: defaultdict[str, int]
+        self._numbers: defaultdict[str, int] = defaultdict()
         """Number of each word (with the blank before it) and of each text that goes whole, in the order of coming."""
-        self._kept: int
-        self._ids: npt.NDArray[np.int32]
-        self._offsets: npt.NDArray[np.int64]
-        self._forget()
+        self._numbers.default_factory = self._numbers.__len__
+        self.kept = 0
+        """Characters that are kept, with the overhead of each word."""
+        self._ids = np.empty(0, np.int32)
+        self._offsets = np.zeros(1, np.int64)
 
     def encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """As :func:`_encode_whole`."""
-        if self._kept > _MOST_KEPT:
-            self._forget()
         numbers: list[int] = []
         ends: list[int] = []
         for text in texts:
@@ -344,7 +316,7 @@ class WordTokens:
                 numbers += map(self._numbers.__getitem__, text.replace(" ", self._boundary).split("\n"))
             ends.append(len(numbers))
         if fresh := list(islice(self._numbers, len(self._offsets) - 1, None)):
-            self._kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
+            self.kept += sum(map(len, fresh)) + _OVERHEAD * len(fresh)
             more, offsets = _encode_whole(self._tokenizer, fresh)
             self._ids = np.concatenate([self._ids, more])
             self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
@@ -354,10 +326,3 @@ class WordTokens:
         within = np.arange(int(token_ends[-1])) - np.repeat(token_ends[:-1], lengths)
         ids = self._ids[np.repeat(self._offsets[chosen], lengths) + within]
         return ids, np.concatenate([[0], token_ends[np.array(ends, np.int64)]]) if ends else np.zeros(1, np.int64)
-
-    def _forget(self) -> None:
-        self._numbers = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
-        self._kept = 0
-        self._ids = np.empty(0, np.int32)
-        self._offsets = np.zeros(1, np.int64)

@@ -42,9 +42,10 @@ from ..system.waiting import advance, tell
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes
-from .device import Device, device, usable_cpus
-from .engine import DeviceReport, Engine, ExactBound
-from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime
+from .device import device as device_of
+from .device import usable_cpus
+from .engine import DeviceReport, Engine, ExactBound, Logits
+from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime, variants_for
 from .tokenizer import Tokens
 
 MINIMUM_AGREEMENT = 0.99
@@ -95,7 +96,7 @@ def open_engine(
 
     Args:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision, layout, attention: see :func:`variants_for`. threads, device_memory, step: see
+        precision, layout, attention: see :func:`.variants_for`. threads, device_memory, step: see
             :class:`.VariantOnDevice`. token_budget: tokens a batch, padding included; ``None`` for what verification
             finds.
         exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
@@ -134,54 +135,6 @@ def open_engine(
             engine.close()
             raise
     return engine
-
-
-def variants_for(
-    on: Device,
-    bundle: Bundle,
-    *,
-    precision: str = "auto",
-    layout: str = "auto",
-    attention: str | None = None,
-    **settings: Any,
-) -> list[VariantOnDevice]:
-    """Variants that may run on a device, the preferred one first.
-
-    Args:
-        precision: ``auto`` (those of the device: fp16, then fp32 on CUDA; int8, then fp32 on the CPU), or one of
-            :data:`scorer.inference.PRECISIONS`.
-        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
-        attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
-        settings: further fields of :class:`.VariantOnDevice`.
-
-    Raises:
-        BundleError: the bundle has none.
-        DeviceError: the precision does not run there, or the device computes the attention otherwise.
-    """
-    wanted = [precision]
-    if precision == "auto":
-        own = {str(variant.precision) for variant in bundle.variants.values()}
-        wanted = [name for name in on.spec.precisions if name in own] or sorted(own)
-    if reason := on.spec.refused.get(wanted[0]):
-        raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
-    found = [
-        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(form, {}), **settings)
-        for name in wanted
-        for form in (on.spec.layouts if layout == "auto" else (layout,))
-        for key, variant in bundle.variants.items()
-        if (variant.precision, variant.layout) == (name, form)
-    ]
-    if not found:
-        raise bundle.lacks(wanted[0] if layout == "auto" else f"{layout} {wanted[0]}")
-    if attention is None:
-        return found
-    for use in found:
-        if use.attention == attention:
-            return [use]
-    raise DeviceError(
-        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
-        f"have on {on}; run into a new folder"
-    )
 
 
 def _open_first(
@@ -342,18 +295,16 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
     """
     if budget is None:
         engine.set_budget(choose_budget(engine))
-    probes = engine.bundle.probes()
+    probes, scheme = engine.bundle.probes(), engine.bundle.scheme
     chosen = np.arange(len(probes.premises))
     if engine.device.spec.is_host and engine.bundle.parameters > _LARGE_MODEL:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
-    found = _logits(engine, probes, chosen)
-    expected = probes.logits[chosen]
-    scheme = engine.bundle.scheme
+    found, expected = _logits(engine, probes, chosen), probes.logits[chosen]
     return DeviceReport(
         probes=len(chosen),
         # What is not finite has no label, which agrees with none.
         agreement=float((scheme.decisions(found) == scheme.decisions(expected)).mean()),
-        bound=float(np.nan_to_num(np.abs(found - expected), nan=_FAR, posinf=_FAR, neginf=_FAR).max()),
+        bound=_distance(found, expected),
         invariance_error=_invariance_error(engine, probes),
         token_budget=engine.grid.token_budget,
     )
@@ -364,28 +315,28 @@ def _invariance_error(engine: Engine, probes: Probes) -> float:
     n = len(probes.premises)
     positions = np.arange(2 * n, dtype=np.int32)
     whole = engine.encode([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], engine.probe_format)
-    lengths = whole.lengths[whole.pairs.inverse]
-    padded = engine.grid.padded(lengths)
+    padded = engine.grid.padded(whole.lengths[whole.pairs.inverse])
     worst = 0.0
     sizes, counts = np.unique(padded, return_counts=True)
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
         group = np.flatnonzero(padded == size)[:_GROUP]
         alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
-        together = _logits(engine, probes, group)
-        turned = _logits(engine, probes, group[::-1])[::-1]
-        odd = _logits(engine, probes, group[:-3]) if len(group) > 3 else alone[:0]
         pairs = whole.pairs.inverse[group]
         crowd = engine.session.layout.full(whole.lengths, pairs)
         full = engine.compute(replace(whole, batches=[crowd]))[pairs]
-        full = np.where(np.isin(pairs, crowd.pairs)[:, None], full, alone)
-        for other in (together, turned, odd, full):
-            with np.errstate(invalid="ignore"):  # of two infinities
-                difference = np.abs(other - alone[: len(other)])
-            worst = max(worst, float(np.nan_to_num(difference, nan=_FAR, posinf=_FAR).max(initial=0.0)))
+        others = [np.where(np.isin(pairs, crowd.pairs)[:, None], full, alone)]
+        others += [_logits(engine, probes, group), _logits(engine, probes, group[::-1])[::-1]]
+        others += [_logits(engine, probes, group[:-3])] if len(group) > 3 else []
+        worst = max(worst, *(_distance(other, alone[: len(other)]) for other in others))
     return worst
 
 
-def _logits(engine: Engine, probes: Probes, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+def _distance(one: Logits, other: Logits) -> float:
+    with np.errstate(invalid="ignore"):  # of two infinities
+        return float(np.nan_to_num(np.abs(one - other), nan=_FAR, posinf=_FAR).max(initial=0.0))
+
+
+def _logits(engine: Engine, probes: Probes, chosen: npt.NDArray[np.int64]) -> Logits:
     return engine.logits([probes.premises[i] for i in chosen], [probes.hypotheses[i] for i in chosen])
 
 
@@ -517,7 +468,7 @@ def serve_verification(descriptor: int) -> NoReturn:
         bundle = Bundle.load(request.bundle)
         if bundle.sha256 != request.sha256:
             raise BundleError(f"bundle {request.bundle} was changed while it was opened; run again")
-        use = VariantOnDevice(bundle, device=device(request.device), **request.use)
+        use = VariantOnDevice(bundle, device=device_of(request.device), **request.use)
         engine = Engine(use, request.budget or use.device.spec.token_budgets[0])
         reply = _Reply(report=measure(engine, request.budget))
     except ScorerError as e:

@@ -18,8 +18,8 @@ from scorer.inference.batching import Batch, EncodedPairs, Feed, Padded
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import Device, Hardware, device, is_out_of_memory
 from scorer.inference.engine import DeviceReport, Engine
-from scorer.inference.session import VariantOnDevice, conflicting_wheels, resolve_device
-from scorer.inference.verification import keep_report, measure, open_engine, report_path, variants_for
+from scorer.inference.session import VariantOnDevice, conflicting_wheels, resolve_device, variants_for
+from scorer.inference.verification import keep_report, measure, open_engine, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import make_bundle
 from tests.inference.fake_cuda import FakeCuda, install

@@ -12,8 +12,8 @@ from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import PACKED, PADDED, device
 from scorer.inference.engine import DeviceReport
-from scorer.inference.session import VariantOnDevice
-from scorer.inference.verification import known_report, open_engine, variants_for
+from scorer.inference.session import VariantOnDevice, variants_for
+from scorer.inference.verification import known_report, open_engine
 from tests.inference.fake_cuda import install
 from tests.inference.packed_graph import make_packed_bundle
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 import scorer.inference.tokenizer
-from scorer.inference.tokenizer import WordTokens, blank_before_words
+from scorer.inference.bundle import Bundle
+from scorer.inference.tokenizer import TextTokenizer, WordTokens, blank_before_words
 from tests.bundles import RESTAURANTS, tokenizer
 
 PIECE = st.one_of(
@@ -55,14 +57,14 @@ def test_words_give_the_tokenizer_s_own_ids(made: tuple[Tokenizer, str], texts: 
     assert by_words(words, texts[::-1]) == whole(made[0], texts[::-1])
 
 
-def test_what_is_remembered_is_bounded(made: tuple[Tokenizer, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_is_bounded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its characters: texts that cannot be taken apart are remembered whole, and may be long."""
     monkeypatch.setattr(scorer.inference.tokenizer, "_MOST_KEPT", 700)
-    words = WordTokens(*made)
+    made = TextTokenizer(Bundle.load(tiny))
     for start in range(0, 100, 5):
         texts = [f"w{i} v{i}" + "\tmore" * (i % 2) for i in range(start, start + 5)]
-        assert by_words(words, texts) == whole(made[0], texts)
-        assert sum(len(word) + 64 for word in words._numbers) <= 700 + 5 * 2 * 70
+        assert made.encode(texts).ids.tolist() == sum(whole(tokenizer(), texts), [])
+        assert made._words is not None and made._words.kept <= 700 + 5 * 2 * 70
 
 
 def test_a_tokenizer_of_another_build_is_not_taken_apart() -> None:

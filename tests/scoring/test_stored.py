@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.inference.bundle import Manifest
-from scorer.inference.verification import DeviceReport
+from scorer.inference.engine import DeviceReport
 from scorer.scoring.summary import RunSummary
 from scorer.storage.plan import Plan
 from scorer.storage.receipts import FailedShard, Receipt
