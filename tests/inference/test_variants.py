@@ -1,7 +1,9 @@
-"""Which form of a precision a device runs, with packed graphs that a CPU runs (:mod:`.packed_graph`)."""
+"""Which form of a precision a device runs."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,22 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.device import PACKED, PADDED, device
 from scorer.inference.engine import DeviceReport
 from scorer.inference.session import VariantOnDevice, variants_for
-from scorer.inference.verification import known_report, open_engine
+from scorer.inference.verification import open_engine
+from tests.bundles import edit_manifest, make_bundle, variant
 from tests.inference.fake_cuda import install
-from tests.inference.packed_graph import make_packed_bundle
 
 PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
 
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_packed_bundle(tmp_path_factory.mktemp("forms") / "tiny")
+    """A bundle with fp32, and fp16 in its two forms; its packed graph is only opened."""
+    path = make_bundle(tmp_path_factory.mktemp("forms") / "tiny", precisions=("fp32", "fp16"))
+    shutil.copy(path / "model.fp16.onnx", path / "model.fp16.packed.onnx")
+    packed = variant(path / "model.fp16.packed.onnx", "fp16", layout="packed")
+    variants = json.loads((path / "bundle.json").read_text())["variants"]
+    edit_manifest(path, variants=variants | {"fp16.packed": packed})
+    return path
 
 
 def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
@@ -33,8 +41,8 @@ def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
 
     assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
     assert [one.variant for one in chosen("cuda", "fp16", layout="packed", attention=PREFERRED)] == ["fp16.packed"]
+    assert [one.variant for one in chosen("cuda", "auto")] == ["fp16.packed", "fp16", "fp32"]
     assert [one.variant for one in chosen("cpu", "fp16")] == ["fp16"]
-    assert [one.variant for one in chosen("cuda", "fp32")] == ["fp32"]
     with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
         chosen("cuda", "fp32", layout="packed")
     with pytest.raises(DeviceError, match="the plan records the layout padded with the attention 'Other'"):
@@ -63,16 +71,3 @@ def test_the_fallback_is_taken_and_the_reason_is_said(
     failing.clear()  # the device was full, say
     with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
         assert (engine.use.layout, engine.fallback_reason) == (PACKED, "")
-
-
-def test_a_packed_variant_is_verified_in_a_process_of_its_own(
-    forms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a CPU, which runs this graph: what is asked reaches the process, and its answer comes back."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    use = VariantOnDevice(Bundle.load(forms), "fp16.packed", device("cpu"), 1)
-    said: list[str] = []
-    report = known_report(use, 1024, said.append)
-    assert report is not None and report.agreement == 1.0 and "tiny fp16.packed on cpu" in said[0]
-    assert known_report(use, 1024, said.append) == report
-    assert len(said) == 1
