@@ -8,13 +8,12 @@
 ``document`` is a tree of structs (:mod:`.document`), which ``--json`` prints. In a notebook,
 ``scorer.audit.report.Audit(document)`` shows it.
 
-    builder.py      builds the document               document.py   its types
-    scan.py         one pass: a few numbers of each row
-    database.py     these numbers, in DuckDB          queries.py    the questions asked of them
-    figures.py      the figures of each group         changes.py    rows and groups against the baseline
-    gates.py        gates files, and their results    suggest.py    gates files for an output
-    findings.py     what to look at first             examples.py   single rows, for people
-    history.py, report/   files made from the document
+    builder.py    builds the document                document.py   its types
+    scan.py       one pass: a few numbers of each row
+    database.py   these numbers, in DuckDB           queries.py    the questions asked of them
+    figures.py    figures of groups, their changes   examples.py   single rows, for people
+    gates.py      gates files, and their results     suggest.py    gates files for an output
+    findings.py   what to look at first              history.py, report/   files made from the document
 """
 
 from __future__ import annotations
@@ -68,6 +67,11 @@ def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Do
         partial output against a complete one, or an invalid gate or option. ColumnError: a column to group by that is
         not there.
     """
+    from . import history
     from .builder import DocumentBuilder
 
-    return DocumentBuilder(out, options or AuditOptions()).document()
+    options = options or AuditOptions()
+    document = DocumentBuilder(out, options).document()
+    if options.history is not None:
+        document.history = history.append(options.history, document)
+    return document

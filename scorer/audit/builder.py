@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import ColumnError, UsageError
-from ..metric.values import spelled
 from ..scoring.outputs import Output, open_labels
-from ..scoring.signature import parse
 from ..storage.finished_output import paths_of
 from ..storage.plan import refuse_unequal
-from . import AuditOptions, findings, gates, history, queries
-from .changes import add_changes, compare_groups, correct, match
-from .database import Database, Grouping, Ints
-from .document import (
-    Baseline,
-    BaselineChanges,
-    Change,
-    Document,
-    GroupComparison,
-    GroupFigures,
-    OptionsShown,
-    RowCounts,
-    TemplatesShown,
-)
-from .examples import RowReader, flips, got_worse, of_finding, worst_rows
-from .figures import RunRates, group_figures
-from .scan import FINE_OF, ScannedRun, scan_output
+from ..system.codec import utc_now
+from . import AuditOptions, findings, gates
+from .database import Database, Grouping
+from .document import Baseline, Document, GroupFigures, OptionsShown, RowCounts
+from .examples import RowReader, compare_rows, of_finding, worst_rows
+from .figures import RunRates, add_changes, compare_groups, correct, group_figures
+from .queries import match
+from .scan import ScannedRun, scan_output
 
 DEFAULT = "system"
 """Groups by this column unless asked otherwise, if there is one."""
@@ -54,10 +40,9 @@ class DocumentBuilder:
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
         self.by = self._groupings()
         self.groupings = list(dict.fromkeys([(), *self.by, *(rule.grouping for rule in self.rules)]))
-        templates = self.output.find_templates()
-        self.templates = templates[0] if templates is not None else None
-        file = templates[1] if templates is not None else None
-        self.template_file = _printable(file) if file is not None else None
+        found = self.output.find_templates()
+        self.templates = found[0] if found is not None else None
+        self.template_file = _printable(found[1]) if found is not None and found[1] is not None else None
 
     def _baseline(self, earlier: Output) -> Baseline:
         if {out.resolve() for out in earlier.outs} & {out.resolve() for out in self.output.outs}:
@@ -91,28 +76,22 @@ class DocumentBuilder:
         return list(dict.fromkeys(self.options.by)) or default
 
     def document(self) -> Document:
-        """Read, count, compare, judge; the history is written once it is certain that all figures are of one run."""
+        """Read, count, compare and judge; all figures are of one run."""
         with self.output.unchanged(), (self.earlier or self.output).unchanged(), Database(self.groupings) as database:
-            document = self._judge(database)
-        if self.options.history is not None:
-            document.history = history.append(self.options.history, history.rows_of(document))
-        return document
+            return self._judge(database)
 
     def _judge(self, database: Database) -> Document:
         run = scan_output(self.output, database, "now")
         before = scan_output(self.earlier, database, "was") if self.earlier is not None else None
-        if before is not None:
-            match(before, run)
-        figures = self._figures(run, before)
+        rates = RunRates(run)
+        figures = self._figures(rates, before)
         whole = figures[()][0]
         shown = [whole, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
         columns = list(dict.fromkeys(column for grouping in self.groupings for column in grouping))
         reader = RowReader(run, columns, self.templates)
         changes = worse = None
         if before is not None and whole.change is not None:
-            kept = queries.kept(run, ())[0]
-            changes = self._changes(run, whole.change, kept)
-            worse = got_worse(before, reader, kept, self.options.worst)
+            changes, worse = compare_rows(before, reader, whole.change, self.options.worst)
         found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
@@ -123,22 +102,23 @@ class DocumentBuilder:
         said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
             self._add_rows(said, before, reader)
-        signature, summary = self.output.signature, self.output.summary
+        bundle, templates = findings.scored_with(self.output.signature, self.template_file)
+        summary, first = self.output.summary, self.by[0] if self.by else ()
         return Document(
             out=_printable(self.output.name),
-            audited=datetime.now(UTC).isoformat(timespec="seconds"),
+            audited=utc_now(),
             finished=summary.finished,
             partial=self.output.coverage.reason,
             status="fail" if fails else "warn" if "warn" in statuses else "pass",
             headline=findings.headline(shown, said, checked),
             checked=checked,
-            signature=signature,
-            bundle=findings.bundle_of(signature),
-            templates=TemplatesShown(sha=parse(signature).get("templates", ""), file=self.template_file),
+            signature=self.output.signature,
+            bundle=bundle,
+            templates=templates,
             device=summary.device.name or summary.device.kind,
             versions=dict(summary.versions),
             options=OptionsShown(by=[list(grouping) for grouping in self.by]),
-            rows=_row_counts(whole),
+            rows=RowCounts(whole.rows, whole.scored, whole.reused, whole.errors, whole.notes),
             baseline=self.baseline,
             baseline_changes=changes,
             findings=said,
@@ -146,62 +126,26 @@ class DocumentBuilder:
             groups=shown,
             worst=worst_rows(reader, self.options.worst),
             worse=worse,
-            comparison=self._comparison(run, figures),
+            comparison=compare_groups(rates, first, figures[first], self.options.compare),
             notes=list(self._notes(run, whole)),
         )
 
-    def _figures(self, run: ScannedRun, before: ScannedRun | None) -> Figures:
-        now, was = RunRates(run), RunRates(before) if before is not None else None
-        figures = {}
-        for grouping in self.groupings:
-            figures[grouping] = group_figures(now, grouping)
-            if was is not None:
-                add_changes(was, now, grouping, figures[grouping])
-        correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
+    def _figures(self, now: RunRates, before: ScannedRun | None) -> Figures:
+        figures = {grouping: group_figures(now, grouping) for grouping in self.groupings}
+        if before is not None:
+            match(before, now.run)
+            was = RunRates(before)
+            for grouping, groups in figures.items():
+                add_changes(was, now, grouping, groups)
+            correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
         return figures
-
-    def _changes(self, run: ScannedRun, change: Change, kept: Ints) -> BaselineChanges:
-        labelled = FINE_OF >= 0
-        return BaselineChanges(
-            added=change.added,
-            removed=change.removed,
-            kept=change.kept,
-            errors_appeared=int(kept[np.ix_(labelled, ~labelled)].sum()),
-            errors_gone=int(kept[np.ix_(~labelled, labelled)].sum()),
-            flips=flips(run, change.flips),
-        )
 
     def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
         """Give the first findings about groups that got worse some rows to read."""
         changed = [one for one in found if one.kind == "changed"] if self.options.worst else []
         chosen = [one for one in changed if one.group] or changed  # those of a group say what those of all rows would
         for one in chosen[:_MOST_WITH_ROWS]:
-            groups = reader.run.database.groups
-            grouping = next(g for g in groups if set(g) == one.group.keys())
-            one.rows = of_finding(before, reader, one, grouping, groups[grouping].groups().index(one.group))
-
-    def _comparison(self, run: ScannedRun, figures: Figures) -> GroupComparison | None:
-        """Two groups of the first grouping, paired by input: those that were named, or the two largest.
-
-        Raises:
-            UsageError: no group has a value that was named, or there is no grouping by one column.
-        """
-        named, grouping = self.options.compare, self.by[0] if self.by else ()
-        if named is not None and len(grouping) != 1:
-            raise UsageError("--compare names two values of one column; name the column with --by")
-        if not grouping:
-            return None
-        groups = figures[grouping]
-        largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:2]
-        chosen = sorted(largest, key=lambda code: [value or "" for value in groups[code].group.values()])
-        if named is not None:
-            values = [spelled(group.group[grouping[0]]) for group in groups]
-            missing = [value for value in named if value not in values]
-            if missing:
-                there = ", ".join(sorted(values)[:20])
-                raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
-            chosen = [values.index(value) for value in named]
-        return compare_groups(RunRates(run), grouping, *chosen) if len(chosen) == 2 else None
+            one.rows = of_finding(before, reader, one)
 
     def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:
         """Figures that are missing, and why; how many independent rows the rows are worth."""
@@ -220,11 +164,6 @@ class DocumentBuilder:
             yield f"rows share inputs or are duplicates; they say as much about the not_OK rate as {rows}"
         for key in self.output.hidden_keys:
             yield f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
-
-
-def _row_counts(whole: GroupFigures) -> RowCounts:
-    rows = {"all": whole.rows, "scored": whole.scored, "reused": whole.reused}
-    return RowCounts(**rows, errors=whole.errors, notes=whole.notes)
 
 
 def _ranked(groups: Sequence[GroupFigures]) -> list[GroupFigures]:

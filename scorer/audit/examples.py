@@ -17,10 +17,20 @@ from ..metric.values import value_names
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
-from .database import Grouping
-from .document import FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
+from .document import (
+    BaselineChanges,
+    Change,
+    FactShown,
+    Finding,
+    Flip,
+    Flips,
+    Why,
+    Worse,
+    WorseRow,
+    WorstRow,
+)
 from .queries import Pair
-from .scan import FINE_OF, Ints, ScannedRun
+from .scan import FINE_OF, ScannedRun
 
 MOST_CHARACTERS, MOST_CHARACTERS_OF_PART, MOST_FACTS = 4000, 500, 100
 MOST_FLIPS = 1000
@@ -129,43 +139,43 @@ def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
     return list(reader.rows(kinds).values())
 
 
-def flips(after: ScannedRun, count: int) -> Flips:
-    """Kept rows whose FINE label differs. ``count``: all such rows."""
+def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: int) -> tuple[BaselineChanges, Worse]:
+    """Rows of two matched runs: those that are in one alone, changed label, or got worse, with some to read.
+
+    Args:
+        change: of all rows. most: rows to read.
+    """
+    after = reader.run
+    kept, rewritten = queries.kept(after, ())[0], queries.rewritten(after, ())[0]
+    labelled, ok, fails = FINE_OF >= 0, queries.OK == FINE_OF, FINE_OF > queries.OK
     found = []
     for row, high, low, label, label_before in queries.flipped(after, MOST_FLIPS):
         file, number = place(after.output, row)
         key = struct.pack("<QQ", high, low).hex()
         found.append(Flip(row_key=key, file=file, row=number, before=FINE[label_before], after=FINE[label]))
-    return Flips(count=count, rows=found)
-
-
-def got_worse(before: ScannedRun, reader: RowReader, kept: Ints, most: int) -> Worse:
-    """How many rows got worse and better, paired by input, and some of the first to read.
-
-    Args:
-        kept: rows of both runs by state before and now, *Shape:* (STATES, STATES). most: rows to read.
-    """
-    after = reader.run
-    ok, fails = queries.OK == FINE_OF, FINE_OF > queries.OK
-    both = kept, queries.rewritten(after, ())[0]
-    flipped, rewritten = (int(pairs[ok][:, fails].sum()) for pairs in both)
-    return Worse(
-        flipped=flipped,
-        rewritten=rewritten,
-        better=sum(int(pairs[fails][:, ok].sum()) for pairs in both),
+    changes = BaselineChanges(
+        added=change.added,
+        removed=change.removed,
+        kept=change.kept,
+        errors_appeared=int(kept[labelled][:, ~labelled].sum()),
+        errors_gone=int(kept[~labelled][:, labelled].sum()),
+        flips=Flips(count=change.flips, rows=found),
+    )
+    worse = Worse(
+        flipped=int(kept[ok][:, fails].sum()),
+        rewritten=int(rewritten[ok][:, fails].sum()),
+        better=int((kept + rewritten)[fails][:, ok].sum()),
         added_failing=int(queries.moved(after, ())[0][fails].sum()),
         rows=_read(before, reader, queries.failing_now(after, -(-most // 3), (), 0)),
     )
+    return changes, worse
 
 
-def of_finding(
-    before: ScannedRun, reader: RowReader, finding: Finding, grouping: Grouping, code: int
-) -> list[WorseRow]:
-    """Rows of a group that got worse: those that omit the fact that the finding names before others.
-
-    Args:
-        code: of the group in its grouping.
-    """
+def of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> list[WorseRow]:
+    """Rows of its group that got worse: those that omit the fact that it names before others."""
+    known = reader.run.database.groups
+    grouping = next(one for one in known if set(one) == finding.group.keys())
+    code = known[grouping].groups().index(finding.group)
     rows = _read(before, reader, queries.failing_now(reader.run, _READ_FOR_FINDING, grouping, code))
 
     def rank(row: WorseRow) -> tuple[bool, bool]:

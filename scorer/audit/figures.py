@@ -1,19 +1,43 @@
-"""The figures of every group of a run, from the counts in the database."""
+"""The figures of every group of a run, from the counts in the database, and how they changed since the baseline.
+
+**A rate** is tested once: rows with the same facts in both runs are pairs, the other added and removed rows two
+disjoint samples. Where fewer than half as many of these were removed as added, the added ones are compared with all of
+the baseline's rows of the group; where fewer than half as many were added, the removed ones with all of this run's. The
+interval of a difference takes rows that both runs have as fixed: under equal signatures their labels are the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from ..errors import UsageError
+from ..metric.group_values import spelled
 from ..metric.verdict import FINE
 from ..scoring.summary import OTHER_PREDICATES
-from ..stats.intervals import ClusterSums, Sample, correlation, rate
+from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
+from ..stats.significance import benjamini_hochberg, compare
 from . import queries
 from .database import Grouping, Ints
-from .document import GroupFigures, Predicate, Rate
-from .scan import FINE_OF, ScannedRun, rate_states
+from .document import (
+    ADDED_RATES,
+    RATES,
+    AddedRate,
+    Change,
+    ConfidenceChange,
+    GroupComparison,
+    GroupFigures,
+    PairedRate,
+    Predicate,
+    Rate,
+    RateChange,
+    Test,
+)
+from .scan import FINE_OF, Bools, ScannedRun, rate_states
 
+LEVEL = 0.05
 MOST_PREDICATES, MOST_PREDICATES_OF_GROUP = 200, 20
 _FIRST = "not_ok_rate"
 Samples = list[dict[str, Sample]]
@@ -156,3 +180,165 @@ def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
         for name in joined.split("+"):
             found[name] = found.get(name, 0) + count
     return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name)) if found[name]}
+
+
+def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> None:
+    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`."""
+    was, now = before.run, after.run
+    kept, rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
+    removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
+    states_before = queries.row_counts(was, grouping).states
+    confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)
+    facts_before = FactTables(was, grouping)
+    pair_sums = queries.clusters_of_pairs(now, grouping, before.masks, after.masks)
+    samples = [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
+    changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
+    for code, group in enumerate(groups):
+        for one in group.predicates:
+            one.before = facts_before.omission(code, one.predicate)
+        rates, added_rates = {}, {}
+        for name in RATES:
+            pairs, same = (_as_pairs(one[code], before.masks[name], after.masks[name]) for one in (rewritten, kept))
+            sums = pair_sums[name][code]
+            pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
+            then, this, went, came, gone, fresh = (one[code][name] for one in samples)
+            rates[name] = _rate_change(then, this, gone, fresh, pairs, same)
+            added_rates[f"added_{name}"] = _added_rate(then, went, came, gone, fresh, pairs)
+        group.change = Change(
+            rows_before=int(states_before[code].sum()),
+            added=int(added[code]),
+            removed=int(removed[code]),
+            kept=int(kept[code].sum()),
+            rewritten=int(rewritten[code].sum()),
+            flips=int(kept[code][changed].sum()),
+            backoff_before=facts_before.missed(code),
+            rates=rates,
+            added_rates={name: added_rates[name] for name in ADDED_RATES},
+            confidence=ConfidenceChange(before=confidences[code], psi=stability_index(*buckets[code])),
+        )
+
+
+def correct(groups: Sequence[GroupFigures]) -> None:
+    """Correct the p-values of all tests of an audit together, and say which are significant."""
+    rates = [one for group in groups if group.change is not None for one in group.change.rates.values()]
+    tests = [one.test for one in rates if one.test is not None]
+    for one, q in zip(tests, benjamini_hochberg([one.p for one in tests]).tolist(), strict=True):
+        one.q, one.significant = q, q < LEVEL
+
+
+def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
+    """Pairs by their states, as a rate sees them: the states that count for it, and the hits. *Shape:* (STATES, STATES)
+    and (STATES,)."""
+    (counted0, hit0), (counted1, hit1) = before, now
+    both, lost, gained, neither = (
+        int(counts[np.ix_(one, other)].sum()) for one in (hit0, counted0 & ~hit0) for other in (hit1, counted1 & ~hit1)
+    )
+    return Pairs(both, gained, lost, neither)
+
+
+def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pairs: Pairs, kept: Pairs) -> RateChange:
+    """A rate in both runs, with the interval of the difference and its test.
+
+    Args:
+        before, after: all rows. gone, fresh: those in one run only, without the ``pairs`` of rewritten rows. kept: rows
+            in both runs.
+    """
+    change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
+    now, then = fresh, gone
+    if 2 * gone.n < fresh.n:
+        then = before
+    elif 2 * fresh.n < gone.n:
+        now = after
+    changed = kept if kept.gained + kept.lost else Pairs()  # only where the scoring did
+    both = pairs.plus(changed)
+    if tested := compare(both, now, then):
+        n0, n1 = then.n + both.n, now.n + both.n
+        change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
+    if change.before.value is not None and change.after.value is not None:
+        change.difference = change.after.value - change.before.value
+        moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
+        variance = moved / (before.n * after.n)
+        change.low, change.high = _ends(change.difference, before.n, after.n, gone, fresh, pairs, variance)
+    return change
+
+
+def _added_rate(then: Sample, removed: Sample, added: Sample, gone: Sample, fresh: Sample, pairs: Pairs) -> AddedRate:
+    """The added rows compared with the removed ones, or with all of the baseline's; ``gone`` and ``fresh`` as above."""
+    replaced = 2 * removed.n >= added.n
+    before = removed if replaced else then
+    found = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
+                      low=None, high=None, p=None)  # fmt: skip
+    if added.n and before.n:
+        if replaced:
+            tested = compare(pairs, fresh, then if 2 * gone.n < fresh.n else gone)
+            difference = added.count / added.n - removed.count / removed.n
+            found.low, found.high = _ends(difference, removed.n, added.n, gone, fresh, pairs)
+        else:
+            tested = compare(Pairs(), added, then)
+            found.low, found.high = interval_of_difference(found.added, found.before)
+        found.p = tested.p_rise if tested is not None else None
+    return found
+
+
+def _ends(
+    difference: float, n0: int, n1: int, gone: Sample, fresh: Sample, pairs: Pairs, variance: float = 0.0
+) -> tuple[float, float]:
+    """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which these changed."""
+    samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]
+    return combined(difference, samples, pairs, (pairs.n / n1, pairs.n / n0), variance)
+
+
+def compare_groups(
+    rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], named: tuple[str, str] | None
+) -> GroupComparison | None:
+    """Two groups over the inputs that both have a text for: those that are named, or the two largest.
+
+    ``None`` where there are no two groups, or they share no input.
+
+    Raises:
+        UsageError: no group has a value that is named, or the grouping is not by one column.
+    """
+    if named is None:
+        largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:2]
+        chosen = sorted(largest, key=lambda code: [value or "" for value in groups[code].group.values()])
+    elif len(grouping) != 1:
+        raise UsageError("--compare names two values of one column; name the column with --by")
+    else:
+        values = [spelled(group.group[grouping[0]]) for group in groups]
+        if missing := [value for value in named if value not in values]:
+            there = ", ".join(sorted(values)[:20])
+            raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
+        chosen = [values.index(value) for value in named]
+    if len(chosen) < 2:
+        return None
+    first, second = chosen
+    counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
+    found = {}
+    for name in RATES:
+        pairs = _as_pairs(counts, rates.masks[name], rates.masks[name])
+        if pairs.n:
+            difference = (pairs.gained - pairs.lost) / pairs.n
+            low, high = combined(difference, [], pairs)
+            tested = compare(pairs, Sample(), Sample())
+            found[name] = PairedRate(first=rate(pairs.both + pairs.gained, pairs.n),
+                                     second=rate(pairs.both + pairs.lost, pairs.n), difference=difference,
+                                     low=low, high=high, p=tested.p if tested else 1.0)  # fmt: skip
+    total = int(counts.sum())
+    sides = groups[first].group, groups[second].group
+    return GroupComparison(first=sides[0], second=sides[1], pairs=total, rates=found) if total else None
+
+
+def stability_index(before: Ints, after: Ints) -> float | None:
+    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket.
+
+    Half a row is added to each bucket, so that an empty one does not make it infinite. Null when a side is empty. By
+    custom, below 0.1 is not a shift and above 0.25 a large one.
+
+    Args:
+        before, after: rows by bucket; buckets without rows of either are left out. *Shape:* (buckets,) each.
+    """
+    if not before.sum() or not after.sum():
+        return None
+    used = (before > 0) | (after > 0)
+    b, a = ((one[used] + 0.5) / (one[used] + 0.5).sum() for one in (before, after))
+    return float(((a - b) * np.log(a / b)).sum())

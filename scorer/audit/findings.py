@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ..metric.facts import Triple
 from ..metric.templates import Templates
 from ..metric.values import spelled
@@ -41,7 +43,7 @@ from .document import (
     Predicate,
     RateChange,
     Severity,
-    describe,
+    TemplatesShown,
 )
 from .gates import shown, span, why_nothing
 from .scan import ScannedRun
@@ -51,7 +53,7 @@ LEAST_DIFFERENCE = 0.01
 LEAST_SHIFT = 0.1
 """A significant drift of confidence is a finding from this stability index on."""
 WORDS = dict(zip(RATES, ("not OK", "omission", "hallucination", "error", "no text"), strict=True))
-MOST_FLIPS_SHOWN, MOST_EVIDENCE = 5, 6
+MOST_FLIPS_SHOWN = 5
 LEAST_FACTS, LEAST_RATE, TIMES_THE_ODDS = 30, 0.2, 3.0
 _FACTS_OF_GROUP, _TIMES_THE_GROUP, _GROUPS = 10, 2.0, 0.9
 _GRAVITY = ("fail", "warn", "info")
@@ -202,15 +204,16 @@ def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
         yield Finding(kind="tokens", severity="warn", message=text)
 
 
-def bundle_of(signature: str) -> BundleShown:
-    """The model, as a signature has it."""
-    name, _, sha = parse(signature).get("model", "").rpartition("@")
-    return BundleShown(name=name, sha=sha)
+def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown, TemplatesShown]:
+    """The model and the templates, as a signature has them. ``template_file``: where they are, if that is known."""
+    parts = parse(signature)
+    name, _, sha = parts.get("model", "").rpartition("@")
+    return BundleShown(name=name, sha=sha), TemplatesShown(sha=parts.get("templates", ""), file=template_file)
 
 
 def of_bundle(output: Output) -> list[Finding]:
     """That the weights are random, that the export was forced, or that the model is a small one that ships."""
-    name, summary = bundle_of(output.signature).name, output.summary
+    name, summary = scored_with(output.signature, None)[0].name, output.summary
     severity: Severity = "warn"
     if summary.random_weights:
         severity, text = "fail", f"the weights of the bundle {name} are random, so its labels mean nothing"
@@ -275,7 +278,7 @@ def of_templates(
         code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
         if not looks_wrong(k, n, lost - k, facts - n):
             continue
-        everywhere, lines = _everywhere(run, grouping, by_group, code) if grouping else (True, [])
+        everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
         if everywhere:
             entry.suspect = True
             if templates is not None and not templates.depends_on_object(entry.predicate):
@@ -286,23 +289,14 @@ def of_templates(
     return found
 
 
-def _everywhere(run: ScannedRun, grouping: Grouping, counts: queries.FactCounts, code: int) -> tuple[bool, list[str]]:
-    """Whether a predicate fails across groups, and the evidence of each group."""
-    groups = run.database.groups[grouping].groups()
-    facts, lost = counts.checked.sum(axis=1).tolist(), counts.omitted.sum(axis=1).tolist()
-    failing, lines = 0, []
-    for group, n, k, all_facts, all_lost in zip(
-        groups, counts.checked[:, code].tolist(), counts.omitted[:, code].tolist(), facts, lost, strict=True
-    ):
-        if n >= _FACTS_OF_GROUP:
-            rest = (all_lost - k) / max(all_facts - n, 1)
-            failing += k / n >= max(LEAST_RATE, _TIMES_THE_GROUP * rest)
-            lines.append(_line(f"in {describe(group)}", k, n))
-    if not lines:
-        return True, []
-    more = [f"and {len(lines) - MOST_EVIDENCE} more groups"] if len(lines) > MOST_EVIDENCE else []
-    said = f"far above the rest in {failing} of {len(lines)} groups"
-    return failing >= _GROUPS * len(lines), [said, *lines[:MOST_EVIDENCE], *more]
+def _everywhere(counts: queries.FactCounts, code: int) -> tuple[bool, list[str]]:
+    """Whether a predicate fails across groups, and in how many of them as a line."""
+    large = counts.checked[:, code] >= _FACTS_OF_GROUP
+    checked, omitted = counts.checked[large], counts.omitted[large]
+    n, k = checked[:, code], omitted[:, code]
+    rest = (omitted.sum(axis=1) - k) / np.maximum(checked.sum(axis=1) - n, 1)
+    failing = int((k / n >= np.maximum(LEAST_RATE, _TIMES_THE_GROUP * rest)).sum())
+    return failing >= _GROUPS * len(n), [f"far above the rest in {failing} of {len(n)} groups"] if len(n) else []
 
 
 def _line(what: str, count: int, n: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -41,32 +41,22 @@ MOST_ROWS = 2_000_000
 """Rows of a history file: a thousand groups for five years."""
 
 
-def rows_of(document: Document) -> list[HistoryRow]:
-    """The rows of one run."""
-    return [
-        HistoryRow(
-            night=document.finished,
-            signature=document.signature,
-            status=document.status,
-            group=group.group,
-            rows=group.rows,
-            mean_confidence=group.confidence.mean,
-            rates={name: group.rates[name].value for name in RATES},
-        )
-        for group in document.groups
-    ]
-
-
-def append(path: Path, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
-    """Add the rows of a run to the file, which is created if necessary, and return all of its rows, oldest first.
+def append(path: Path, document: Document) -> list[HistoryRow]:
+    """Add a run to the file, which is created if necessary, and return all of its rows, oldest first.
 
     Raises:
         OutputError: the file is not a history or no regular file, is too large, or cannot be written.
     """
     check_user_file(path, "--history", is_read=True, is_parquet=True)
+    rows = [
+        HistoryRow(night=document.finished, signature=document.signature, status=document.status, group=group.group,
+                   rows=group.rows, mean_confidence=group.confidence.mean,
+                   rates={name: group.rates[name].value for name in RATES})
+        for group in document.groups
+    ]  # fmt: skip
     with _locked(path):
-        replaced = {row.night for row in rows}
-        found = sorted([*(row for row in _read(path) if row.night not in replaced), *rows], key=lambda row: row.night)
+        earlier = [row for row in _read(path) if row.night != document.finished]
+        found = sorted([*earlier, *rows], key=lambda row: row.night)
         lines = [asdict(row) | row.rates | {"group": json.dumps(row.group, sort_keys=True)} for row in found]
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist(lines, COLUMNS), buffer, compression="zstd")

@@ -1,5 +1,8 @@
-"""Questions that an audit asks of the narrow tables. Group codes are those of :attr:`.Database.groups`; rows are
-numbers in the whole output; a *state* is a row's label and whether its text is blank (:mod:`.scan`)."""
+"""Questions that an audit asks of the narrow tables, and the tables of rows that two runs share.
+
+Group codes are those of :attr:`.Database.groups`; rows are numbers in the whole output; a *state* is a row's label and
+whether its text is blank (:mod:`.scan`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 from ..metric.verdict import FINE
 from ..stats.intervals import ClusterSums
-from .database import Grouping, Ints, parts
+from .database import Database, Grouping, Ints, parts
 from .document import Confidence, Why
 from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun
 
@@ -48,6 +51,75 @@ class Pair(NamedTuple):
     before: int
     label: int
     label_before: int
+
+
+def match(before: ScannedRun, after: ScannedRun) -> None:
+    """Match the rows of two runs, as multisets of keys, in parts by their key, which is a hash.
+
+    Rows of one key are matched within their groups first, with equal labels before others, so that few count as
+    changed. All rows of a key are in a table of their own (``was_apart``, ``now_apart``) unless both runs have equally
+    many of them in each group and state. It has the columns ``partner``, the row of the other run, and that row's
+    ``other_state`` and groups ``other_g0``, ...; all null where it has none. Within a grouping, a row whose partner is
+    in another group counts as added or removed.
+
+    Of the rows without a partner, those with equal facts in equal groups are paired in their order, in ``rewritten``.
+    """
+    database = after.database
+    groups = [database.column(one) for one in database.groups]
+    for place, where in enumerate(parts("high", max(len(before), len(after)))):
+        _match_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
+    left = max(
+        database.rows(f"SELECT count(*) FROM {table}_apart WHERE partner IS NULL")[0][0] for table in ("was", "now")
+    )
+    for place, where in enumerate(parts("input", left)):
+        _pair_part(database, groups, where, "INSERT INTO {}" if place else "CREATE TEMP TABLE {} AS")
+
+
+def _match_part(database: Database, groups: list[str], where: str, store: str) -> None:
+    """Fill the tables of rows apart from the keys of one part, by statements that begin with ``store``."""
+    narrow = ", ".join(["high", "low", "state", *groups])
+    database.run(
+        "CREATE OR REPLACE TEMP TABLE moved AS SELECT high, low FROM ("
+        f"SELECT {narrow}, 1 AS rows FROM was WHERE {where} UNION ALL "
+        f"SELECT {narrow}, -1 AS rows FROM now WHERE {where}"
+        f") GROUP BY {narrow} HAVING sum(rows) <> 0"
+    )
+    for side in ("was", "now"):
+        database.run(
+            f"CREATE OR REPLACE TEMP TABLE {side}_moved AS SELECT *, {_FINE} AS label FROM {side} "
+            f"SEMI JOIN moved USING (high, low) WHERE {where}"
+        )
+    for side, other in (("was", "now"), ("now", "was")):
+        shared = f"FROM {side}_moved SEMI JOIN {other}_moved USING (high, low)"
+        database.run(f"CREATE OR REPLACE TEMP TABLE {side}_shared AS {shared}")
+    database.run("CREATE OR REPLACE TEMP TABLE matched (was_row BIGINT, now_row BIGINT)")
+    for agree in ([*groups, "label"], groups, ["label"], []):
+        same = ", ".join(["high", "low", *agree])
+        left = (
+            f"(SELECT row, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+            f"FROM {{0}}_shared ANTI JOIN matched ON {{0}}_shared.row = matched.{{0}}_row) AS {{0}}"
+        )
+        sides = f"{left.format('was')} JOIN {left.format('now')} USING ({same}, place)"
+        database.run(f"INSERT INTO matched SELECT was.row, now.row FROM {sides}")
+    for side, other in (("was", "now"), ("now", "was")):
+        theirs = ", ".join(f"theirs.{name} AS other_{name}" for name in ("state", *groups))
+        database.run(
+            f"{store.format(f'{side}_apart')} SELECT ours.*, theirs.row AS partner, {theirs} FROM {side}_moved AS ours "
+            f"LEFT JOIN matched ON ours.row = {side}_row LEFT JOIN {other}_moved AS theirs ON theirs.row = {other}_row"
+        )
+
+
+def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
+    """Pair the rows without a partner of the inputs of one part."""
+    same = ", ".join(["input", *groups])
+    left = (
+        f"(SELECT row, state, confidence, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
+        f"FROM {{0}}_apart WHERE partner IS NULL AND {where}) AS {{0}}"
+    )
+    database.run(
+        f"{store.format('rewritten')} SELECT now.*, was.row AS before_row, was.state AS before_state "
+        f"FROM {left.format('now')} JOIN {left.format('was')} USING ({same}, place)"
+    )
 
 
 def row_counts(run: ScannedRun, grouping: Grouping) -> RowCounts:
@@ -88,7 +160,7 @@ def kept(after: ScannedRun, grouping: Grouping) -> Ints:
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
-    baseline, and state of this one; see :func:`.changes.match`. *Shape:* (groups, STATES, STATES)."""
+    baseline, and state of this one; see :func:`match`. *Shape:* (groups, STATES, STATES)."""
     query = f"SELECT {after.database.column(grouping)}, before_state, state, count(*) FROM rewritten GROUP BY ALL"
     return after.database.counts(query, after.groups(grouping), STATES, STATES)
 

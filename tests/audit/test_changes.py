@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from scorer.audit import AuditOptions, audit
-from scorer.audit.changes import stability_index
+from scorer.audit.figures import stability_index
 from scorer.errors import UsageError
 from tests.audit.nights import SIGNATURE, Row, compared, night, row, table
 from tests.scored_outputs import finish

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from scorer.audit import audit, history
 from scorer.audit.document import RATES
-from scorer.audit.history import append, rows_of
+from scorer.audit.history import append
 from tests.audit.nights import command, night, row
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
@@ -23,10 +23,9 @@ from tests.docs.test_examples import blocks
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     document = audit(night(tmp_path / "out", [row(system=s) for s in "ab"]))
     nights = [replace(document, finished=f"2026-01-{day:02}T03:00:00+00:00") for day in range(1, 13)]
-    lines = [rows_of(one) for one in nights]
     file = tmp_path / "history.parquet"
     with ThreadPoolExecutor(6) as pool:
-        seen = list(pool.map(lambda one: len(append(file, one)), lines))
+        seen = list(pool.map(lambda one: len(append(file, one)), nights))
     assert sorted(seen) == [3 * n for n in range(1, 13)]
     found = pq.read_table(file)["night"].to_pylist()
     assert found == sorted(found)
