@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import UsageError
-from ..metric.group_values import spelled
+from ..metric.values import spelled
 from ..metric.verdict import FINE
 from ..scoring.summary import OTHER_PREDICATES
 from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate

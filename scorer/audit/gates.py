@@ -54,7 +54,7 @@ MOST_DOTS = 100
 """Full stops in a line: the parser's memory grows with the square of the parts of a dotted key."""
 ROUNDING = 1e-12
 """Shares are differences of quotients; one this far beyond a threshold equals it."""
-_MOST_SHOWN, _MOST_LISTED = 60, 20
+_MOST_LISTED = 20
 _OF_LABELS = ("omission_rate", "hallucination_rate", "empty_rate", "mean_confidence", "label_flips", "psi_confidence")
 """Metrics that are 0 or nothing where no row has a label, and say nothing then."""
 
@@ -100,6 +100,12 @@ class Rule(Record, frozen=True):
         return sign * (value - threshold) > ROUNDING
 
 
+class GatesFile(Record, frozen=True):
+    """A TOML file of gates."""
+
+    gates: Annotated[tuple[Rule, ...], Meta(min_length=1)]
+
+
 def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_baseline: bool = True) -> list[Rule]:
     """The gates of TOML files, in order.
 
@@ -112,13 +118,12 @@ def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_
     """
     rules = []
     for path in paths:
-        for number, table in enumerate(_tables(path), 1):
+        for number, given in enumerate(_read(path), 1):
             where = f"{path.name}, gate {number}"
-            rule = _rule(table, where)
-            missing = [one for one in rule.grouping if one not in columns] if columns is not None else []
+            rule = _checked(given, where)
+            missing = [one for one in rule.grouping if columns is not None and one not in columns]
             if missing:
-                there = ", ".join(columns or ())
-                raise UsageError(f"{where}: no column {_shown(missing[0])}; the columns are {there}")
+                raise UsageError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(columns or ())}")
             if rule.needs_baseline and not has_baseline:
                 what = 'against = "baseline"' if rule.against == "baseline" else f"metric {rule.metric}"
                 raise UsageError(f"{where}: {what} compares with an earlier run; pass it with --baseline")
@@ -126,36 +131,27 @@ def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_
     return rules
 
 
-def _tables(path: Path) -> list[Mapping[str, Any]]:
+def _read(path: Path) -> tuple[Rule, ...]:
+    where = f"gates file {path}"
     try:
         text = read_small(path, LARGEST_FILE).decode("utf-8")
         if any(line.count(".") > MOST_DOTS for line in re.split("[\r\n]", text)):
-            raise UsageError(f"gates file {path}: a line has more than {MOST_DOTS} full stops; no gate needs as many")
-        content = tomllib.loads(text)
+            raise ValueError(f"a line has more than {MOST_DOTS} full stops, and no gate needs as many")
+        return convert(tomllib.loads(text), GatesFile, where).gates
     except OSError as e:
-        raise UsageError(f"gates file {path}: {e.strerror or e}; give a readable TOML file") from e
+        raise UsageError(f"{where}: {e.strerror or e}; give a readable TOML file") from e
     except (RecursionError, ValueError) as e:  # nested too deeply, not UTF-8, no TOML, or an integer of too many digits
-        raise UsageError(f"gates file {path} is not TOML: {str(e)[:200]}") from e
-    unknown = [key for key in content if key != "gates"]
-    if unknown:
-        raise UsageError(f"gates file {path}: unknown table {_shown(unknown[0])}; only [[gates]] tables are allowed")
-    tables = content.get("gates", [])
-    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"gates file {path} has no [[gates]] table; write one for each gate, or leave --gates out")
-    return tables
-
-
-def _rule(content: Mapping[str, Any], where: str) -> Rule:
-    metric = content.get("metric")
-    if metric not in METRICS:
-        what = "no metric" if metric is None else f"unknown metric {_shown(metric)}"
-        raise UsageError(f"{where}: {what}; the metrics are {', '.join(METRICS)}")
-    try:
-        rule = convert(content, Rule, where)
+        raise UsageError(f"{where} is not TOML: {str(e)[:200]}") from e
     except DamagedFileError as e:
-        raise UsageError(f"{visible(str(e))[:300]}; the keys are {', '.join(Rule.__struct_fields__)}") from e
-    added, fail_p = metric in ADDED_RATES, rule.fail_p
+        keys = ", ".join(Rule.__struct_fields__)
+        raise UsageError(f"{visible(str(e))[:300]}; write a [[gates]] table for each gate; its keys are {keys}") from e
+
+
+def _checked(rule: Rule, where: str) -> Rule:
+    """A gate with limits that it can reach, and with the values of its group as text."""
+    metric, added, fail_p = rule.metric, rule.metric in ADDED_RATES, rule.fail_p
     refusals = (
+        (metric not in METRICS, f"unknown metric {metric[:60]!r}; the metrics are {', '.join(METRICS)}"),
         (rule.against is not None and (rule.against == "removed") != added,
          f'against = "{rule.against}" does not suit {metric}; write "{"removed" if added else "baseline"}"'),
         (fail_p is not None and not (added and rule.against),
@@ -163,6 +159,8 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
         (fail_p is not None and not 0 < fail_p < 1, f"fail_p = {fail_p} is not a probability, such as 0.001"),
         (rule.warn is None and rule.fail is None and fail_p is None, "neither warn nor fail is given; write one"),
         (rule.group and rule.by, "both group and by; write one of them"),
+        (any(isinstance(one, dict | list) or (isinstance(one, int) and one.bit_length() > 64)
+             for one in rule.group.values()), 'group is a table of columns and values: { system = "tgen" }'),
     )  # fmt: skip
     for refused, why in refusals:
         if refused:
@@ -171,17 +169,8 @@ def _rule(content: Mapping[str, Any], where: str) -> Rule:
     sign = -1 if metric == LOWER_IS_WORSE and rule.against is None else 1
     if warn is not None and fail is not None and sign * warn > sign * fail:
         raise UsageError(f"{where}: warn = {warn:g} is only reached after fail = {fail:g}; swap them")
-    return replace(rule, warn=warn, fail=fail, group=_group(rule.group, where), by=tuple(dict.fromkeys(rule.by)))
-
-
-def _group(values: Mapping[str, Any], where: str) -> Group:
-    try:
-        if any(isinstance(value, (dict, list)) for value in values.values()):
-            raise ValueError
-        return {column: value_name(value) for column, value in values.items()}
-    except ValueError as e:  # or an integer that Python does not write
-        said = f"{where}: group = {_shown(values)}"
-        raise UsageError(f'{said}; write a table of columns and values: {{ system = "tgen" }}') from e
+    group = {column: value_name(value) for column, value in rule.group.items()}
+    return replace(rule, warn=warn, fail=fail, group=group, by=tuple(dict.fromkeys(rule.by)))
 
 
 def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | None:
@@ -191,24 +180,14 @@ def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | 
         return None
     is_least = rule.metric == LOWER_IS_WORSE and rule.against is None
     number = abs(number) if rule.metric == LOWER_IS_WORSE and rule.against else number
-    if rule.metric in SHARES:
-        allowed, fits = ("above 0, at most 1", 0 < number <= 1) if is_least else ("from 0 to below 1", 0 <= number < 1)
-    else:
-        allowed, fits = "0 or more", number >= 0
-    if not fits or not math.isfinite(number):
-        guess = abs(number) / 100 if rule.metric in SHARES and abs(number) > 1 else abs(number)
+    is_share = rule.metric in SHARES
+    allowed = "0 or more" if not is_share else "above 0, at most 1" if is_least else "from 0 to below 1"
+    fits = 0 < number <= 1 if is_least else 0 <= number < (1 if is_share else math.inf)
+    if not fits:
+        guess = abs(number) / 100 if is_share and abs(number) > 1 else abs(number)
         meant = f"; did you mean {guess:g}?" if 0 < guess < 1 else ""
         raise UsageError(f"{where}: {key} = {number:g}, and limits on {rule.metric} are {allowed}{meant}")
     return number
-
-
-def _shown(value: Any) -> str:
-    """A value of the file in a message: at most a few characters, however large or deep it is."""
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # nested deeper, or an integer longer, than Python writes
-        return f"a {type(value).__name__} too large to show"
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
 def evaluate(

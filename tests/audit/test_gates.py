@@ -173,11 +173,11 @@ def load(tmp_path: Path, text: str | bytes) -> None:
         ("warn = 0.2\nfail = 0.1", "is only reached after"),
         ("fail = 20", "fail = 20, and limits on not_ok_rate are from 0 to below 1; did you mean 0.2?"),
         ("fail = -0.05", "fail = -0.05, and limits on not_ok_rate are from 0 to below 1; did you mean 0.05?"),
-        ("fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; the keys are"),
-        ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group = a dict too large to show"),
+        ("fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; .*its keys are"),
+        ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group is a table of columns and values"),
         ("fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
         ("fail = 0.1\nby = " + "[" * 20000, "is not TOML"),
-        ("fail = 0.1\n" + "x" * 5000 + " = 1", "unknown field `x{100,300}; the keys are"),
+        ("fail = 0.1\n" + "x" * 5000 + " = 1", "unknown field `x{100,300}; .*its keys are"),
     ],
 )
 def test_what_cannot_be_meant(tmp_path: Path, text: str, message: str) -> None:
@@ -224,8 +224,8 @@ def test_only_small_files_that_are_tables_of_gates_are_read(tmp_path: Path) -> N
             load(tmp_path, content)
     for text, message in (
         (RATE.replace("not_ok_rate", "ser"), r"unknown metric 'ser'; the metrics are .*psi_confidence"),
-        (RATE.replace("[[gates]]", "[gates]"), r"no \[\[gates\]\] table"),
-        (RATE.replace("gates", "gate"), "unknown table 'gate'"),
+        (RATE.replace("[[gates]]", "[gates]"), "gates: Expected `array`, got `object`; write a"),
+        (RATE.replace("gates", "gate"), "unknown field `gate`; write a"),
     ):
         with pytest.raises(UsageError, match=message):
             load(tmp_path, text)
