@@ -82,7 +82,7 @@ def finish(
 ) -> Path:
     """Write shards that have their output columns as a finished output folder."""
     found = {"in": 0, "scored": 0, "reused": 0, "errors": {}, "notes": {}}
-    columns = asdict(ColumnNames(triples="triples", prefix=prefix))
+    columns = asdict(ColumnNames(prefix=prefix))
     planned = [make_shard(relative, len(table)) for relative, table in shards.items()]
     plan = make_plan(planned, signature, settings={"columns": columns, **(settings or {})}, part=part)
     with lock_output(out) as folder:

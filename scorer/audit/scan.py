@@ -113,7 +113,7 @@ def _fact_column(output: Output) -> tuple[str, FactForm] | None:
         found = find_facts(output.schema, output.columns)
     except ColumnError:  # the output of another program: a run refuses such columns
         return None
-    return found if found is None or found[1] != "document" else None  # a document has no facts
+    return found if found[1] != "document" else None  # a document has no facts
 
 
 class _Scan:

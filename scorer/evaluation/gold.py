@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError, UsageError
 from ..metric import ColumnNames
 from ..metric.facts import FactTable
-from ..metric.inputs import find_columns, find_field, holders_of, one_array, read_facts
+from ..metric.inputs import find_facts, holders_of, one_array, read_facts
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse
@@ -114,18 +114,11 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
 
 def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
     """The facts of all rows, read from the column that a run would read; ``None`` without one."""
-    forms = (names.triples, names.attributes, names.facts, names.mr)
-    candidates = [name or form for name, form in zip(forms, ("triples", "attributes", "facts", "mr"), strict=True)]
-    candidates += [name for name in (names.subject, names.document) if name]
-    known = [name for name in dict.fromkeys(candidates) if scored.has(name)]
-    fields = [find_field(scored.table.schema, name) for name in known]
-    schema = pa.schema([("", pa.string()), *(field for field in fields if field is not None)])
     try:
-        found = find_columns(schema, replace(names, text="", keep=()))
+        facts, form = find_facts(scored.table.schema, names)
     except ColumnError:
         return None
-    table = pa.table({name: scored.array(name) for name in known})
-    return read_facts(table, found.facts, found.form, found.subject)
+    return read_facts(scored.table, facts, form, names.subject)
 
 
 def _by_facts(parsed: FactTable) -> Indices:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -98,56 +98,46 @@ FORMS: dict[FactForm, _Form] = {
 class InputColumns:
     """The columns of one schema.
 
-    ``text``: the column of texts. ``facts``: the column of facts, ``form``: how it holds them; ``selected``: the column
-    of selections, if there is one; ``passed``: the input columns that the output keeps; ``keeps_all``: whether these
-    were not chosen by the user; ``prefix``, ``details``: of the output columns, see :class:`.ColumnNames`.
-    ``holders``: the columns that texts and facts are read from; others than ``text`` and ``facts`` where these are
-    fields of others. ``subject``: the column or the key that names the subject of attributes, if it is not the key
-    ``name``. ``has_info``: whether the reader tells of rows that it could not read
-    (:data:`scorer.system.files.ROW_INFO`).
+    ``names``: as the user has them; ``subject`` only where the facts are attributes. ``facts``: the column of facts,
+    ``form``: how it holds them. ``selected``: the column of selections, if there is one. ``passed``: the input columns
+    that the output keeps; ``read``: those that everything else is read from.
     """
 
-    text: str
+    names: ColumnNames
     facts: str
     form: FactForm
     selected: str | None
     passed: tuple[str, ...]
-    keeps_all: bool
-    prefix: str
-    details: bool
-    holders: tuple[str, ...]
-    subject: str | None
-    has_info: bool
+    read: tuple[str, ...]
 
     @property
     def needed(self) -> list[str]:
         """All columns to read, each once."""
-        more = [*([self.selected] if self.selected else []), *([ROW_INFO] if self.has_info else [])]
-        return list(dict.fromkeys([*self.passed, *self.holders, *more]))
+        return list(dict.fromkeys([*self.passed, *self.read]))
 
     @property
     def shape(self) -> dict[str, object]:
         """The choices that the columns of the output depend on, in the types of JSON; receipts compare them."""
         return {
-            "text": self.text,
+            "text": self.names.text,
             "facts": self.facts,
             "form": self.form,
-            **({"subject": self.subject} if self.form == "attributes" else {}),
+            **({"subject": self.names.subject} if self.form == "attributes" else {}),
             "selected": self.selected,
             "keep": list(self.passed),
-            "prefix": self.prefix,
-            "details": self.details,
+            "prefix": self.names.prefix,
+            "details": self.names.details,
         }
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
         selected = read_selections(one_array(table, self.selected)) if self.selected else None
-        facts = read_facts(table, self.facts, self.form, self.subject)
-        rows = from_arrow(facts, one_array(table, self.text), selected)
+        facts = read_facts(table, self.facts, self.form, self.names.subject)
+        rows = from_arrow(facts, one_array(table, self.names.text), selected)
         for row, info in _row_infos(table):
             if info["error"] is not None:
                 rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
-            elif self.text in info["nested"]:
+            elif self.names.text in info["nested"]:
                 rows.errors[row] = NOT_A_TEXT
         return rows
 
@@ -185,209 +175,77 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     twice = [name for name, times in Counter(schema.names).items() if times > 1]
     if twice:
         raise ColumnError(f"two columns have the name {twice[0]!r}; rename one, since columns are found by name")
-    text = _required(schema, names.text, "text")
-    if not is_text(text.type):
+    kind = _type_of(schema, names.text, "text")
+    if not is_text(kind):
         raise ColumnError(
-            f"column {names.text!r} is {text.type}, but the text must be a string; name another with --text-column"
+            f"column {names.text!r} is {kind}, but the text must be a string; name another with --text-column"
         )
-    facts, form = _find_source(schema, names)
-    passed = _find_passed(schema, names)
-    subject = names.subject if form == "attributes" else None
+    facts, form = find_facts(schema, names)
     read = [names.text, facts]
-    if subject is not None:
-        field = find_field(schema, subject)
-        if facts not in _named_paths(schema, facts):
-            field = _required(schema, subject, "subject")  # several columns have no keys
-        if field is not None and not is_part(field.type):
-            raise ColumnError(f"column {subject!r} is {field.type}, but a subject is a string or a number")
-        read.append(subject)
+    if form != "attributes":
+        names = replace(names, subject=None)
+    elif names.subject is not None:
+        read.append(names.subject)
+        # Several columns have no keys, of which one could be the subject.
+        if facts not in _paths(schema, facts) or _find_path(schema, names.subject):
+            kind = _type_of(schema, names.subject, "subject")
+            if not is_part(kind):
+                raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
+    holders = [holder for name in read for holder in holders_of(schema, name)]
+    others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     return InputColumns(
-        text=names.text,
+        names=names,
         facts=facts,
         form=form,
-        selected=SELECTED if SELECTED in schema.names else None,
-        passed=passed,
-        keeps_all=names.keep is None,
-        prefix=names.prefix,
-        details=names.details,
-        holders=tuple(path[0] for name in read for path in _named_paths(schema, name).values()),
-        subject=subject,
-        has_info=ROW_INFO in schema.names,
+        selected=SELECTED if SELECTED in others else None,
+        passed=_find_passed(schema, names),
+        read=(*holders, *others),
     )
 
 
-# --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
-
-
-def find_field(schema: pa.Schema, name: str) -> pa.Field | None:
-    """The field that a name means: a column, the field that dots lead to (``output.text``), or a struct of several of
-    them, with commas between them (``brand,weight``).
-
-    ``None`` if there is none. A column whose own name has the dots or commas goes first.
-    """
-    fields = {part: _field(schema, path) for part, path in _named_paths(schema, name).items()}
-    found = [field.with_name(part) for part, field in fields.items() if field is not None]
-    return None if not found else found[0] if name in fields else pa.field(name, pa.struct(found))
-
-
-def holders_of(schema: pa.Schema, name: str) -> list[str]:
-    """The columns to read for what a name means, each once; empty if there is no such thing."""
-    return list(dict.fromkeys(path[0] for path in _named_paths(schema, name).values()))
-
-
-def one_array(table: pa.Table, name: str) -> pa.Array:
-    """The values of what a name means, as one array. A null struct has null fields.
-
-    Raises:
-        KeyError: there is no such thing.
-    """
-    paths = _named_paths(table.schema, name)
-    if not paths:
-        raise KeyError(name)
-    columns = {part: _read_path(table, path) for part, path in paths.items()}
-    return columns[name] if name in columns else pa.StructArray.from_arrays([*columns.values()], names=[*columns])
-
-
-def _named_paths(schema: pa.Schema, name: str) -> dict[str, list[str]]:
-    """By each name in a name, the column and the fields that it leads through; empty if one of them leads nowhere."""
-    if (one := _named_path(schema, name)) is not None:
-        return {name: one}
-    found = {part: _named_path(schema, part) for part in split_names(name)}
-    there = {part: path for part, path in found.items() if path is not None}
-    return there if len(there) == len(found) > 1 else {}
-
-
-def split_names(name: str) -> list[str]:
-    """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
-    try:
-        parts = next(csv.reader([name], skipinitialspace=True), [])
-    except csv.Error:  # such as a line end in a name
-        parts = name.split(",")
-    return [part.strip() for part in parts]
-
-
-def _named_path(schema: pa.Schema, name: str) -> list[str] | None:
-    """The column and the fields that a name leads through; ``None`` if it leads nowhere."""
-    if name in schema.names:
-        return [name]
-    parts = name.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        path = [".".join(parts[:length]), *parts[length:]]
-        if path[0] in schema.names and _field(schema, path) is not None:
-            return path
-    return None
-
-
-def _field(schema: pa.Schema, path: list[str]) -> pa.Field | None:
-    """The field at a path: of structs, and of objects of JSON, which may have any; ``None`` if there is none."""
-    field = schema.field(path[0])
-    for part in path[1:]:
-        kind = field.type
-        if pa.types.is_struct(kind) and [kind.field(i).name for i in range(kind.num_fields)].count(part) == 1:
-            field = kind.field(part)
-        elif is_text(kind) and not pa.types.is_null(kind):
-            field = pa.field(part, pa.string())
-        else:
-            return None
-    return field
-
-
-def _read_path(table: pa.Table, path: list[str]) -> pa.Array:
-    """The values at a path of :func:`_named_path`."""
-    column = table[path[0]].combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    for depth, part in enumerate(path[1:], 1):
-        if is_text(column.type):
-            return _in_json(column, path[depth:])
-        column = pc.struct_field(column, part)
-    return column
-
-
-def _in_json(column: pa.Array, path: list[str]) -> pa.Array:
-    """The values at a path in objects of JSON, as text; null where there is no such thing."""
-    codes, values = encode(column)
-    found: list[bytes | None] = []
-    for value in values:
-        try:
-            item = parse_json(value.decode("utf-8", "surrogateescape"))
-            for key in path:
-                item = item.get(key) if isinstance(item, Mapping) else None
-        except ValueError:
-            item = None
-        text = item if item is None or isinstance(item, str) else json.dumps(item)
-        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
-    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
-    return taken.cast(pa.binary()).view(pa.string())
-
-
-# --- which columns ---
-
-
-def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm] | None:
+def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
     ``mr``; documents have to be named, since what is asked of them is in the signature.
 
     ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
-    a type that holds none is not looked at unless it is named. ``None`` when there is no such column.
-
-    Raises:
-        ColumnError: several columns are named, or several have facts and none is named.
-    """
-    given: dict[FactForm, str | None] = {form: getattr(names, form) for form in FORMS}
-    named = {form: name for form, name in given.items() if name is not None}
-    if names.triples is not None and not _named_paths(schema, names.triples) and not named.keys() - {"triples"}:
-        return ("mr", "mr") if "mr" in schema.names else None
-    if len(named) > 1:
-        options = [f"--{form}-column" for form in named]
-        raise ColumnError(f"{' and '.join(options)} both name a column of facts; give one of them")
-    for form, name in named.items():
-        return (name, form) if _named_paths(schema, name) else None
-    kinds = {form: schema.field(form).type for form in FORMS if form in schema.names and form != "document"}
-    there = [
-        form
-        for form, kind in kinds.items()
-        if form in ("triples", "mr") or (FORMS[form].holds(kind) and not pa.types.is_null(kind))
-    ]
-    if "triples" in there and "mr" in there:
-        there.remove("mr")
-    if len(there) > 1:
-        raise ColumnError(
-            f"there are facts in the columns {there[0]!r} and {there[1]!r}; name the one to use with "
-            f"--{there[0]}-column or --{there[1]}-column"
-        )
-    return (there[0], there[0]) if there else None
-
-
-def _find_source(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
-    """The column of facts and its form, as :func:`find_facts`.
+    a type that holds none is not looked at unless it is named.
 
     Raises:
         ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
     """
-    found = find_facts(schema, names)
-    if found is None:
-        named = names.triples or names.attributes or names.facts or names.mr or names.document
-        wanted = repr(_missing(schema, named)) if named else "'triples', 'attributes', 'facts' or 'mr'"
-        hint = (
-            "; for source texts in place of facts, pass --document-column document"
-            if "document" in schema.names and not named
-            else ""
-        )
+    named = [form for form in FORMS if getattr(names, form) is not None]
+    found = named or [form for form in FORMS if form != "document" and _offers(schema, form)]
+    if not named and "triples" in found and "mr" in found:
+        found.remove("mr")
+    if len(found) > 1:
+        columns = " and ".join(repr(getattr(names, form) or form) for form in found)
+        options = " or ".join(f"--{form}-column" for form in found)
+        raise ColumnError(f"there are facts in the columns {columns}; name one of them, with {options}")
+    if not found:
+        hint = "; for source texts in place of facts, pass --document-column document"
         raise ColumnError(
-            f"no column {wanted}; the columns are {_listed(schema)}; name the column of facts with --triples-column, "
-            f"--attributes-column, --facts-column, --mr-column or --document-column{hint}"
+            f"no column 'triples', 'attributes', 'facts' or 'mr'; the columns are {_listed(schema)}; name the column "
+            "of facts with --triples-column, --attributes-column, --facts-column, --mr-column or --document-column"
+            + (hint if "document" in schema.names else "")
         )
-    facts, form = found
-    column = _required(schema, facts, form)
+    form, facts = found[0], getattr(names, found[0]) or found[0]
+    kind = _type_of(schema, facts, form)
     # A column that is named, next to one of subjects, may hold a single attribute of each.
-    single = form == "attributes" and names.subject is not None and is_part(column.type)
-    if not FORMS[form].holds(column.type) and not single:
+    single = form == "attributes" and names.subject is not None and is_part(kind)
+    if not FORMS[form].holds(kind) and not single:
         raise ColumnError(
-            f"column {facts!r} is {column.type}, but {FORMS[form].expected}, like {FORMS[form].example}; name another "
+            f"column {facts!r} is {kind}, but {FORMS[form].expected}, like {FORMS[form].example}; name another "
             f"with --{form}-column"
         )
     return facts, form
+
+
+def _offers(schema: pa.Schema, form: FactForm) -> bool:
+    """Whether the column that has the name of a form is looked at."""
+    if form not in schema.names or form in ("triples", "mr"):
+        return form in schema.names
+    kind = schema.field(form).type
+    return FORMS[form].holds(kind) and not pa.types.is_null(kind)
 
 
 def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
@@ -410,21 +268,116 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     return passed
 
 
-def _required(schema: pa.Schema, name: str, what: str) -> pa.Field:
-    field = find_field(schema, name)
-    if field is None:
-        raise ColumnError(f"no {what} column {name!r}; the columns are {_listed(schema)}; name it with --{what}-column")
-    return field
+def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
+    """The type of what a name means; of several columns, a struct of them.
 
-
-def _missing(schema: pa.Schema, name: str) -> str:
-    """The first of the names in a name that is no column."""
-    return next((part for part in split_names(name) if find_field(schema, part) is None), name)
+    Raises:
+        ColumnError: there is no such thing.
+    """
+    paths = _paths(schema, name)
+    if not paths:
+        missing = next((part for part in split_names(name) if _find_path(schema, part) is None), name)
+        raise ColumnError(f"no column {missing!r}; the columns are {_listed(schema)}; name it with --{what}-column")
+    return paths[name].kind if name in paths else pa.struct([(part, path.kind) for part, path in paths.items()])
 
 
 def _listed(schema: pa.Schema) -> str:
     names = [f'"{name}"' if "," in name else name for name in schema.names if name != ROW_INFO]
     return (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+# --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
+
+
+class _Path(NamedTuple):
+    """Where a name leads. ``steps``: a column, and the fields that lead on from it; ``kind``: the type found there."""
+
+    steps: tuple[str, ...]
+    kind: pa.DataType
+
+
+def _paths(schema: pa.Schema, name: str) -> dict[str, _Path]:
+    """By each name in a name (``brand,weight``), where it leads; empty if one of them leads nowhere.
+
+    A column whose own name has the dots or commas goes first.
+    """
+    if (one := _find_path(schema, name)) is not None:
+        return {name: one}
+    parts = split_names(name)
+    found = {part: path for part in parts if (path := _find_path(schema, part)) is not None}
+    return found if len(found) == len({*parts}) > 1 else {}
+
+
+def _find_path(schema: pa.Schema, name: str) -> _Path | None:
+    """Where a column's name leads, or the dots after one (``output.text``): to fields of structs, and of objects of
+    JSON, which may have any; ``None`` if it leads nowhere."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        column, fields = ".".join(parts[:length]), parts[length:]
+        kind = schema.field(column).type if column in schema.names else None
+        for field in fields:
+            if kind is not None and pa.types.is_struct(kind) and len(kind.get_all_field_indices(field)) == 1:
+                kind = kind.field(field).type
+            else:
+                kind = pa.string() if kind is not None and is_text(kind) and not pa.types.is_null(kind) else None
+        if kind is not None:
+            return _Path((column, *fields), kind)
+    return None
+
+
+def split_names(name: str) -> list[str]:
+    """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
+    try:
+        parts = next(csv.reader([name], skipinitialspace=True), [])
+    except csv.Error:  # such as a line end in a name
+        parts = name.split(",")
+    return [part.strip() for part in parts]
+
+
+def holders_of(schema: pa.Schema, name: str) -> list[str]:
+    """The columns to read for what a name means, each once; empty if there is no such thing."""
+    return list(dict.fromkeys(path.steps[0] for path in _paths(schema, name).values()))
+
+
+def one_array(table: pa.Table, name: str) -> pa.Array:
+    """The values of what a name means, as one array. A null struct has null fields.
+
+    Raises:
+        KeyError: there is no such thing.
+    """
+    paths = _paths(table.schema, name)
+    if not paths:
+        raise KeyError(name)
+    columns = {part: _read_path(table, path) for part, path in paths.items()}
+    return columns[name] if name in columns else pa.StructArray.from_arrays([*columns.values()], names=[*columns])
+
+
+def _read_path(table: pa.Table, path: _Path) -> pa.Array:
+    column = table[path.steps[0]].combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    for depth, field in enumerate(path.steps[1:], 1):
+        if is_text(column.type):
+            return _in_json(column, path.steps[depth:])
+        column = pc.struct_field(column, field)
+    return column
+
+
+def _in_json(column: pa.Array, keys: Sequence[str]) -> pa.Array:
+    """The values that keys lead to in objects of JSON, as text; null where there is no such thing."""
+    codes, values = encode(column)
+    found: list[bytes | None] = []
+    for value in values:
+        try:
+            item = parse_json(value.decode("utf-8", "surrogateescape"))
+            for key in keys:
+                item = item.get(key) if isinstance(item, Mapping) else None
+        except ValueError:
+            item = None
+        text = item if item is None or isinstance(item, str) else json.dumps(item)
+        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
+    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
+    return taken.cast(pa.binary()).view(pa.string())
 
 
 # --- the values of a window ---
@@ -440,29 +393,25 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     parse = FORMS[form].parse
     if parse is not None:
         return parse(one_array(table, facts))
-    paths = _named_paths(table.schema, facts)
-    values = _attribute_values(table, paths, facts)
-    own = _named_path(table.schema, subject) if subject is not None else None
+    paths = _paths(table.schema, facts)
+    columns = {part: to_python(_read_path(table, path)) for part, path in paths.items()}
+    values, plain = columns.get(facts), None
+    if values is not None:
+        plain = paths[facts].steps[-1]
+    else:
+        for row, info in _row_infos(table):
+            for part in info["nested"]:
+                if part in columns and columns[part][row] is not None:
+                    columns[part][row] = parse_json(columns[part][row])
+        values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    own = _find_path(table.schema, subject) if subject is not None else None
     if subject is None or own is None:
         return from_attributes(values, key=subject or NAME)
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
-    for part, path in paths.items():
-        if own[: len(path)] == path:
-            within = (*own[len(path) :],) if facts in paths else (part, *own[len(path) :])
-    plain = paths[facts][-1] if facts in paths else None
+    for part, (steps, _) in paths.items():
+        if own.steps[: len(steps)] == steps:
+            within = (*(() if facts in paths else (part,)), *own.steps[len(steps) :])
     return from_attributes(values, to_python(one_array(table, subject)), within=within, plain=plain)
-
-
-def _attribute_values(table: pa.Table, paths: Mapping[str, list[str]], name: str) -> list[Any]:
-    """The attributes of each row: those of one column, or several columns as one object."""
-    columns = {part: to_python(_read_path(table, path)) for part, path in paths.items()}
-    if name in columns:
-        return columns[name]
-    for row, info in _row_infos(table):
-        for part in info["nested"]:
-            if part in columns and columns[part][row] is not None:
-                columns[part][row] = parse_json(columns[part][row])
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
@@ -488,7 +437,7 @@ class InvalidRows(NamedTuple):
 
 def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
     """The reason why a row, which has the error, gets no label."""
-    text, facts, form, key = columns.text, columns.facts, columns.form, columns.subject or NAME
+    text, facts, form, key = columns.names.text, columns.facts, columns.form, columns.names.subject or NAME
     info = dict(_row_infos(table)).get(row)
     if info is not None and info["error"] == error:
         return f"cannot be read: {info['detail']}"
@@ -501,7 +450,7 @@ def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> st
         return f"selects {value} in column {SELECTED!r}; write a list of positions of its facts, from 0"
     if error == INVALID_UTF8:
         return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
-    if error == NO_SUBJECT and find_field(table.schema, key) is not None:
+    if error == NO_SUBJECT and _find_path(table.schema, key) is not None:
         return f"has no subject: column {key!r} is {_shown(table, key, row)}; name another with --subject-column"
     value = _shown(table, facts, row)
     if error == NO_TRIPLES and form != "mr":

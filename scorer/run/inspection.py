@@ -48,7 +48,7 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
             yield FooterRead(error=str(error), kind=kind_of(error))
             continue
         shards = [
-            replace(shard, columns=columns.shape, bytes=shard.bytes if columns.keeps_all else 0)
+            replace(shard, columns=columns.shape, bytes=shard.bytes if columns.names.keep is None else 0)
             for shard in limit_rows(shards, left)
         ]
         if left is not None:

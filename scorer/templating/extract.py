@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..metric import ColumnNames
 from ..metric.facts import Triple
-from ..metric.inputs import find_columns, find_facts, holders_of, one_array
+from ..metric.inputs import find_columns, one_array
 from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
@@ -126,11 +126,8 @@ def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter
     """
     found: dict[Reference, int] = {}
 
-    def needed(schema: pa.Schema) -> list[str] | None:
-        facts = find_facts(schema, names)
-        read = (names.text, *(facts[:1] if facts else ()), names.subject or "")
-        holders = {holder for name in read for holder in holders_of(schema, name)}
-        return [name for name in schema.names if name in holders] or None
+    def needed(schema: pa.Schema) -> list[str]:
+        return find_columns(_one_text_a_row(schema.empty_table(), names.text).schema, names.inputs()).needed
 
     for file in find_files(inputs):
         for table in read_tables(file, needed):

@@ -82,7 +82,7 @@ def test_what_cannot_be_scored_is_refused(source: Path, bundle: Path, tmp_path: 
         (["blank.parquet", *DOCUMENT], "no_triples 1"),
         ([source], "--document-column document"),
         ([source, *DOCUMENT, "--protocol", "factspotter"], "--document-column does not go with"),
-        ([source, *DOCUMENT, "--facts-column", "document"], "give one of them"),
+        ([source, *DOCUMENT, "--facts-column", "document"], "name one of them"),
     ):
         refused = scorer("run", tmp_path / given[0], *given[1:], "--out", tmp_path / "out", "--bundle", bundle, code=2)
         assert says in " ".join(refused.stderr.split())

@@ -127,7 +127,7 @@ def test_a_bad_shard_is_quarantined_and_the_rest_is_scored(data: Path, target: L
     assert (outcome.exit_code, outcome.summary.shards.done, outcome.summary.shards.failed) == (3, 2, 3)
     found = files(target)
     noted = {name: json.loads(content) for name, content in found.items() if name.startswith("_failed/")}
-    assert noted["_failed/lacks.parquet.json"]["message"].startswith("no text column 'text'")
+    assert noted["_failed/lacks.parquet.json"]["message"].startswith("no column 'text'")
     assert "_failed/torn.parquet.json" in noted
     assert "column 'text' is int64" in noted["_failed/numbers.parquet.json"]["message"]
     assert "numbers.parquet" not in found and "_SUCCESS" not in found
