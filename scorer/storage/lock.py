@@ -28,7 +28,7 @@ from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.codec import OpenRecord, decode, encode, utc_now
 from ..system.waiting import Closing, interruptible
 from .plan import LOCK
-from .store import ABSENT, FileInfo, LocalStore, Store, output_errors, temporary_name
+from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
 
 RENEW_S = 60.0
 STALE_S = 120.0
@@ -79,17 +79,12 @@ class FileLock(Closing):
     @property
     def may_publish(self) -> bool:
         """Whether outputs and receipts may be written now: the path still leads to the file that is locked."""
-        try:
+        with suppress(OSError):
             return self._is_open and os.path.samestat(self._path.lstat(), os.fstat(self._file))
-        except OSError:
-            return False
+        return False
 
     def check(self) -> None:
-        """Check before a write that the lock is still held.
-
-        Raises:
-            OutputError: its file was removed or replaced, or it was released.
-        """
+        """Check before a write that the lock is held; raises :class:`.OutputError` where its file was replaced."""
         if not self.may_publish:
             raise OutputError(
                 f"{self._path} was removed or replaced during the run, so that another run may have begun; run again "
@@ -153,15 +148,16 @@ class RecordLock(Closing):
 
     def close(self) -> None:
         """Release the lock; its record is deleted."""
+
+        def delete() -> None:
+            with self._guard:  # a renewal under way would write the record again
+                if self._is_mine():
+                    self._store.delete([LOCK])
+
         if not self._ended.is_set():
             self._ended.set()
             with suppress(TimeoutError, OutputError):
-                interruptible(self._delete, lambda: None, limit_s=_RELEASE_S)
-
-    def _delete(self) -> None:
-        with self._guard:  # a renewal under way would write the record again
-            if self._is_mine():
-                self._store.delete([LOCK])
+                interruptible(delete, lambda: None, limit_s=_RELEASE_S)
 
     def _keep_renewing(self) -> None:
         while not self._ended.wait(RENEW_S):
@@ -193,14 +189,13 @@ class RecordLock(Closing):
         """
         first = self._version or ABSENT
         self._renew()
-        for expect in (ABSENT, first):
-            if self._write(expect) is not None:
-                self._store.delete([LOCK])
-                raise OutputError(
-                    f"{self._store.uri(LOCK)}: the store does not support conditional writes (If-None-Match and "
-                    "If-Match), without which two runs could overwrite each other's outputs; use a store that has "
-                    "them (docs/stores.md), or a local --out"
-                )
+        if any(self._write(expect) is not None for expect in (ABSENT, first)):
+            self._store.delete([LOCK])
+            raise OutputError(
+                f"{self._store.uri(LOCK)}: the store does not support conditional writes (If-None-Match and "
+                "If-Match), without which two runs could overwrite each other's outputs; use a store that has "
+                "them (docs/stores.md), or a local --out"
+            )
 
 
 RunLock = FileLock | RecordLock
@@ -230,8 +225,6 @@ def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: Non
 def lock_holder(store: Store) -> LockRecord | None:
     """The run that holds an output now, as far as one look tells."""
     info, record = store.list(LOCK).get(LOCK), _read(store)
-    if info is None or record is None:
-        return None
     if isinstance(store, LocalStore):
         try:
             with (store.location / LOCK).open("rb") as file:
@@ -242,7 +235,7 @@ def lock_holder(store: Store) -> LockRecord | None:
         except OSError as error:
             if error.errno not in _NO_FLOCK:
                 return None
-    return record if time.time() - info.modified < EXPIRY_S else None
+    return record if info is not None and time.time() - info.modified < EXPIRY_S else None
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
@@ -256,12 +249,17 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
         return ABSENT
     if first.size == 0:  # left by a run with flock, from a machine that has it
         return first.version
-    left = EXPIRY_S - _age(store, first)
+    probe = temporary_name()
+    try:  # the time of a new file tells the time on the store's clock
+        store.write(probe, b"?")
+        left = EXPIRY_S - (store.list(probe).get(probe, first).modified - first.modified)
+    finally:
+        store.delete([probe])
     deadline = time.monotonic() + left
     if left > 0:
         on_wait(
-            f"{store.location} is held by {_holder(store)}; waiting at most {left:.0f} s for the other run to end or "
-            "to renew its lock: if it was killed, its lock is taken over five minutes after the last renewal"
+            f"{_held(store)}; waiting at most {left:.0f} s for the other run to end or to renew its lock: if it was "
+            "killed, its lock is taken over five minutes after the last renewal"
         )
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_S, EXPIRY_S / 10))
@@ -273,16 +271,6 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
     return first.version
 
 
-def _age(store: Store, info: FileInfo) -> float:
-    """Seconds since a file was written, on the store's clock, which the time of a new file tells."""
-    probe = temporary_name()
-    try:
-        store.write(probe, b"?")
-        return store.list(probe).get(probe, info).modified - info.modified
-    finally:
-        store.delete([probe])
-
-
 def _read(store: Store) -> LockRecord | None:
     try:
         return decode(store.read(LOCK) or b"", LockRecord, LOCK)
@@ -291,14 +279,11 @@ def _read(store: Store) -> LockRecord | None:
 
 
 def _held(store: Store) -> OutputError:
-    return OutputError(f"{store.location} is held by {_holder(store)}; wait for it to end, or choose another --out")
-
-
-def _holder(store: Store) -> str:
     record = _read(store)
-    return "another run" if record is None else f"another run ({record})"
+    holder = "another run" if record is None else f"another run ({record})"
+    return OutputError(f"{store.location} is held by {holder}; wait for it to end, or choose another --out")
 
 
 def _now() -> float:
     """Seconds on a clock that goes on while the machine is suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
