@@ -47,7 +47,7 @@ def append(path: Path, document: Document) -> list[HistoryRow]:
     Raises:
         OutputError: the file is not a history or no regular file, is too large, or cannot be written.
     """
-    check_user_file(path, "--history", is_read=True, is_parquet=True)
+    check_user_file(path, "--history", is_parquet=True)
     rows = [
         HistoryRow(night=document.finished, signature=document.signature, status=document.status, group=group.group,
                    rows=group.rows, mean_confidence=group.confidence.mean,

@@ -44,7 +44,7 @@ def evaluate_command(
     from ..evaluation.report import disagreements as find_disagreements
     from ..evaluation.report import evaluate
     from ..storage.finished_output import local_outputs
-    from ..storage.user_files import staged
+    from ..storage.user_files import parquet_target
 
     with local_outputs(out) as folders:
         report = evaluate(folders, options, lambda message: say(f"note: {message}"))
@@ -52,8 +52,7 @@ def evaluate_command(
             import pyarrow.parquet as pq
 
             rows = find_disagreements(folders, options)
-            with staged(disagreements, "--disagreements") as place:
-                pq.write_table(rows, place)
+            pq.write_table(rows, parquet_target(disagreements, "--disagreements"))
             say(f"{disagreements}: {len(rows):,} rows whose label is not that of the gold")
     if remote := [str(one) for one in out if not isinstance(one, Path)]:
         report["path"] = ", ".join(remote)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import InputError, OutputError, UsageError
 from ..metric.facts import Triple
-from ..storage.user_files import check_user_file, staged
+from ..storage.user_files import check_user_file, parquet_target
 from ..storage.windows import write_parquet
 from . import ConvertOptions
 from .files import Problems, parse_systems, read_lines, readable
@@ -178,8 +178,8 @@ class Rows:
                 "check that the command suits the files"
             )
         table = self.table()
-        with staged(out, "--out") as place:
-            write_parquet(place, [table.slice(start, _ROW_GROUP) for start in range(0, table.num_rows, _ROW_GROUP)])
+        groups = [table.slice(start, _ROW_GROUP) for start in range(0, table.num_rows, _ROW_GROUP)]
+        write_parquet(parquet_target(out, "--out"), groups)
 
 
 def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:

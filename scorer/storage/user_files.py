@@ -1,14 +1,14 @@
 """Files that a user names: reports, histories, converted data. How they are written depends on what exists there.
 
 - Nothing, or a regular file: replaced atomically, with the same permissions.
-- A device, a pipe, ``/dev/stdout``: written to, never replaced.
+- A device, a pipe, ``/dev/stdout``: written to, never replaced; not with Parquet.
 - A symbolic link: its target is replaced in the target's folder, and the link is kept; a link without a target, or
   one that another user made, is refused. (The kernel has its own rules for links in shared folders, but they do not
   apply to links that a program resolves by itself.)
 - A Parquet file: refused, unless the option writes Parquet itself. It holds rows, and no report may replace them.
-- An input of the same command, or of the run whose output it reads: refused, whatever its format; see
-  :func:`check_user_file`.
-- A name that a run owns: refused; see :func:`refuse_owned`.
+- An input of the same command, or of the run whose output it reads: refused, whatever its format.
+- A name that a run owns: in an output folder (``_plan.json`` or ``_receipts/`` is there), every visible name can be that
+  of an output after the next run, and some hidden ones are the program's. Others are free, such as ``_report.html``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ import errno
 import glob
 import os
 import re
-import shutil
 import stat
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import OutputError, UsageError
 from ..system.files import Format, suffixes_of
@@ -38,8 +36,7 @@ _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """``path``: the file to write. ``mode``: permissions of the regular file there, ``None`` if there is none.
 
     ``is_stream``: write to it instead of replacing it. ``descriptor``: the one of this process that the path refers to.
@@ -62,7 +59,7 @@ def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool =
         UsageError: the path is a URI. OutputError: it belongs to a run, is a link that is not followed, is a Parquet
             file, or cannot be written; an earlier file of that name is unchanged.
     """
-    target = _target(path, what, is_parquet=is_parquet)
+    target = _target(path, what, is_parquet)
     if not target.is_stream:
         atomic_write(target.path, content, mode=target.mode)
         return
@@ -70,69 +67,39 @@ def write_user_file(path: Path, content: bytes, what: str, *, is_parquet: bool =
         file.write(content)
 
 
-@contextmanager
-def staged(path: Path, what: str) -> Iterator[Path]:
-    """The path that a writer of Parquet, such as :class:`.ShardWriter`, writes to produce a user's file.
-
-    This is the file itself, or the target of its link. For a device or a pipe it is a file in a temporary folder, whose
-    content is written to the device or pipe when the context ends without an error.
+def parquet_target(path: Path, what: str) -> Path:
+    """The file that a writer of Parquet replaces to write a user's file: itself, or what its link leads to.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    target = _target(path, what, is_parquet=True)
-    if not target.is_stream:
-        yield target.path
-        if target.mode is not None:
-            with output_errors("write", path):
-                target.path.chmod(target.mode)
-        return
-    with tempfile.TemporaryDirectory(prefix="d2t-") as folder:
-        place = Path(folder, "content")
-        yield place
-        if place.exists():
-            with output_errors("write", path), place.open("rb") as source, os.fdopen(_open(target), "wb") as file:
-                shutil.copyfileobj(source, file)
+    return _target(path, what, is_parquet=True).path
 
 
 def check_user_file(
-    path: Path,
-    what: str,
-    *,
-    inputs: Iterable[str | Path] = (),
-    form: Format = "auto",
-    is_read: bool = False,
-    is_parquet: bool = False,
+    path: Path, what: str, *, inputs: Iterable[str | Path] = (), form: Format = "auto", is_parquet: bool = False
 ) -> None:
     """Refuse early what :func:`write_user_file` would refuse, and the inputs of the command; writes nothing.
 
     Args:
         inputs: what the command reads, as given: files, folders, patterns, ``NAME=FILE``; URIs of stores are ignored.
         form: the format of the inputs.
-        is_read: the file is read before it is written, so it must be a regular file.
         is_parquet: see :func:`write_user_file`. Of the files in a folder or of a pattern, those are not looked for.
 
     Raises:
         UsageError, OutputError: see :func:`write_user_file`.
     """
-    target = _target(path, what, is_parquet=is_parquet)
-    if target.is_stream and is_read:
-        raise OutputError(f"{what}: {path} is a device or a pipe, but this file is also read; name a regular file")
+    target = _target(path, what, is_parquet)
     if target.mode is None:
         return
     read = [str(given) for given in inputs]
-    for given in [*read, *(scored for one in read for scored in _scored_from(one))]:
+    for out in tuple(read):
+        with suppress(UsageError, OSError):  # not an output
+            plan = OutputFolder(local_path(out)).read_plan(lambda message: None)
+            read += [record.uri for record in plan.inputs.values()] if plan is not None else []
+    for given in read:
         if _is_input(target.path, given, form, is_parquet):
             raise OutputError(f"{what}: {path} is an input ({given}), which is never overwritten; name another file")
-
-
-def _scored_from(out: str) -> list[str]:
-    """The inputs of the run whose output folder this is."""
-    with suppress(UsageError, OSError):  # not an output
-        path = local_path(out)
-        plan = OutputFolder(path).read_plan(lambda message: None)
-        return [record.uri for record in plan.inputs.values()] if plan is not None else []
-    return []
 
 
 def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
@@ -156,76 +123,60 @@ def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
     return False
 
 
-def refuse_owned(path: Path, what: str) -> None:
-    """Refuse a path in an output folder of ``scorer run`` that the run, a resume or an audit could take for its own.
-
-    Such a folder has ``_plan.json`` or ``_receipts/``. In it, every visible name can be that of an output, now or after
-    the next run, and some hidden names belong to the program. Other names that begin with ``_`` or ``.`` are free, such
-    as ``_report.html``.
-
-    Raises:
-        OutputError: the path is reserved for the run.
-    """
-    place = Path(os.path.realpath(path.parent), path.name)
-    for out in place.parents:
-        if not ((out / PLAN).is_file() or (out / RECEIPTS).is_dir()):
-            continue
-        parts = place.relative_to(out).parts
-        if parts[0] in OWN_NAMES or not any(map(is_hidden, parts)):
-            raise OutputError(
-                f"{what}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for the run; "
-                f"choose a path outside of it, or a name that begins with an underscore, such as {out / '_report.html'}"
-            )
-
-
-def _target(path: Path, what: str, *, is_parquet: bool) -> _Target:
-    """Determine what exists at a path."""
+def _target(path: Path, what: str, is_parquet: bool) -> _Target:
+    """What exists at a path."""
     local_path(path, what)
-    place = path
+    place, hops = path, 0
     with output_errors("write", path):
-        for _ in range(_MOST_LINKS):
+        while True:
             descriptor = _DESCRIPTOR.fullmatch(f"{os.path.realpath(place.parent)}/{place.name}")
             if descriptor is not None and int(descriptor[1]) == os.getpid():
-                return _Target(place, is_stream=True, descriptor=int(descriptor[2]))
-            refuse_owned(place, what)
+                target = _Target(place, is_stream=True, descriptor=int(descriptor[2]))
+                break
+            _refuse_owned(place, what)
             try:
                 found = place.lstat()
             except FileNotFoundError:
                 if place == path and place.parent.is_dir():
                     return _Target(place)
-                if place == path:
-                    raise OutputError(
-                        f"{what}: there is no folder {place.parent} for {place.name}; create it"
-                    ) from None
                 raise OutputError(
-                    f"{what}: {path} is a link to {place}, which does not exist; remove the link, or name the "
-                    "file itself"
+                    f"{what}: {place} does not exist, nor does a folder for it, or {path} is a link to it; create the "
+                    "folder, or name the file itself"
                 ) from None
             if not stat.S_ISLNK(found.st_mode):
+                mode = stat.S_IMODE(found.st_mode) & 0o777 if stat.S_ISREG(found.st_mode) else None
+                target = _Target(place, mode, is_stream=mode is None)
                 break
-            if found.st_uid not in (0, os.geteuid()):
+            if found.st_uid not in (0, os.geteuid()) or (hops := hops + 1) > _MOST_LINKS:
                 raise OutputError(
-                    f"{what}: {place} is a link that another user made (uid {found.st_uid}), and is not followed; name "
-                    "the file itself"
+                    f"{what}: {place} is a link that another user made (uid {found.st_uid}), or is part of a cycle of "
+                    "links, and is not followed; name the file itself"
                 )
             place = place.parent / place.readlink()
-        else:
-            raise OutputError(f"{what}: {path} is part of a cycle of links; remove it")
-    if stat.S_ISDIR(found.st_mode):
-        raise OutputError(f"{what}: {path} is a folder; name a file in it")
-    if stat.S_ISREG(found.st_mode):
-        if not is_parquet and _is_parquet(place):
+    if target.is_stream and (is_parquet or place.is_dir()):
+        raise OutputError(f"{what}: {path} is a folder, a device or a pipe; name a regular file")
+    if target.mode is not None and not is_parquet:
+        try:
+            with place.open("rb") as file:
+                holds_rows = file.read(4) == b"PAR1"
+        except PermissionError:  # it may be replaced by one who cannot read it; nothing says that it holds rows
+            holds_rows = place.suffix == ".parquet"
+        if holds_rows:
             raise OutputError(f"{what}: {path} is a Parquet file, which is not replaced; name another file")
-        return _Target(place, stat.S_IMODE(found.st_mode) & 0o777)
-    return _Target(place, is_stream=True)
+    return target
 
 
-def _is_parquet(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except PermissionError:  # it may be replaced by one who cannot read it; nothing says that it holds rows
-        return path.suffix == ".parquet"
+def _refuse_owned(path: Path, what: str) -> None:
+    place = Path(os.path.realpath(path.parent), path.name)
+    for out in place.parents:
+        if (out / PLAN).is_file() or (out / RECEIPTS).is_dir():
+            parts = place.relative_to(out).parts
+            if parts[0] in OWN_NAMES or not any(map(is_hidden, parts)):
+                raise OutputError(
+                    f"{what}: {path} is in the output folder {out} of `scorer run`, and its name is reserved for the "
+                    f"run; choose a path outside of it, or a name that begins with an underscore, such as "
+                    f"{out / '_report.html'}"
+                )
 
 
 def _open(target: _Target) -> int:

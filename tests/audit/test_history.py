@@ -90,7 +90,7 @@ def test_values_that_no_audit_writes(out: Path, tmp_path: Path, changes: dict[st
 def test_what_is_no_regular_file_of_bounded_size(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    assert "fifo is a device or a pipe, but this file is also read" in refused(out, fifo)
+    assert "fifo is a folder, a device or a pipe" in refused(out, fifo)
     file = written(tmp_path, GOOD, GOOD, GOOD)
     monkeypatch.setattr(history, "MOST_ROWS", 2)
     assert "it has 3 rows, more than 2" in refused(out, file)

@@ -6,14 +6,13 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from scorer.errors import OutputError, SchemaError
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.user_files import check_user_file, staged, write_user_file
+from scorer.storage.user_files import check_user_file, parquet_target, write_user_file
 from scorer.system.codec import encode
 from tests.storage.records import make_plan, make_shard, run
 
@@ -26,48 +25,37 @@ def put(path: Path, content: bytes = b"new") -> None:
     write_user_file(path, content, "--report")
 
 
-def put_staged(path: Path) -> None:
-    with staged(path, "--out") as place:
-        place.write_bytes(b"new")
-
-
-Way = Callable[[Path], None]
-WAYS = pytest.mark.parametrize("way", [put, put_staged])
-
-
 def test_a_new_file_in_a_folder_that_exists(tmp_path: Path) -> None:
-    for way in (put, put_staged, lambda path: check_user_file(path, "--report")):
-        with pytest.raises(OutputError, match=r"--report|--out"):
+    for way in (put, lambda path: check_user_file(path, "--report")):
+        with pytest.raises(OutputError, match=r"--report: .*report.html does not exist, nor does a folder"):
             way(tmp_path / "a/b/report.html")
     put(tmp_path / "report.html")
     assert tree(tmp_path) == ["report.html"]
 
 
-@WAYS
-def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path, way: Way) -> None:
+def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real/report.html").write_bytes(b"old")
     (tmp_path / "hop").symlink_to("real/report.html")
     (tmp_path / "report.html").symlink_to(tmp_path / "hop")
-    way(tmp_path / "report.html")
+    put(tmp_path / "report.html")
     assert (tmp_path / "real/report.html").read_bytes() == b"new"
+    assert parquet_target(tmp_path / "report.html", "--out") == tmp_path / "real/report.html"
     assert tree(tmp_path) == ["hop", "real", "real/report.html", "report.html"]
     assert {path.name for path in tmp_path.iterdir() if path.is_symlink()} == {"hop", "report.html"}
 
 
-@WAYS
 @pytest.mark.parametrize(("target", "says"), [("nowhere", "not exist"), ("circle", "cycle")])
-def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str, way: Way) -> None:
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str) -> None:
     (tmp_path / "circle").symlink_to("report.html")
     (tmp_path / "report.html").symlink_to(target)
     with pytest.raises(OutputError, match=says):
-        way(tmp_path / "report.html")
+        put(tmp_path / "report.html")
     assert not (tmp_path / "nowhere").exists()
 
 
-@WAYS
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_a_device_is_written_into_and_stays(tmp_path: Path, way: Way, is_linked: bool) -> None:
+def test_a_device_is_written_into_and_stays(tmp_path: Path, is_linked: bool) -> None:
     """A device as root could replace it; without root the real one, which nobody can replace."""
     device = tmp_path / "null"
     try:
@@ -77,7 +65,7 @@ def test_a_device_is_written_into_and_stays(tmp_path: Path, way: Way, is_linked:
         device = Path("/dev/null")
     (tmp_path / "link").symlink_to(device)
     before = tree(tmp_path)
-    way(tmp_path / "link" if is_linked else device)
+    put(tmp_path / "link" if is_linked else device)
     assert stat.S_ISCHR(device.stat().st_mode) and tree(tmp_path) == before
 
 
@@ -85,15 +73,14 @@ def test_a_pipe_that_is_read_gets_the_content_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    for way in (put, put_staged):
-        way(pipe)
-        assert os.read(reader, 99) == b"new"
+    put(pipe)
+    assert os.read(reader, 99) == b"new"
     os.close(reader)
     with pytest.raises(OutputError, match="nothing reads this named pipe; start its reader"):
         put(pipe)
     check_user_file(pipe, "--report")
-    with pytest.raises(OutputError, match=r"--history: .*pipe is a device or a pipe, but this file is also read"):
-        check_user_file(pipe, "--history", is_read=True)
+    with pytest.raises(OutputError, match=r"--history: .*pipe is a folder, a device or a pipe"):
+        check_user_file(pipe, "--history", is_parquet=True)
     assert pipe.is_fifo() and tree(tmp_path) == ["pipe"]
 
 
@@ -171,16 +158,15 @@ def out(tmp_path: Path) -> Path:
 OWNED = "_run.json _plan.json _SUCCESS _lock _receipts/_x.json _failed/a.json a.parquet deep/b.parquet"
 
 
-@WAYS
 @pytest.mark.parametrize("name", OWNED.split())
-def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str, way: Way) -> None:
+def test_what_a_run_owns_is_refused(out: Path, tmp_path: Path, name: str) -> None:
     """Also what it will own: any visible name may be that of an output after the next run."""
     before = {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
     (tmp_path / "linked").symlink_to(out)
     (tmp_path / "link").symlink_to(out / name)
     for path in (out / name, tmp_path / "linked" / name, out / "deep/.." / name, tmp_path / "link"):
         with pytest.raises(OutputError, match=r"is in the output folder .*/out of .* reserved .*/_report.html"):
-            way(path)
+            put(path)
     assert before == {path: path.is_file() and path.read_bytes() for path in out.rglob("*")}
     put(out / "_report.html")
     assert (out / "_report.html").read_bytes() == b"new" and list(OutputFolder(out).receipts()) == ["a.parquet"]
