@@ -162,7 +162,7 @@ class DocumentBuilder:
         if (effect := whole.design_effects["not_ok_rate"]) > SHOWN_FROM:
             rows = f"{whole.rows / effect:,.0f} independent rows would (design effect {effect:.1f})"
             yield f"rows share inputs or are duplicates; they say as much about the not_OK rate as {rows}"
-        for key in self.output.hidden_keys:
+        for key in filter(self.output.schema.names.__contains__, self.output.path_keys):
             yield f"the column {key!r} of the files is used, and hides the key {key!r} of their folders"
 
 

@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -115,32 +115,38 @@ class FinishedOutput:
         places = list(dict.fromkeys(place for place in find_outputs(outs) if isinstance(place, Path)))
         if not any((place / PLAN).exists() for place in places):
             check_parts({str(place): None for place in places})
-            return cls._open_files(places[0])
+            place = places[0]
+            names = [one.relative_to(place).as_posix() if one != place else "" for one in data_files(place)]
+            files = tuple(OutputFile.open(place, name) for name in names)
+            signatures = [(file.path.name, Signature.of_footer(file.schema.metadata)) for file in files]
+            advice = "figures compare only under equal signatures: evaluate them apart"
+            return cls(str(place), (place,), files, _one_signature(signatures, advice, UsageError))
         folders = [_RunFolder(place, allow_partial) for place in places]
         missing_parts = check_parts({str(folder.path): folder.plan for folder in folders}, allow_partial)
-        files = sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative)
+        files = tuple(sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative))
         if twice := [one.relative for one, other in pairwise(files) if one.relative == other.relative]:
             raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
         signatures = [(str(folder.path / PLAN), Signature.of(folder.plan)) for folder in folders]
         signatures += [(str(file.path), Signature.of_footer(file.schema.metadata)) for file in files]
+        plan, planned = folders[0].plan, sorted(name for folder in folders for name in folder.plan.inputs)
+        is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all there are
         return cls(
             name=named(outs),
             outs=tuple(places),
-            files=tuple(files),
+            files=files,
             full_signature=_one_signature(signatures, "run `scorer run` again", OutputError),
             plans=tuple(folder.plan for folder in folders),
             runs=tuple(folder.run for folder in folders if folder.run is not None),
-            coverage=_coverage(folders, files, missing_parts),
+            coverage=Coverage(
+                limit=plan.limit if is_cut else None,
+                missing=tuple(sorted({*planned} - {file.relative for file in files})),
+                planned=len(planned),
+                missing_parts=missing_parts,
+                parts=plan.part.count if plan.part is not None else 1,
+                finished=all(folder.why_unfinished is None for folder in folders),
+            ),
             versions={folder.path: folder.versions for folder in folders},
         )
-
-    @classmethod
-    def _open_files(cls, place: Path) -> Self:
-        paths = data_files(place)
-        files = [OutputFile.open(place, path.relative_to(place).as_posix() if path != place else "") for path in paths]
-        signatures = [(file.path.name, Signature.of_footer(file.schema.metadata)) for file in files]
-        advice = "figures compare only under equal signatures: evaluate them apart"
-        return cls(str(place), (place,), tuple(files), _one_signature(signatures, advice, UsageError))
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -163,19 +169,15 @@ class FinishedOutput:
         """How the run was set up; empty where there is no plan."""
         return self.plans[0].settings if self.plans else {}
 
+    @cached_property
+    def path_keys(self) -> list[str]:
+        """The partition keys of the paths (:func:`partition_keys`); a column of the files of that name hides one."""
+        return list(dict.fromkeys(key for file in self.files for key in partition_keys(file.relative)))
+
     @property
     def names(self) -> list[str]:
         """The names of all columns, and of the partition keys of the paths."""
-        return list(dict.fromkeys([*self.schema.names, *self._path_keys]))
-
-    @property
-    def hidden_keys(self) -> list[str]:
-        """The partition keys of the paths that are columns of the files too, whose values are those of the files."""
-        return [key for key in self._path_keys if key in self.schema.names]
-
-    @cached_property
-    def _path_keys(self) -> dict[str, None]:
-        return dict.fromkeys(key for file in self.files for key in partition_keys(file.relative))
+        return list(dict.fromkeys([*self.schema.names, *self.path_keys]))
 
     def locate(self, row: int) -> tuple[str, int]:
         """Relative path of a file and the number in it, of a row of the whole."""
@@ -257,17 +259,13 @@ class FinishedOutput:
                     first = end
         return found
 
-    @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def unchanged(self) -> AbstractContextManager[None]:
         """Read the output inside; a change meanwhile is reported, whatever error it caused.
 
         Raises:
             OutputError: it changed since it was opened; names the files.
         """
-        with ExitStack() as stack:
-            for path, versions in self.versions.items():
-                stack.enter_context(_unchanged(path, versions))
-            yield
+        return _unchanged(self.versions)
 
     def _open(self, file: OutputFile) -> AbstractContextManager[pq.ParquetFile]:
         return open_parquet(file.path, _RUN_AGAIN if self.plans else "")
@@ -287,7 +285,7 @@ class _RunFolder:
 
     def __init__(self, path: Path, allow_partial: bool) -> None:
         self.path, self.versions = path, _versions(path)
-        with _unchanged(path, self.versions):
+        with _unchanged({path: self.versions}):
             folder = OutputFolder(path)
             plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
             self.why_unfinished = folder.why_unfinished(receipts)
@@ -304,20 +302,6 @@ class _RunFolder:
                     raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:
                     self.files.append(OutputFile.open(path, relative, receipt.output.bytes))
-
-
-def _coverage(folders: Sequence[_RunFolder], files: Sequence[OutputFile], missing_parts: tuple[int, ...]) -> Coverage:
-    plan, done = folders[0].plan, {file.relative for file in files}
-    planned = sorted(name for folder in folders for name in folder.plan.inputs)
-    is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all that there are
-    return Coverage(
-        limit=plan.limit if is_cut else None,
-        missing=tuple(name for name in planned if name not in done),
-        planned=len(planned),
-        missing_parts=missing_parts,
-        parts=plan.part.count if plan.part is not None else 1,
-        finished=all(folder.why_unfinished is None for folder in folders),
-    )
 
 
 def _versions(path: Path) -> dict[str, str]:
@@ -337,7 +321,7 @@ def _that_count(files: Mapping[str, FileInfo], only: Callable[[str], bool]) -> d
 
 
 @contextmanager
-def _unchanged(path: Path, before: Mapping[str, str]) -> Iterator[None]:
+def _unchanged(versions: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
     """See :meth:`FinishedOutput.unchanged`.
 
     No lock is held: a reader never blocks a run. A run removes a receipt before it replaces the output, and writes new
@@ -348,14 +332,14 @@ def _unchanged(path: Path, before: Mapping[str, str]) -> Iterator[None]:
         yield
     except Exception as error:  # a file that changed can be damaged in any way
         cause = error
-    now = _versions(path)
-    changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
-    if changed:
-        shown = named(sorted(changed, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
-        raise OutputError(
-            f"{path} changed while it was read ({shown}): rows of two runs must not mix; wait until the run that "
-            "writes there has ended, then run this again"
-        ) from cause
+    for path, before in versions.items():
+        changed = [name for name, _ in {*before.items()} ^ {*_versions(path).items()}]
+        if changed:
+            shown = named(sorted({*changed}, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
+            raise OutputError(
+                f"{path} changed while it was read ({shown}): rows of two runs must not mix; wait until the run that "
+                "writes there has ended, then run this again"
+            ) from cause
     if cause is not None:
         raise cause
 
@@ -371,13 +355,11 @@ def data_files(path: Path) -> list[Path]:
     Raises:
         InputError: there is none.
     """
-    if path.is_file():
-        return [path]
     if not path.is_dir():
+        if path.exists():
+            return [path]
         raise InputError(f"{path} does not exist; give the output folder of `scorer run`, or a scored Parquet file")
-    found = [
-        file for file in sorted(path.rglob("*")) if file.is_file() and is_output(file.relative_to(path).as_posix())
-    ]
+    found = [one for one in sorted(path.rglob("*")) if one.is_file() and is_output(one.relative_to(path).as_posix())]
     if not found:
         raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
     return found
@@ -419,11 +401,8 @@ def _chosen(file: pq.ParquetFile, columns: Sequence[str]) -> list[str]:
 
 
 def _few(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
-    """Some rows of a table, as a copy: a slice would keep the whole row group in memory."""
-    try:
-        return table.take(rows)
-    except pa.ArrowNotImplementedError:  # of string views
-        return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
+    """Some rows of a table, as a copy: a slice would keep the whole row group in memory; string views have no take."""
+    return pa.concat_tables([table.slice(row, 1) for row in rows.tolist()]).combine_chunks()
 
 
 def partition_keys(relative: str) -> dict[str, str | None]:

@@ -7,8 +7,8 @@
   apply to links that a program resolves by itself.)
 - A Parquet file: refused, unless the option writes Parquet itself. It holds rows, and no report may replace them.
 - An input of the same command, or of the run whose output it reads: refused, whatever its format.
-- A name that a run owns: in an output folder (``_plan.json`` or ``_receipts/`` is there), every visible name can be that
-  of an output after the next run, and some hidden ones are the program's. Others are free, such as ``_report.html``.
+- A name that a run owns: every visible name in an output folder, since it can be that of an output after the next run,
+  and some hidden ones. Others are free, such as ``_report.html``.
 """
 
 from __future__ import annotations
