@@ -282,23 +282,23 @@ BUNDLE: dict[str, Any] = {
         word for word in BUILTIN_BUNDLES if incomplete and word.startswith(incomplete)
     ],
 }
-DEVICE: dict[str, Any] = {
-    "help": "Device; exits 2 if a named device cannot start. auto: CUDA if it starts, otherwise the CPU.",
-    "metavar": "auto|cpu|cuda|cuda:N",
-    "variable": True,
-}
-PRECISION: dict[str, Any] = {
-    "help": "Model variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.",
-    "variable": True,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
-    """Device and variant, for a command that only opens a model."""
+    """Device and variant."""
 
-    device: str = option(**DEVICE, default="auto")
-    precision: Precision = option(**PRECISION, default="auto")
+    device: str = option(
+        "Device; exits 2 if a named one cannot start. auto: CUDA if it starts, otherwise the CPU.",
+        "auto|cpu|cuda|cuda:N",
+        "auto",
+        variable=True,
+    )
+    precision: Precision = option(
+        "Model variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.",
+        default="auto",
+        variable=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,10 +308,7 @@ class ColumnOptions:
     text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)
     triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)
     attributes_column: str | None = option(
-        "Column of attributes (struct, map or JSON object), or comma-separated columns, one for each attribute.",
-        "NAME",
-        None,
-        variable=True,
+        "Column of attributes (struct, map, JSON object), or comma-separated columns.", "NAME", None, variable=True
     )
     subject_column: str | None = option(
         "Column or attribute key that names the subject. Default: the key name.", "NAME", None, variable=True
@@ -322,11 +319,8 @@ class ColumnOptions:
     mr_column: str | None = option("Column of E2E slots, used instead of triples.", "NAME", None, variable=True)
     document_column: str | None = option(
         "Column of source texts or lists of passages, whose sentences are the facts; implies --checks hallucination "
-        "--sentences.",
-        "NAME",
-        None,
-        variable=True,
-    )
+        "--sentences.", "NAME", None, variable=True,
+    )  # fmt: skip
     keep: tuple[str, ...] | None = option(
         "Comma-separated input columns to keep. Default: all.", "COLUMNS", None, variable=True, parser=split_names
     )
@@ -335,12 +329,12 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
+class ModelOptions(DeviceOptions):
     """The fields of :class:`..scoring.settings.Settings`, but for the names of columns."""
 
     bundle: str = option(**BUNDLE)
     templates: str | None = option(
-        "Template file (JSON); exits 2 if invalid. Default: the bundle's templates, otherwise backoff.",
+        "Template file (JSON); exits 2 if invalid. Default: the bundle's, otherwise backoff.",
         "FILE",
         None,
         variable=True,
@@ -355,11 +349,9 @@ class ModelOptions:
     missing_template: MissingTemplate = option(
         "For a triple without a template: use the backoff template, or exit 2.", default="backoff", variable=True
     )
-    device: str = option(**DEVICE, default="auto")
-    precision: Precision = option(**PRECISION, default="auto")
     device_memory: int = option("GPU memory of each session, in GiB; 0 for no limit.", "GIB", 0, min=0, variable=True)
     overlong: Overlong = option(
-        "For text pairs longer than the model's maximum: report an error, or truncate and add a note.",
+        "For pairs longer than the model's maximum: an error, or truncate and add a note.",
         default="error",
         variable=True,
     )
@@ -389,21 +381,16 @@ class SourceOptions:
     limit: int | None = option("Score only the first N rows.", "N", None, min=1)
     form: Format = option("Format of IN. auto: by suffix; in a folder, Parquet first.", default="auto", name="--format")
     delimiter: str | None = option(
-        "Field separator of CSV and TSV files: a character, or the word tab. Default: detected from the header.",
-        "C",
-        None,
+        "Separator of CSV and TSV: a character, or the word tab. Default: detected from the header.", "C", None
     )
     reuse: tuple[Location, ...] = option(
-        "Earlier output. Rows with the same row_key keep its labels if the signatures are equal. Repeatable.",
+        "Earlier output, whose labels are kept for rows with the same row_key and signature. Repeatable.",
         "OUT0",
         (),
         parser=location,
     )
     split_rows: int | None = option(
-        "Split Parquet files into parts of at most N rows, along row groups; each file becomes a folder.",
-        "N",
-        None,
-        min=1,
+        "Split Parquet files, along row groups, into parts of at most N rows in a folder each.", "N", None, min=1
     )
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ And how well it orders rows: the area under the ROC curve, with its interval ove
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -69,41 +69,37 @@ def calibration(confidence: Floats, right: Mask, inputs: Indices, resamples: int
         resamples: number of bootstrap samples of inputs; 0 for no intervals.
     """
     truth = right.astype(np.float64)
-    fitted = cross_fitted(confidence, truth, inputs)
-    bins = _bins(confidence)
-    lines = []
-    for number in range(BINS):
-        rows = np.flatnonzero(bins == number)
-        if len(rows):
-            line = CalibrationLine(
-                low=number / BINS,
-                high=(number + 1) / BINS,
-                n=len(rows),
-                confidence=float(confidence[rows].mean()),
-                ok=float(truth[rows].mean()),
-                calibrated=None if fitted is None else float(fitted[rows].mean()),
-                interval=_interval(right[rows], inputs[rows]) if resamples else None,
-            )
-            lines.append(line)
     owners = np.unique(inputs, return_inverse=True)[1]
-    block = CalibrationBlock(
-        n=len(truth),
-        inputs=int(owners.max(initial=-1)) + 1,
-        error=calibration_error(confidence, truth),
-        brier=_brier(confidence, truth),
-        calibrated_error=None,
-        calibrated_brier=None,
-        interval={
-            "error": error_interval(confidence, truth, owners, resamples),
-            "brier": _brier_interval(confidence, truth, owners, resamples),
-        },
-        lines=lines,
-    )
-    if fitted is not None:
-        block["calibrated_error"], block["calibrated_brier"] = calibration_error(fitted, truth), _brier(fitted, truth)
-        block["interval"]["calibrated_error"] = error_interval(fitted, truth, owners, resamples)
-        block["interval"]["calibrated_brier"] = _brier_interval(fitted, truth, owners, resamples)
-    return block
+    bins = _bins(confidence)
+    fitted = cross_fitted(confidence, truth, inputs)
+    found: dict[str, Any] = {"n": len(truth), "inputs": len(np.unique(owners)), "interval": {}, "lines": []}
+    for name, values in (("", confidence), ("calibrated_", fitted)):
+        if values is None:
+            found |= {f"{name}error": None, f"{name}brier": None}
+            continue
+        squares = (values - truth) ** 2
+        found |= {
+            f"{name}error": calibration_error(values, truth),
+            f"{name}brier": float(squares.mean()) if len(truth) else None,
+        }
+        found["interval"] |= {
+            f"{name}error": error_interval(values, truth, owners, resamples),
+            f"{name}brier": _mean_interval(squares, owners, resamples),
+        }
+    for number in np.unique(bins).tolist():
+        rows = bins == number
+        ok = share_rate(right[rows], inputs[rows])
+        line = CalibrationLine(
+            low=number / BINS,
+            high=(number + 1) / BINS,
+            n=int(rows.sum()),
+            confidence=float(confidence[rows].mean()),
+            ok=float(truth[rows].mean()),
+            calibrated=None if fitted is None else float(fitted[rows].mean()),
+            interval=[ok.low, ok.high] if resamples and ok.low is not None and ok.high is not None else None,
+        )
+        found["lines"].append(line)
+    return cast(CalibrationBlock, found)
 
 
 def calibration_error(confidence: Floats, truth: Floats) -> float | None:
@@ -158,18 +154,9 @@ def _bins(confidence: Floats) -> Indices:
     return np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
 
 
-def _brier(confidence: Floats, truth: Floats) -> float | None:
-    return float(((confidence - truth) ** 2).mean()) if len(truth) else None
-
-
-def _brier_interval(confidence: Floats, truth: Floats, owners: Indices, resamples: int) -> Ends:
-    squares, rows = np.bincount(owners, (confidence - truth) ** 2), np.bincount(owners)
-    return drawn_interval(lambda times: (times @ squares) / (times @ rows), len(rows), resamples)
-
-
-def _interval(right: Mask, inputs: Indices) -> list[float] | None:
-    found = share_rate(right, inputs)
-    return None if found.low is None or found.high is None else [found.low, found.high]
+def _mean_interval(values: Floats, owners: Indices, resamples: int) -> Ends:
+    sums, rows = np.bincount(owners, values), np.bincount(owners)
+    return drawn_interval(lambda times: (times @ sums) / (times @ rows), len(rows), resamples)
 
 
 def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:

@@ -14,7 +14,7 @@ from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
-from .label_figures import SEED, Ends, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles
+from .label_figures import SEED, Ends, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles, ratio
 
 Statistic = Callable[[Floats, Floats], float]
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -148,13 +148,12 @@ class Levels:
         return Estimate(n=shape[1], value=_plain(value), interval=percentiles(np.array(values)))
 
 
-def system_means(values: Sequence[Floats], systems: Indices, n_systems: int) -> list[Floats]:
+def system_means(values: Sequence[Floats], systems: Indices) -> list[Floats]:
     """Means by system over the rows that have all values, NaN without such a row. *Shape:* (rows,) each →
-    (n_systems,) each."""
-    there = ~np.any([np.isnan(value) for value in values], axis=0)
-    counts = np.bincount(systems[there], minlength=n_systems)
-    sums = [np.bincount(systems[there], weights=value[there], minlength=n_systems) for value in values]
-    return [np.where(counts, total / np.maximum(counts, 1), np.nan) for total in sums]
+    (systems,) each."""
+    there, n = ~np.any(np.isnan(values), axis=0), int(systems.max(initial=-1)) + 1
+    counts = np.bincount(systems[there], minlength=n)
+    return [ratio(np.bincount(systems[there], value[there], n), counts) for value in values]
 
 
 def _plain(value: float) -> float | None:

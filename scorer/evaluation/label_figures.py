@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metric.verdict import FINE, ROUGH
+from ..scoring.output_columns import rough_of
 from ..stats.intervals import share_interval
 
 Floats = npt.NDArray[np.float64]
@@ -214,33 +215,12 @@ def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, tuple[Coun
     }
 
 
-def collapse(fine: Counts) -> Counts:
-    """From FINE counts to ROUGH counts. *Shape:* (..., 4, 5) → (..., 2, 3)."""
-    rows = np.stack([fine[..., 0, :], fine[..., 1:, :].sum(axis=-2)], axis=-2)
-    return np.stack([rows[..., 0], rows[..., 1:_FINE].sum(axis=-1), rows[..., _FINE]], axis=-1)
-
-
 def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
     """One matrix as a dictionary: gold label → predicted label (or ``error``) → number of rows."""
     names = FINE if len(counts) == _FINE else ROUGH
     return {
         gold: dict(zip((*names, ERROR), line, strict=True)) for gold, line in zip(names, counts.tolist(), strict=True)
     }
-
-
-def trivial(fine: Counts, rough: Counts) -> dict[str, Blocks]:
-    """The figures of two trivial predictions on the same gold: always OK; every omission right, no hallucination found.
-
-    Without FINE gold (no counts) only the first. *Shape:* (4, 5) and (2, 3).
-    """
-    always, lazy, half = np.zeros_like(rough), np.zeros_like(fine), np.zeros_like(fine)
-    always[:, 0], lazy[:, 0] = rough.sum(axis=-1), fine.sum(axis=-1)
-    for gold, omission in enumerate(_SIDES["omission"].tolist()):
-        half[gold, int(omission)] = fine[gold].sum()
-    found = {"always OK": blocks(lazy, always)}
-    if fine.any():
-        found["omissions perfect, no hallucination"] = blocks(half, collapse(half))
-    return found
 
 
 def blocks(fine: Counts, rough: Counts) -> Blocks:
@@ -293,12 +273,17 @@ class Labels:
         return result
 
     def trivial(self) -> dict[str, Blocks]:
-        """The figures of trivial predictions on the same rows."""
-        gold = self._fine()[0]
-        return trivial(
-            confusion(gold, np.zeros_like(gold), len(FINE)),
-            confusion(self.gold_rough, np.zeros_like(self.gold_rough), len(ROUGH)),
-        )
+        """The figures of trivial predictions on the same rows: always OK; and where the gold has FINE labels, every
+        omission right and no hallucination found."""
+        fine = self._fine()[0]
+        omissions = fine & 1  # the bit of a FINE code
+        found = {
+            "always OK": blocks(confusion(fine, 0 * fine, len(FINE)), confusion(self.gold_rough, 0 * fine, len(ROUGH)))
+        }
+        if (fine >= 0).any():
+            counts = confusion(fine, omissions, len(FINE)), confusion(rough_of(fine), omissions, len(ROUGH))
+            found["omissions perfect, no hallucination"] = blocks(*counts)
+        return found
 
     def _fine(self) -> tuple[Codes, Codes]:
         """Gold and predicted FINE labels; no gold where one of them is missing. *Shape:* (rows,) each."""

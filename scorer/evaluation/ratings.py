@@ -8,6 +8,7 @@ is better than another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -23,15 +24,8 @@ from .label_figures import Floats, Indices, Mask
 
 Level = Literal["sentence", "system"]
 RATINGS = (
-    "human_semantics",
-    "human_correctness",
-    "human_coverage",
-    "human_relevance",
-    "human_fluency",
-    "human_grammar",
-    "human_textstructure",
-    "human_quality",
-    "human_naturalness",
+    *("human_semantics", "human_correctness", "human_coverage", "human_relevance", "human_fluency"),
+    *("human_grammar", "human_textstructure", "human_quality", "human_naturalness"),
 )
 """Names of rating columns that are used without an option, those about content first."""
 ALL = "all"
@@ -102,10 +96,8 @@ class Ratings:
     def __init__(
         self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int
     ) -> None:
-        self.scored, self.prefix, self.columns, self.resamples = scored, prefix, columns, resamples
-        systems, names = scored.groups(system) if scored.has(system) else (None, [])
-        self.n_systems = len(names)
-        self.levels = Levels(inputs, systems, resamples)
+        self.scored, self.prefix, self.columns = scored, prefix, columns
+        self.levels = Levels(inputs, scored.groups(system)[0] if scored.has(system) else None, resamples)
 
     def metric(self, name: str, *, required: bool = True) -> Floats | None:
         """A score column; an output column takes precedence over another of the same name. ``fine`` and ``rough`` are 1
@@ -128,59 +120,45 @@ class Ratings:
             return -finite(array, found)
         if column == name:
             return finite(array, found)
-        if not pa.types.is_list(array.type) or not _is_number(array.type.value_type):
+        kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)
+        if not pa.types.is_list(array.type) or not any(is_kind(array.type.value_type) for is_kind in kinds):
             raise ColumnError(f"--metric {name!r}: column {found!r} is {array.type}, not a list of numbers")
         return finite(pa.array(list_reduced(array, name.partition(":")[0])), found)
 
     def correlations(self, metrics: Sequence[str]) -> list[CorrelationLine]:
         """Every metric with every rating, by sentence and by system."""
-        values = {name: self.metric(name, required=bool(self.columns)) for name in metrics}
-        return [
-            line
-            for name, value in values.items()
-            for column in self.columns
-            if value is not None
-            for line in self._lines(name, value, column)
-        ]
-
-    def _lines(self, name: str, value: Floats, column: str) -> list[CorrelationLine]:
-        """One metric with one rating, by sentence and by system."""
-        rating = human_ratings(self.scored, column)
-        levels, resamples = self.levels, self.resamples
-        by_sentence = correlation.correlate(value, rating, levels.inputs, resamples)
-        lines = [CorrelationLine(metric=name, human=column, level="sentence", **by_sentence)]
-        if levels.systems is not None:
-            one, other = correlation.system_means([value, rating], levels.systems, self.n_systems)
-            by_system = correlation.correlate(one, other)
-            if resamples and by_system["spearman"] is not None:
-                by_system["interval"] = {"spearman": levels.by_system(value, rating)["interval"]}
-            lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
+        lines = []
+        for name, column in product(metrics, self.columns):
+            value, rating, levels = self.metric(name), human_ratings(self.scored, column), self.levels
+            assert value is not None
+            by_sentence = correlation.correlate(value, rating, levels.inputs, levels.resamples)
+            lines.append(CorrelationLine(metric=name, human=column, level="sentence", **by_sentence))
+            if levels.systems is not None:
+                one, other = correlation.system_means([value, rating], levels.systems)
+                by_system = correlation.correlate(one, other)
+                if levels.resamples and by_system["spearman"] is not None:
+                    by_system["interval"] = {"spearman": levels.by_system(value, rating)["interval"]}
+                lines.append(CorrelationLine(metric=name, human=column, level="system", **by_system))
         return lines
 
     def table(self, metrics: Sequence[str], has_text: Mask) -> list[MetricLine]:
         """A line for each metric and column of ratings. ``has_text``: bool, *Shape:* (rows,)."""
         lines = []
-        for column in self.columns:
+        for column, name in product(self.columns, dict.fromkeys([*metrics, HAS_TEXT])):
             human = human_ratings(self.scored, column)
-            for name in dict.fromkeys([*metrics, HAS_TEXT]):
-                value = has_text.astype(np.float64) if name == HAS_TEXT else self.metric(name)
-                if value is None or np.isnan(value).all():
-                    continue
-                base = base_column(name)
-                shown = np.where(has_text, value, np.nan)
-                known = name == HAS_TEXT or base in (*_WITHOUT, *_REFERENCES)
-                line = MetricLine(
-                    metric=name,
-                    human=column,
-                    references=base in _REFERENCES if known or name in OURS else None,
-                    pooled=self.levels.pooled(shown, human),
-                    pooled_with_empty=self.levels.pooled(value, human, with_interval=False),
-                    within=self.levels.within(shown, human),
-                    system=self.levels.by_system(value, human),
-                )
-                lines.append(line)
+            value = has_text.astype(np.float64) if name == HAS_TEXT else self.metric(name)
+            if value is None or np.isnan(value).all():
+                continue
+            base, shown = base_column(name), np.where(has_text, value, np.nan)
+            is_known = name in (HAS_TEXT, *OURS) or base in (*_WITHOUT, *_REFERENCES)
+            line = MetricLine(
+                metric=name,
+                human=column,
+                references=base in _REFERENCES if is_known else None,
+                pooled=self.levels.pooled(shown, human),
+                pooled_with_empty=self.levels.pooled(value, human, with_interval=False),
+                within=self.levels.within(shown, human),
+                system=self.levels.by_system(value, human),
+            )
+            lines.append(line)
         return lines
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_floating, pa.types.is_integer, pa.types.is_null))

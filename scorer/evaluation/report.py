@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
+from ..metric.options import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
@@ -20,15 +21,7 @@ from . import EvaluateOptions, correlation
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
 from .gold import Scored, find_gold, find_inputs, load
 from .label_figures import Blocks, Indices, Labels, Mask
-from .ratings import (
-    ALL,
-    CorrelationLine,
-    MetricLine,
-    Ratings,
-    base_column,
-    known_metrics,
-    rating_columns,
-)
+from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, known_metrics, rating_columns
 
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
@@ -38,20 +31,6 @@ _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pear
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
 
-class RowErrors(TypedDict):
-    """Rows with errors, and their number by kind."""
-
-    n: int
-    kinds: dict[str, int]
-
-
-class GoldColumns(TypedDict):
-    """The columns that gold labels come from."""
-
-    fine: str | None
-    rough: str | None
-
-
 class LabelReport(Blocks):
     """The JSON of ``scorer evaluate``; the console shows the same object.
 
@@ -59,6 +38,7 @@ class LabelReport(Blocks):
     than three values, with a constant column, or without the extra ``stats``. Intervals are 95 % over inputs. Keys that
     are ``NotRequired`` are absent where the run or its gold has nothing to say about them.
 
+    ``errors``: ``n`` rows, and their number by kind. ``gold``: the columns that FINE and ROUGH gold labels come from.
     ``unlabelled``: rows that a baseline of scores gave no label. ``strawmen``: trivial predictions. ``by``: the figures
     of the rows with each value of a column. ``correlation``: of the first metric with the first rating. ``metrics``:
     with ``--metric all``; ``calibration``: with ``--calibration``.
@@ -69,10 +49,10 @@ class LabelReport(Blocks):
     signature: str | None
     finished: bool
     rows: int
-    errors: RowErrors
+    errors: dict[str, Any]
     unlabelled: int
     excluded_systems: list[str]
-    gold: GoldColumns
+    gold: dict[str, str | None]
     resamples: int
     strawmen: NotRequired[dict[str, Blocks]]
     by: NotRequired[dict[str, list[Blocks]]]
@@ -127,17 +107,13 @@ class _Evaluation:
             if column not in names:
                 raise ColumnError(f"no column {column!r} in {output.name}; the columns are {', '.join(names)}")
         self.path, self.options, self.note, self.prefix = output.name, options, note, columns.prefix
-        self.metrics = [name for name in options.metrics if name != ALL] or ["confidence"]
-        self.table: list[str] | None = None
-        """The metrics to put next to one another, if asked for."""
+        given = [name for name in options.metrics if name != ALL]
+        self.metrics, self.table = given or ["confidence"], list[str]()
+        """The metrics, and those to put next to one another, if asked for."""
         if ALL in options.metrics:
-            given = (name for name in options.metrics if name != ALL)
             self.table = list(dict.fromkeys([*known_metrics(names, self.prefix), *given]))
         ratings = rating_columns(names, options.human)
-        wanted = self._wanted(names) + ratings
-        wanted += [name for name in (columns.triples, columns.attributes, columns.subject, columns.facts, columns.mr,
-                                     columns.document) if name]  # fmt: skip
-        scored = load(output, wanted)
+        scored = load(output, [*self._wanted(names, columns), *ratings])
         self._tell(scored)
         self.scored = scored = _without(scored, options)
         self.rows = len(scored.table)
@@ -147,22 +123,20 @@ class _Evaluation:
             note("no intervals: no column identifies the inputs; keep the facts, or name a column with --input-column")
         self.errors = self._text("error")
         self.failed = self.errors.is_valid().to_numpy(zero_copy_only=False)
-        self.gold = GoldColumns(fine=None, rough=None)
+        self.gold: dict[str, str | None] = {"fine": None, "rough": None}
         self.ratings = Ratings(scored, self.prefix, ratings, options.system, self.inputs.codes, self.resamples)
         self.labels, self.unlabelled = self._labels()
 
-    def _wanted(self, names: Sequence[str]) -> list[str]:
-        """The columns to read, if they exist: of gold, of scores, and those of the options."""
+    def _wanted(self, names: Sequence[str], columns: ColumnNames) -> Iterator[str]:
+        """The columns to read, if they exist: of facts, of gold, of scores, and those of the options."""
         options = self.options
-        metrics = [one for name in (*self.metrics, *(self.table or ())) for one in (base_column(name), name)]
+        yield from (name for name in names if name.startswith("gold_"))
+        yield from (*_INPUT, *(self.prefix + name for name in _OUTPUT))
+        for name in (*self.metrics, *self.table):
+            yield from (name, base_column(name), self.prefix + base_column(name))
+        of_facts = (columns.triples, columns.attributes, columns.subject, columns.facts, columns.mr, columns.document)
         given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
-        return [
-            *_INPUT,
-            *(self.prefix + name for name in _OUTPUT),
-            *(name for name in names if name.startswith("gold_")),
-            *(name for name in given if name),
-            *(one for name in metrics for one in (name, self.prefix + name)),
-        ]
+        yield from (name for name in (*of_facts, *given) if name)
 
     def _tell(self, scored: Scored) -> None:
         if not scored.finished:
@@ -171,8 +145,7 @@ class _Evaluation:
             self.note(f"correlations are null: {install_hint('stats')}")
         if not scored.omissions_checked:
             self.note(
-                "this run checked for hallucinations only: if the gold has omissions, only the figures of "
-                "hallucination are meaningful"
+                "this run checked for hallucinations only: of errors, only figures of hallucination are meaningful"
             )
 
     def report(self) -> LabelReport:
@@ -192,7 +165,7 @@ class _Evaluation:
             "signature": self.scored.signature,
             "finished": self.scored.finished,
             "rows": self.rows,
-            "errors": RowErrors(n=int(self.failed.sum()), kinds=kinds),
+            "errors": {"n": int(self.failed.sum()), "kinds": kinds},
             "unlabelled": int(self.unlabelled.sum()),
             "excluded_systems": list(options.exclude_systems),
             "gold": self.gold,
@@ -203,8 +176,11 @@ class _Evaluation:
         }
         if self.labels is not None:
             self._add_extras(result, self.labels)
-        if self.table is not None:
-            result["metrics"] = self.ratings.table(self.table, ~self._empty())
+        if self.table:
+            is_empty = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False)
+            result["metrics"] = self.ratings.table(
+                self.table, ~np.asarray(is_empty.to_numpy(zero_copy_only=False), bool)
+            )
         if options.calibration:
             result["calibration"] = self._calibration()
         return result
@@ -233,7 +209,7 @@ class _Evaluation:
             suspect = (numbers(self.scored.array(SUSPECT), SUSPECT) > 0) & judged
         if suspect.any():
             result["without_suspect"] = labels.figures(~suspect, resamples=self.resamples)
-        for name, (codes, values) in self._groups().items():
+        for name, codes, values in self._groups():
             samples = self.resamples if len(values) <= MAX_INTERVALS else 0
             lines = [labels.figures(codes == code, resamples=samples) for code in range(len(values))]
             found: list[Blocks] = [{"value": value, **line} for value, line in zip(values, lines, strict=True)]
@@ -260,7 +236,7 @@ class _Evaluation:
             )
         unlabelled = (rough < 0) & ~self.failed
         gold = find_gold(self.scored, self.ratings.columns, options.gold_fine, options.gold_rough, options.threshold)
-        self.gold = GoldColumns(fine=gold.fine_name, rough=gold.rough_name)
+        self.gold = {"fine": gold.fine_name, "rough": gold.rough_name}
         gold_fine, gold_rough = gold.fine, gold.rough
         if gold_rough is None or unlabelled.all():
             return None, unlabelled if gold_rough is not None else none
@@ -271,24 +247,19 @@ class _Evaluation:
             raise UsageError("--exclude-system leaves no row with gold; exclude fewer systems")
         return Labels(fine, rough, gold_fine, gold_rough, self.inputs.codes), unlabelled
 
-    def _groups(self) -> dict[str, tuple[Indices, list[Any]]]:
-        groups: dict[str, tuple[Indices, list[Any]]] = {}
+    def _groups(self) -> Iterator[tuple[str, Indices, list[Any]]]:
+        """Columns to group by: a name, the group of each row, and the value of each group."""
         if self.inputs.lengths is not None:
             counts, codes = np.unique(self.inputs.lengths, return_inverse=True)
-            groups["n_triples"] = (codes, counts.tolist())
+            yield "n_triples", codes, counts.tolist()
         for name in dict.fromkeys([self.options.system, *self.options.by]):
-            if not self.scored.has(name):
-                continue
-            found = self.scored.groups(name)
-            if len(found[1]) > MAX_GROUPS:
-                raise UsageError(f"column {name!r} has {len(found[1]):,} values; at most {MAX_GROUPS} groups are shown")
-            groups[name] = found
-        return groups
-
-    def _empty(self) -> Mask:
-        """Rows whose text is blank."""
-        found = pc.fill_null(pc.equal(self._text("note"), EMPTY_TEXT), False)
-        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+            if self.scored.has(name):
+                codes, values = self.scored.groups(name)
+                if len(values) > MAX_GROUPS:
+                    raise UsageError(
+                        f"column {name!r} has {len(values):,} values; at most {MAX_GROUPS} groups are shown"
+                    )
+                yield name, codes, values
 
     def _text(self, name: str) -> pa.Array:
         column = self.prefix + name

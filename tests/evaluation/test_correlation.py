@@ -39,7 +39,7 @@ def test_each_level_by_its_definition() -> None:
     within = levels.within(METRIC, HUMAN)
     assert within["n"] == 30 and within["value"] == pytest.approx(np.mean(by_input))
     means = [[values[(s == SYSTEMS) & THERE].mean() for s in range(6)] for values in (METRIC, HUMAN)]
-    assert system_means([METRIC, HUMAN], SYSTEMS, 6) == [pytest.approx(one) for one in means]
+    assert system_means([METRIC, HUMAN], SYSTEMS) == [pytest.approx(one) for one in means]
     system = levels.by_system(METRIC, HUMAN)
     assert system["n"] == 6 and system["value"] == pytest.approx(stats.spearmanr(*means).statistic)
     nothing = np.full(180, np.nan)
