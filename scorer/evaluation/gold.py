@@ -24,7 +24,7 @@ from ..scoring.outputs import Output
 from ..scoring.signature import optional_of, parse
 from .label_figures import Codes, Floats, Indices
 
-_RESTAURANT = "eatType=restaurant"
+_WITHOUT_RESTAURANT = "_ignore_restaurant"
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,6 @@ class Scored:
     def omissions_checked(self) -> bool:
         """Whether the run checked for omissions, according to its signature."""
         return not self.signature or parse(self.signature).get("checks") != "hallucination"
-
-    @property
-    def optional(self) -> frozenset[str]:
-        """The optional facts, as the signature lists them (``eatType=restaurant``)."""
-        return frozenset("=".join(pair) for pair in optional_of(self.signature or ""))
 
     def has(self, name: str) -> bool:
         """Whether the table has this column, or a field of a struct of this name with dots."""
@@ -142,11 +137,7 @@ def _stored_lengths(scored: Scored, prefix: str) -> Indices | None:
 
 
 def finite(column: pa.Array, what: str) -> Floats:
-    """A column of numbers; a value that is not finite is none, NaN. float64, *Shape:* (rows,).
-
-    Raises:
-        ColumnError: not numeric.
-    """
+    """A column of :func:`numbers`; a value that is not finite is none, NaN. float64, *Shape:* (rows,)."""
     values = numbers(column, what)
     return np.where(np.isfinite(values), values, np.nan)
 
@@ -193,23 +184,22 @@ def find_gold(
         return GoldLabels(
             rough=from_scores(human_ratings(scored, column), threshold), rough_name=f"{column} >= {threshold:g}"
         )
-    suffix = ""
-    if _RESTAURANT in scored.optional and scored.has("gold_fine_ignore_restaurant"):
-        suffix = "_ignore_restaurant"
-
-    def present(name: str) -> str | None:
-        return name + suffix if scored.has(name + suffix) else None
-
-    fine_name = gold_fine or (None if gold_rough else present("gold_fine"))
-    rough_name = gold_rough or (None if gold_fine else present("gold_rough"))
-    for name in (fine_name, rough_name):
-        if name and not scored.has(name):
+    names = {"gold_fine": gold_fine, "gold_rough": gold_rough}
+    if not gold_fine and not gold_rough:
+        optional = ("eatType", "restaurant") in optional_of(scored.signature or "")
+        suffix = _WITHOUT_RESTAURANT if optional and scored.has("gold_fine" + _WITHOUT_RESTAURANT) else ""
+        names = {name: name + suffix if scored.has(name + suffix) else None for name in names}
+    codes_of: dict[str, Codes | None] = {}
+    for kind, name in names.items():
+        codes_of[kind] = None
+        if not name:
+            continue
+        if not scored.has(name):
             raise ColumnError(f"no gold column {name!r}; name an existing column")
-    fine = fine_codes(scored.array(fine_name), fine_name) if fine_name else None
-    rough = rough_codes(scored.array(rough_name), rough_name) if rough_name else None
-    for name, codes in ((fine_name, fine), (rough_name, rough)):
-        if codes is not None and not (codes >= 0).any() and (name in (gold_fine, gold_rough) or not ratings):
+        codes = codes_of[kind] = (fine_codes if kind == "gold_fine" else rough_codes)(scored.array(name), name)
+        if not (codes >= 0).any() and (name in (gold_fine, gold_rough) or not ratings):
             raise ColumnError(f"the gold column {name!r} has no label in any row; name another column")
+    (fine, rough), (fine_name, rough_name) = codes_of.values(), names.values()
     if rough is None and fine is not None:
         rough, rough_name = rough_of(fine), fine_name
     if rough is None and not ratings:

@@ -62,11 +62,10 @@ def rate(
     """The true rates of an output.
 
     Args:
-        out: output of a run or its parts, or one scored file. name: of it, for people.
+        out, name, allow_partial: see :func:`.sampling.read_labels`.
         labels: files of ``scorer sample`` with labels of this output.
         by: column to group by.
         note: called with each remark for the reader of the figures.
-        allow_partial: also if it is not finished, or parts are missing.
 
     Raises:
         ScorerError: the output or the labels cannot be used.

@@ -190,14 +190,12 @@ def _contents(output: Output, rows: Ints, templates: Templates) -> dict[int, tup
         raise ColumnError(
             f"{output.name} lacks what people need to judge a row: {e}; score with all columns kept"
         ) from e
-    return {row: _in_words(table, columns, templates) for row, table in output.rows(rows.tolist(), names).items()}
-
-
-def _in_words(table: pa.Table, columns: ColumnNames, templates: Templates) -> tuple[list[str], str]:
-    """Facts and text of a table of one row."""
-    rows = find_columns(table.schema, columns).rows(table)
-    chosen = [i for i in range(len(rows.triples.ids)) if rows.used is None or rows.used[i]]
-    return [templates.fill(rows.triples.distinct[rows.triples.ids[i]]).text for i in chosen], rows.text_of(0) or ""
+    found = {}
+    for number, table in output.rows(rows.tolist(), names).items():
+        row = find_columns(table.schema, columns).rows(table)
+        facts = row.triples.ids if row.used is None else row.triples.ids[row.used]
+        found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], row.text_of(0) or ""
+    return found
 
 
 def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
@@ -224,32 +222,24 @@ def read_items(output: LabelledOutput, path: Path) -> dict[int, str]:
                 f"--labels {path} has no column {missing[0]!r}; give the CSV file that `scorer sample` wrote"
             )
         for line in reader:
-            item, label = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
-            if label:
-                row = _row_of(output, item, f"--labels {path}, line {reader.line_num}")
-                if row in found:
-                    raise InputError(f"--labels {path}, line {reader.line_num}: item {item} is there twice")
-                found[row] = _label_of(label, f"--labels {path}, line {reader.line_num}")
+            item, given = ((line.get(name) or "").strip() for name in (ITEM, LABEL))
+            if not given:
+                continue
+            where, row = f"--labels {path}, line {reader.line_num}", output.row(item)
+            if row is None:
+                raise InputError(
+                    f"{where}: item {item[:60]!r} is not of {output.name} as it is now; give the output that the "
+                    "sample was drawn from, unchanged, or draw a new sample"
+                )
+            if row in found:
+                raise InputError(f"{where}: item {item} is there twice")
+            label = _MEANING.get("+".join(part.strip() for part in given.lower().split("+")))
+            if label is None:
+                known = ", ".join((*FINE, ROUGH[1]))
+                raise InputError(f"{where}: label {given[:60]!r}; write one of {known}, or leave it empty")
+            found[row] = label
     except csv.Error as e:
         raise InputError(f"--labels {path} is not CSV: {e}") from e
     if not found:
         raise InputError(f"--labels {path} has no label yet; fill in the column {LABEL}")
     return found
-
-
-def _row_of(output: LabelledOutput, item: str, where: str) -> int:
-    row = output.row(item)
-    if row is None:
-        raise InputError(
-            f"{where}: item {item[:60]!r} is not of {output.name} as it is now; give the output that the sample was "
-            "drawn from, unchanged, or draw a new sample"
-        )
-    return row
-
-
-def _label_of(given: str, where: str) -> str:
-    label = _MEANING.get("+".join(part.strip() for part in given.lower().split("+")))
-    if label is None:
-        known = ", ".join((*FINE, ROUGH[1]))
-        raise InputError(f"{where}: label {given[:60]!r}; write one of {known}, or leave it empty")
-    return label
