@@ -32,9 +32,10 @@ COMPUTING = re.compile(r"^\s*(?:import|from) (?:torch|onnxruntime|transformers)\
 LIMIT_S = 3000
 
 
-def _ignoring(*numbers: int) -> Callable[[], None]:
-    """Make a child start with these signals ignored, as `nohup` and a shell's `&` do."""
-    return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers] and None
+def _ignoring_signals() -> None:
+    """As `nohup` and a shell's `&` do."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @dataclass(frozen=True)
@@ -42,40 +43,41 @@ class Surroundings:
     """Where pytest is started. ``environment``: ``None`` removes a variable; ``{}`` in a value is an empty folder."""
 
     environment: Mapping[str, str | None] = field(default_factory=dict)
-    arguments: Sequence[str] = ()
     umask: int = -1
     before: Callable[[], None] | None = None
+    tests: Sequence[str] = SELECTED
+
+
+def computing() -> list[str]:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if COMPUTING.search(path.read_text("utf-8"))]
 
 
 PLACES = {
-    "in the background of a script, umask 077": Surroundings(
-        umask=0o077, before=_ignoring(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+    "in the background of a script, umask 077": Surroundings(umask=0o077, before=_ignoring_signals),
+    "without standard input, locale C, a home folder that cannot be written": Surroundings(
+        {"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "XDG_CACHE_HOME": None}, before=lambda: os.close(0)
     ),
-    "without standard input, no home folder": Surroundings(
-        {"HOME": None, "XDG_CACHE_HOME": None}, before=lambda: os.close(0)
+    "German locale, far time zone, temporary files elsewhere, no home folder": Surroundings(
+        {
+            "LC_ALL": "de_DE.UTF-8",
+            "TZ": "Pacific/Kiritimati",
+            "TMPDIR": "{}/a b é",
+            "HOME": None,
+            "XDG_CACHE_HOME": None,
+        }
     ),
-    "locale C, a home folder that cannot be written, in random order": Surroundings(
-        {"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "XDG_CACHE_HOME": None, "TEST_ORDER_SEED": "1"},
-        ("-p", "tests.shuffled", "-p", "no:randomly"),
+    # A limit above what the processor has changes nothing.
+    "kernels of an old processor": Surroundings(
+        {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}, tests=computing()
     ),
-    "German locale, far time zone, temporary files elsewhere": Surroundings(
-        {"LANG": "de_DE.UTF-8", "LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Kiritimati", "TMPDIR": "{}/a b é"}
+    "kernels of another processor, two threads": Surroundings(
+        {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "2"}, tests=computing()
     ),
 }
-KERNELS = (
-    ("ATEN_CPU_CAPABILITY", "default"),
-    ("ATEN_CPU_CAPABILITY", "avx2"),
-    ("ONEDNN_MAX_CPU_ISA", "SSE41"),
-    ("ONEDNN_MAX_CPU_ISA", "AVX2"),
-    ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE"),
-    ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"),
-)
-"""Limits of PyTorch's own kernels and of oneDNN's; a limit above what the processor has changes nothing."""
 
 
-def _passes(
-    given: Surroundings, base: Path, before: Sequence[str] = (), cwd: Path = ROOT, tests: Sequence[str] = SELECTED
-) -> None:
+def _passes(given: Surroundings, base: Path, before: Sequence[str] = (), cwd: Path = ROOT) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     for name, value in given.environment.items():
         environment.pop(name, None)
@@ -83,11 +85,12 @@ def _passes(
             environment[name] = value.replace("{}", str(base))
     if "TMPDIR" in given.environment:
         Path(environment["TMPDIR"]).mkdir(exist_ok=True)
-    options = ["-n", "0", "-p", "no:cacheprovider", *given.arguments]
+    options = ["-n", "0", "-p", "no:cacheprovider", f"--basetemp={base / 'base'}"]
     ended = subprocess.run(
-        [*before, sys.executable, "-m", "pytest", *options, *tests], cwd=cwd, env=environment, umask=given.umask,
-        preexec_fn=given.before, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        stdin=None if given.before else subprocess.DEVNULL, text=True, timeout=LIMIT_S, check=False,
+        [*before, sys.executable, "-m", "pytest", *options, *given.tests], cwd=cwd, env=environment,
+        umask=given.umask, preexec_fn=given.before, start_new_session=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, stdin=None if given.before else subprocess.DEVNULL, text=True, timeout=LIMIT_S,
+        check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-5000:]
     assert " passed" in ended.stdout or "[100%]" in ended.stdout
@@ -103,19 +106,6 @@ def test_tests_pass_wherever_they_are_started(place: str, tmp_path: Path) -> Non
     _passes(PLACES[place], tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", ["1", "2"])
-@pytest.mark.parametrize(("variable", "kernels"), KERNELS)
-def test_tests_pass_with_the_kernels_of_other_processors(
-    variable: str, kernels: str, threads: str, tmp_path: Path
-) -> None:
-    if kernels == "avx2" and "avx2" not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("this processor has no AVX2")
-    files = (path for path in sorted((ROOT / "tests").rglob("test_*.py")) if COMPUTING.search(path.read_text("utf-8")))
-    given = Surroundings({variable: kernels, "OMP_NUM_THREADS": threads}, [f"--basetemp={tmp_path / 'base'}"])
-    _passes(given, tmp_path, tests=[str(path.relative_to(ROOT)) for path in files])
-
-
 @pytest.fixture
 def alone() -> Iterator[Path]:
     """The repository without what stands next to it, in a folder that every user may enter, as pytest's are not."""
@@ -127,14 +117,9 @@ def alone() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_tests_pass_without_the_evaluation_data(alone: Path, tmp_path: Path) -> None:
-    _passes(Surroundings({"PYTHONPATH": str(alone)}), tmp_path, cwd=alone)
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
-def test_tests_pass_as_another_user(alone: Path, tmp_path: Path) -> None:
+def test_tests_pass_as_another_user_without_the_evaluation_data(alone: Path) -> None:
     """Without the rights of root, but for reading, so that the environment need not be opened to everybody."""
     home = alone / "home"
     home.mkdir()
@@ -143,4 +128,4 @@ def test_tests_pass_as_another_user(alone: Path, tmp_path: Path) -> None:
     rights = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"]
     rights += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
     own = {"PYTHONPATH": str(alone), "HOME": str(home), "TMPDIR": str(home), "XDG_CACHE_HOME": None}
-    _passes(Surroundings(own), tmp_path, ["setpriv", *rights], cwd=alone)
+    _passes(Surroundings(own), home, ["setpriv", *rights], cwd=alone)

@@ -7,7 +7,7 @@ from importlib import metadata
 import pytest
 
 import scorer
-from scorer.errors import ShardError, without_user_info
+from scorer.errors import ShardError, install_hint, without_user_info
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,9 @@ def test_a_source_tree_has_no_version_and_no_traceback(monkeypatch: pytest.Monke
     assert scorer.__version__ == metadata.version("d2t-scorer")
     monkeypatch.setattr(metadata, "version", version)
     assert scorer.__version__ == "not installed"
+
+
+def test_what_to_install_is_said_for_a_package_and_for_a_clone() -> None:
+    assert install_hint("export", "cpu") == (
+        "install the extras export,cpu (pip install 'd2t-scorer[export,cpu]', in a clone pip install '.[export,cpu]')"
+    )

@@ -14,44 +14,41 @@ SCORER = {"onnxruntime", "typer", "rich", "jinja2", "duckdb", "pyarrow.dataset",
           "ssl", "tokenizers"}  # fmt: skip
 
 
+def loaded(program: str) -> set[str]:
+    """Modules that a program imports."""
+    listing = f"import sys; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
+    ended = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True)
+    return set(ended.stdout.split())
+
+
+APP = "from scorer.commands import app; import typer.main; typer.main.get_command(app)"
+
+
 @pytest.mark.parametrize(
     ("program", "absent", "most"),
     [
         ("import scorer", OPTIONAL | COMMANDS | {"importlib.metadata", "typer"}, 30),
         ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 170),
         (
-            "from scorer.commands import app; import typer.main; typer.main.get_command(app).get_command(None, 'run')",
+            f"{APP}.get_command(None, 'run')",
             OPTIONAL | COMMANDS | {f"scorer.commands.{name}" for name in ("audit", "evaluate", "check", "gates")},
             220,
         ),
-        (
-            "from scorer.commands import app; import typer.main; typer.main.get_command(app).commands",
-            OPTIONAL | COMMANDS,
-            240,
-        ),
+        (f"{APP}.commands", OPTIONAL | COMMANDS, 240),
         ("from scorer import Scorer", OPTIONAL | SCORER | {"importlib.metadata"}, 350),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(program: str, absent: set[str], most: int) -> None:
-    listing = f"import sys; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
-    loaded = set(
-        subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stdout.split()
-    )
-    assert not loaded & absent
-    assert len(loaded) <= most
+    found = loaded(program)
+    assert not found & absent
+    assert len(found) <= most
 
 
-@pytest.mark.parametrize(
-    "module", ["scorer.run.status", "scorer.audit", "scorer.evaluation.report", "scorer.evaluation.rates"]
-)
-def test_what_reads_finished_outputs_imports_no_inference(module: str) -> None:
-    program = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('scorer.inference')))"
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert {*done.stdout.split()} <= {"scorer.inference"}  # names of options alone
+def test_what_reads_finished_outputs_imports_no_inference() -> None:
+    found = loaded("import scorer.run.status, scorer.audit, scorer.evaluation.report, scorer.evaluation.rates")
+    assert {name for name in found if name.startswith("scorer.inference")} <= {"scorer.inference"}  # names of options
 
 
 def test_the_driver_of_a_run_leaves_arrays_and_tables_to_its_worker() -> None:
-    program = "import scorer.commands.run, scorer.run.driver, scorer.run.processes, scorer.inference.bundle"
-    listing = f"import sys; {program}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"numpy", "pyarrow", "tokenizers", "onnxruntime", "scorer.metric.inputs"} & set(loaded)
+    found = loaded("import scorer.commands.run, scorer.run.driver, scorer.run.processes, scorer.inference.bundle")
+    assert not {"numpy", "pyarrow", "tokenizers", "onnxruntime", "scorer.metric.inputs"} & found

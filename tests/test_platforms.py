@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from scorer.errors import install_hint
 from tests.conftest import ROOT
 
 
@@ -72,9 +71,3 @@ def test_an_old_python_is_refused_before_anything_is_installed(target: str, tmp_
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode and f"Python 3.11 or later is needed, and {python} is 3.10.0" in ended.stderr
     assert not (tmp_path / target).parent.exists()
-
-
-def test_what_to_install_is_said_for_a_package_and_for_a_clone() -> None:
-    assert install_hint("export", "cpu") == (
-        "install the extras export,cpu (pip install 'd2t-scorer[export,cpu]', in a clone pip install '.[export,cpu]')"
-    )
