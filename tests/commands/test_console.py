@@ -38,39 +38,32 @@ def test_a_table_wraps_names_and_never_cuts_off_a_figure() -> None:
     assert sorted(shown) == sorted("anameofmanywordsthatdoesnotfitpasses")
 
 
-TEXT = "Blue Spice is a pub by the river that serves breakfast on Sundays."
-FACTS = ["Blue Spice is a pub.", "The area of Blue Spice is riverside.", "Blue Spice has a rating of 5 out of 5."]
-
-
-def check(kind: str, premise: str, hypothesis: str, fact: int | None = None) -> CheckResult:
-    return CheckResult(kind, fact, premise, hypothesis, 38, 0.1, 0.2, 0.7, True)
-
-
-CHECKS = [
-    *(check("omission", TEXT, fact, i) for i, fact in enumerate(FACTS)),
-    check("hallucination", " ".join(FACTS), TEXT),
-    check("all_facts", TEXT, " ".join(FACTS)),
-]
-
-
 def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
+    text, facts = "Blue Spice is a pub by the river.", ["Blue Spice is a pub.", "The area of Blue Spice is riverside."]
+    asked = [
+        ("omission", 0, text, facts[0]),
+        ("omission", 1, text, facts[1]),
+        ("hallucination", None, *facts[:1], text),
+    ]
+    checks = [CheckResult(kind, fact, premise, says, 38, 0.1, 0.2, 0.7, True) for kind, fact, premise, says in asked]
     file = io.StringIO()
-    found = Verdict("omission", "not_OK", 0.01, [2], [0.7, 0.7, 0.01], 0.7, None, None, None, FACTS, CHECKS)
+    found = Verdict("omission", "not_OK", 0.01, [1], [0.7, 0.01], 0.7, None, None, None, facts, checks)
     print_verdict(Console(file=file, width=60, soft_wrap=True), found)
     said = file.getvalue()
-    assert [said.count(text) for text in (TEXT, *FACTS)] == [1, 1, 1, 1]
-    assert f"fact 2 (omitted): {FACTS[2]}\n" in said and f"fact 1: {FACTS[1]}\n" in said
-    assert "asked" not in said
+    assert [said.count(one) for one in (text, *facts)] == [1, 1, 1] and "asked" not in said
+    assert f"fact 1 (omitted): {facts[1]}\n" in said and f"fact 0: {facts[0]}\n" in said
     table = said.partition("check ")[2].splitlines()
-    assert len(table) == 1 + len(CHECKS)  # no line is broken
-    assert max(map(len, table)) <= 60
+    assert len(table) == 1 + len(checks) and max(map(len, table)) <= 60  # no line is broken
 
 
-def test_quiet_prints_results_and_errors_alone(tiny: Path, tmp_path: Path) -> None:
+def test_the_summary_of_a_run_and_with_quiet_results_and_errors_alone(tiny: Path, tmp_path: Path) -> None:
     data = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"text": ["A is a pub."] * 3, "mr": ["name[A], eatType[pub]"] * 3}), data)
-    given = ["run", data, "--bundle", tiny, "--out"]
-    assert "3 rows to score" in scorer(*given, tmp_path / "loud").stderr
+    pq.write_table(pa.table({"text": ["A is a pub.", "B.", None], "mr": ["name[A], eatType[pub]"] * 3}), data)
+    given = ["run", data, "--bundle", tiny, "--max-error-rate", 1, "--out"]
+    loud = scorer(*given, tmp_path / "loud")
+    assert "3 rows to score" in loud.stderr
+    for said in ("hallucination", "rows: 3 in, 2 scored", "errors: null_text 1", "time: ", f"output: {tmp_path}/loud"):
+        assert said in loud.stdout
     for asked in (["--quiet", *given, tmp_path / "0"], [*given, tmp_path / "1", "--quiet"]):
         quiet = scorer(*asked)
         assert quiet.stderr == "" and "shards: 1 done" in quiet.stdout
@@ -113,18 +106,3 @@ def test_a_notebook_gets_lines_and_no_bar_on_its_terminal(
     monkeypatch.setenv(variable, value)
     with console.make_reporter() as found:
         assert (found.bar is not None) == has_bar
-
-
-def test_the_summary_says_rows_labels_errors_time_and_where(tiny: Path, tmp_path: Path) -> None:
-    data = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"text": ["A is a pub.", None], "mr": ["name[A], eatType[pub]"] * 2}), data)
-    shown = scorer("run", data, "--bundle", tiny, "--out", tmp_path / "out", "--max-error-rate", 1).stdout
-    for expected in (
-        "hallucination",
-        "rows: 2 in, 1 scored",
-        "errors: null_text 1",
-        "time: ",
-        f"output: {tmp_path}/out",
-    ):
-        assert expected in shown
-    assert not re.search("padding|matrix|FLOP|tokens/s", shown)

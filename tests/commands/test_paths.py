@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +11,7 @@ import pytest
 from scorer.commands.options import location
 from tests.commands.test_user_files import DECLARED
 from tests.faults import harness
-from tests.run.calls import run, scorer
-from tests.storage.backends import files
+from tests.run.calls import scorer
 
 STORES = {
     *(f"{command} out" for command in ("run", "plan", "status", "audit", "evaluate", "explain", "show")),
@@ -76,34 +73,3 @@ def test_file_uris_are_paths(data: Path, tmp_path: Path, tiny: Path) -> None:
     scorer("audit", out.as_uri(), "--report", (tmp_path / "report.html").as_uri())
     assert (tmp_path / "report.html").is_file()
     assert list(Path().iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
-    base = tmp_path_factory.mktemp("finished")
-    pq.write_table(harness.rows(5), base / "in.parquet")
-    run(base / "in.parquet", base / "out", tiny)
-    return base / "out"
-
-
-@pytest.mark.parametrize("name", ["in.parquet", "_receipts/in.parquet.json", "new.parquet"])
-def test_what_a_run_owns_is_exit_2(finished: Path, tmp_path: Path, name: str) -> None:
-    out = Path(shutil.copytree(finished, tmp_path / "out"))
-    before = files(out)
-    (tmp_path / "e2e.csv").write_text('mr,ref\n"name[A], food[French]",A serves French food.\n')
-    for arguments in (
-        ["audit", out, "--history", out / name],
-        ["convert", "e2e", tmp_path / "e2e.csv", "--force", "--out", out / "in.parquet"],
-    ):
-        said = scorer(*arguments, code=2).output
-        assert "of `scorer run`, and its name is reserved for the run" in said, arguments
-    assert before == files(out)
-
-
-@pytest.mark.parametrize("command", ["run", "plan", "check"])
-def test_a_checkpoint_of_the_hub_as_a_bundle_names_the_export(data: Path, tmp_path: Path, command: str) -> None:
-    given: list[Any] = ["--triples", "a | b | c", "--text", "A."] if command == "check" else [data]
-    given += ["--out", tmp_path / "out"] if command == "run" else []
-    refused = scorer(command, *given, "--bundle", "FacebookAI/roberta-large-mnli", code=2).stderr
-    assert "`scorer export FacebookAI/roberta-large-mnli DIR` makes a bundle" in refused
-    assert not (tmp_path / "out").exists()

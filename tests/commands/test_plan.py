@@ -60,13 +60,10 @@ def test_facts_are_those_of_a_sample(data: Path, bundle: Path, monkeypatch: pyte
     assert "  null_text: 12 rows" in said and "time: about " in said
 
 
-def test_unusable_files_are_named(data: Path, bundle: Path) -> None:
-    (data / "x.parquet").write_bytes(b"nothing")
+def test_unusable_files_are_named_and_alone_end_it_as_a_run_does(data: Path, tmp_path: Path, bundle: Path) -> None:
+    broken = data / "x.parquet"
+    broken.write_bytes(b"nothing")
     assert list(plan(data, "--bundle", bundle)["unreadable"]) == ["x.parquet"]
-
-
-def test_a_plan_without_a_usable_file_ends_as_a_run_does(tmp_path: Path, bundle: Path) -> None:
-    (tmp_path / "x.parquet").write_bytes(b"nothing")
-    planned = scorer("plan", tmp_path / "x.parquet", "--bundle", bundle, code=2)
-    ran = scorer("run", tmp_path / "x.parquet", "--bundle", bundle, "--out", tmp_path / "out", code=2)
+    planned = scorer("plan", broken, "--bundle", bundle, code=2)
+    ran = scorer("run", broken, "--bundle", bundle, "--out", tmp_path / "out", code=2)
     assert "1 unusable" in planned.stdout and planned.stderr == ran.stderr and "is not a Parquet file" in ran.stderr

@@ -76,24 +76,15 @@ def test_a_working_directory_that_was_deleted(command: str, folder: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "run in --bundle tiny --out ~nosuchuser/x",
-        "run ~nosuchuser/x --bundle tiny --out out",
-        "check --bundle ~nosuchuser/x --triples a|b|c --text t",
-        "sample out --file ~nosuchuser/x",
-    ],
+    "command", ["run in --bundle tiny --out ~nosuchuser/x", "check --triples a|b|c --text t --bundle ~nosuchuser/x"]
 )
 def test_a_home_folder_of_nobody(command: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for given in ("tiny", "in"):
-        (tmp_path / given).symlink_to(folder / given)
-    before = set(tmp_path.iterdir())
     ended = CliRunner().invoke(app, command.split())
     assert ended.exit_code == 2, ended.output
     line = ended.stderr.splitlines()[-1]
     assert line.startswith(("scorer: ", "Error: Invalid value for ")) and "no user 'nosuchuser'" in line
-    assert set(tmp_path.iterdir()) == before  # no folder of that name was made
+    assert not any(tmp_path.iterdir())  # no folder of that name was made
 
 
 def test_templates_that_are_no_regular_file(folder: Path, tmp_path: Path) -> None:
