@@ -63,11 +63,6 @@ def test_the_interval_of_an_error_by_chance_alone_begins_at_0() -> None:
         assert low == 0.0 < high
 
 
-def test_the_bounds_0_and_1_are_in_a_bin() -> None:
-    assert calibration_error(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.0
-    assert calibration_error(np.array([]), np.array([])) is None
-
-
 def test_each_fold_is_the_regression_of_sklearn_on_the_other_folds() -> None:
     confidence = CONFIDENCE.round(2)
     truth = (RNG.random(4000) < confidence).astype(float)
@@ -88,23 +83,21 @@ def test_a_report_has_the_reliability_if_asked_and_needs_gold(tmp_path: Path) ->
     assert report["calibration"]["n"] == 5, "the row with an error has no confidence"
     assert [(line["n"], line["ok"]) for line in report["calibration"]["lines"]] == [(2, 0.5), (3, 2 / 3)]
     assert "calibration" not in evaluate(out, EvaluateOptions(resamples=0))
+    assert calibration_error(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.0, "the bounds are in a bin"
     bare = scored(labels, human_semantics=pa.array([1.0, 2, 3, 1, 2, 3]))
     with pytest.raises(UsageError, match="--gold-rough"):
         evaluate(save(bare, tmp_path / "y.parquet"), EvaluateOptions(resamples=0, calibration=True))
 
 
-def test_ranking_by_counting_pairs() -> None:
+def test_ranking_by_counting_pairs_and_as_sklearn() -> None:
     confidence, wrong = np.array([0.1, 0.4, 0.35, 0.8, np.nan]), np.array([True, True, False, False, True])
     # Of four pairs (wrong, right) the wrong row has the lower confidence in three.
     found = ranking(confidence, wrong, np.arange(5), 0)
     assert (found["n"], found["roc_auc"]) == (4, pytest.approx(3 / 4))
     assert "interval" not in found
     assert ranking(confidence, wrong | True, np.arange(5))["roc_auc"] is None
-
-
-def test_ranking_with_ties_as_sklearn() -> None:
     for _ in range(20):
-        confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3
+        confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3  # with ties
         found = ranking(confidence, wrong, np.arange(60), 0)
         assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(wrong, -confidence), abs=1e-12)
 

@@ -26,6 +26,8 @@ def test_inputs_are_sets_of_facts() -> None:
     assert find_inputs(_scored(mr=["name[X], food[Y]", "name[X], food[Z]"]), ColumnNames()).codes.tolist() == [0, 1]
     sentences = pa.array([["A is x.", "A is y."], ["A is y.", "A is x."], ["A is x."], None])
     assert find_inputs(_scored(facts=sentences), ColumnNames()).codes.tolist() == [0, 0, 1, 2]
+    attributes = ['{"name": "p", "x": 1}', '{"x": 1.0, "name": "p"}', '{"name": "p", "x": 2}']
+    assert find_inputs(_scored(attributes=attributes), ColumnNames()).codes.tolist() == [0, 0, 1]
     other = find_inputs(_scored(facts=[["a | p | b"]]), ColumnNames(triples="facts"))
     assert other.known and other.codes.tolist() == [0]
 

@@ -60,9 +60,7 @@ def test_gold_of_some_systems_only_and_gold_without_a_label(tmp_path: Path) -> N
     "column",
     [
         pa.array([2**62, 0], pa.timestamp("us")),
-        pa.array([2**40, 0], pa.timestamp("s", "Europe/Prague")),
         pa.array([1, 0], pa.timestamp("s", "Mars/X")),
-        pa.array([1, 0], pa.timestamp("ns")),
         pa.array([2**62, 0], pa.duration("us")),
     ],
     ids=str,
@@ -71,13 +69,6 @@ def test_inputs_and_systems_may_be_named_by_any_time(tmp_path: Path, column: pa.
     table = scored(["OK", "omission"], gold_fine=["OK", "OK"], time=column)
     report = _report(tmp_path, table, EvaluateOptions(system="time", inputs="time", by=("time",), resamples=5))
     assert len(report["by"]["time"]) == report["inputs"] == 2
-
-
-@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
-def test_a_threshold_is_a_number(tmp_path: Path, threshold: float) -> None:
-    table = scored(["OK", "OK"], human_quality=[1.0, 2.0])
-    with pytest.raises(UsageError, match="is not a rating"):
-        _report(tmp_path, table, EvaluateOptions(threshold=threshold))
 
 
 def test_figures_by_system_by_any_column_and_without_suspects(tmp_path: Path) -> None:
@@ -99,6 +90,8 @@ def test_threshold_on_human_scores(tmp_path: Path) -> None:
     assert report["rough"]["n"] == 5
     assert report["rough"]["confusion"]["not_OK"] == {"OK": 1, "not_OK": 1, "error": 0}
     assert report["fine"]["accuracy"] is None
+    with pytest.raises(UsageError, match="is not a rating"):
+        _report(tmp_path, table, EvaluateOptions(threshold=float("nan")))
     with pytest.raises(ColumnError, match="--threshold needs a column of human scores"):
         _report(tmp_path, scored(PREDICTED, **E2E), EvaluateOptions(threshold=2.5))
 
@@ -118,16 +111,13 @@ def test_human_scores_by_sentence_and_system(tmp_path: Path) -> None:
     assert [line["n"] for line in report["correlations"]] == [8, 4, 8, 4]
     assert report["correlations"][1]["kendall"] == pytest.approx(1)
     assert report["correlations"][2]["spearman"] == report["correlation"]["spearman"]
+    labelled = scored(["OK", "omission", None, "OK", "hallucination"], human_semantics=[3.0, 1.0, 2.0, 3.0, 1.0])
+    found = _report(tmp_path, labelled, EvaluateOptions(metrics=("fine",), resamples=0))["correlation"]
+    assert (found["n"], found["pearson"]) == (4, pytest.approx(1)), "the error row has no label"
     without = EvaluateOptions(exclude_systems=("d",), resamples=0)
     assert _report(tmp_path, table, without)["correlation"]["spearman"] == pytest.approx(1)
     with pytest.raises(UsageError, match="'e': no such system; the systems are a, b, c, d"):
         _report(tmp_path, table, EvaluateOptions(exclude_systems=("e",)))
-
-
-def test_the_label_itself_as_a_metric(tmp_path: Path) -> None:
-    table = scored(["OK", "omission", None, "OK", "hallucination"], human_semantics=[3.0, 1.0, 2.0, 3.0, 1.0])
-    found = _report(tmp_path, table, EvaluateOptions(metrics=("fine",), resamples=0))["correlation"]
-    assert (found["n"], found["pearson"]) == (4, pytest.approx(1)), "the error row has no label"
 
 
 def test_disagreements_are_the_rows_whose_label_is_not_that_of_the_gold(tmp_path: Path) -> None:
@@ -160,12 +150,6 @@ def test_unlabelled_rows_are_no_errors(tmp_path: Path) -> None:
     assert report["fine"]["n"] == 0 and report["omission"]["f1"] is None
     assert report["unlabelled"] == 2
     assert report["errors"]["n"] == 0
-
-
-def test_rows_of_equal_attributes_share_an_input(tmp_path: Path) -> None:
-    attributes = ['{"name": "p", "x": 1}', '{"x": 1.0, "name": "p"}', '{"name": "p", "x": 2}']
-    table = scored(["OK"] * 3, gold_fine=["OK"] * 3, attributes=attributes).drop_columns(["triples"])
-    assert _report(tmp_path, table)["inputs"] == 2
 
 
 @pytest.mark.parametrize("given", [{"triples": [1, 2]}, {"triples": [[{"x": 1}], []]}], ids=["numbers", "other parts"])
@@ -203,15 +187,7 @@ def test_a_column_of_a_wrong_type_is_named(tmp_path: Path, columns: dict[str, An
 
 def test_booleans_of_json_lines_are_texts_with_the_same_figures(tmp_path: Path) -> None:
     """A column of JSON Lines passes through as it is written."""
-    ratings = [True, False, None, True, False, False]
-    reports = [
-        _report(tmp_path, scored(PREDICTED, **(E2E | {"gold_suspect": suspect, "human_quality": rated})))
-        for suspect, rated in (
-            (E2E["gold_suspect"], ratings),
-            (
-                [str(one).lower() for one in E2E["gold_suspect"]],
-                [None if r is None else str(r).lower() for r in ratings],
-            ),
-        )
-    ]
-    assert reports[0] == reports[1] and reports[0]["correlation"]["n"] == 4
+    columns = {"gold_suspect": E2E["gold_suspect"], "human_quality": [True, False, None, True, False, False]}
+    texts = {name: [None if v is None else str(v).lower() for v in values] for name, values in columns.items()}
+    one, other = (_report(tmp_path, scored(PREDICTED, **(E2E | changed))) for changed in (columns, texts))
+    assert one == other and one["correlation"]["n"] == 4
