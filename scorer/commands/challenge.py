@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..system.arguments import option
-from .console import MISSING, WIDTH, interval, number, print_result, say, say_once, share, table
+from .console import WIDTH, number, print_result, say, say_once, share, table, with_interval
 from .options import JSON, DeviceOptions, bundle_argument
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..evaluation.challenge import ChallengeResult
     from ..stats.intervals import Rate
 
-_STEP = 2000
+_STEP = 2048
 
 
 def challenge_command(
@@ -44,15 +44,11 @@ def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
     from ..inference.bundle import Bundle
     from ..scoring.scorer import Scorer
 
-    bundle = bundle_argument(name, "BUNDLE")
-    shown = 0
-
     def progress(done: int, rows: int) -> None:
-        nonlocal shown
-        if done - shown >= _STEP or done == rows:
-            shown = done
+        if done % _STEP == 0 or done == rows:
             say(f"{done:,} of {rows:,} texts")
 
+    bundle = bundle_argument(name, "BUNDLE")
     one_text = Bundle.load(bundle).layout.one_text
     facts: dict[str, Any] = {"protocol": "factspotter"} if one_text else {"templates": read_templates()}
     table = read_challenge()
@@ -74,7 +70,7 @@ def print_challenge(console: Console, result: ChallengeResult) -> None:
     show(_kinds(result, wrong=False))
     show(
         f"\nsensitivity {_shown(result.sensitivity)}, specificity {_shown(result.specificity)}, "
-        f"balanced accuracy over kinds {number(result.score)} ({interval((result.low, result.high))})"
+        f"balanced accuracy over kinds {with_interval(result.score, (result.low, result.high))}"
     )
     show("95% intervals; p: that the change makes no difference to how often a text is flagged, corrected (Holm)")
     if result.checks:
@@ -95,7 +91,5 @@ def _kinds(result: ChallengeResult, wrong: bool) -> Table:
     return made
 
 
-def _shown(one: Rate | None) -> str:
-    if one is None or one.value is None:
-        return MISSING
-    return f"{share(one.value)} ({interval((one.low, one.high), share)})"
+def _shown(one: Rate) -> str:
+    return with_interval(one.value, (one.low, one.high), share)

@@ -220,6 +220,14 @@ def interval(pair: Sequence[float | None] | None, form: Callable[[float | None],
     return f"{form(pair[0])} to {form(pair[1])}"
 
 
+def with_interval(
+    value: float | None, ends: Sequence[float | None] | None, form: Callable[[float | None], str] = number
+) -> str:
+    """A figure, and its interval where it has one: ``0.231 (0.102 to 0.391)``."""
+    between = interval(ends, form)
+    return form(value) if between == MISSING else f"{form(value)} ({between})"
+
+
 def kinds(counts: Mapping[str, int]) -> str:
     """Counts by kind, in the order given: ``null_text 3, too_long:omission 1``."""
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())

@@ -50,9 +50,8 @@ class BundleFindings:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """``packages``: version by package, ``None`` where not installed. ``gpus``: those that the NVIDIA driver shows, by
-    their number. ``providers``: state by provider of ONNX Runtime; it and ``bundle`` are ``None`` where a problem came
-    before them."""
+    """``packages``: version by package, ``None`` where not installed. ``gpus``: those that the NVIDIA driver shows.
+    ``providers``: state by provider of ONNX Runtime; it and ``bundle`` are ``None`` where a problem came before."""
 
     packages: dict[str, str | None]
     problems: list[str]
@@ -174,35 +173,32 @@ def print_findings(console: Console, findings: Findings) -> None:
     """Print packages, providers and the bundle, a line each. Problems are the command's to report."""
     from ..inference.device import NEEDS_CUDNN
 
-    for name, version in findings.packages.items():
-        console.print(f"{name}: {version or 'not installed'}")
+    lines: dict[str, object] = {name: version or "not installed" for name, version in findings.packages.items()}
     for index, gpu in enumerate(findings.gpus):
         cudnn = f"cuDNN {gpu.cudnn}" if gpu.cudnn else f"no cuDNN, which {NEEDS_CUDNN} need"
-        console.print(
-            f"cuda:{index}: {gpu.name}, {gpu.memory >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
+        lines[f"cuda:{index}"] = (
+            f"{gpu.name}, {gpu.memory >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
             f"driver for CUDA {gpu.driver}, {cudnn}"
         )
-    for provider, state in (findings.providers or {}).items():
-        console.print(f"{provider}: {state}")
-    bundle = findings.bundle
-    if bundle is None:
-        return
-    report = bundle.report
-    isolated = "a pair's result does not depend on the rest of its batch"
-    if not report.isolated:
-        isolated = f"a logit changes by up to {number(report.invariance_error)} with the rest of its batch"
-    for name, value in (
-        ("bundle", f"{bundle.name} ({bundle.path})"),
-        ("caveat", bundle.caveat),
-        ("variants", ", ".join(bundle.variants)),
-        ("scheme", bundle.scheme),
-        ("device", f"{bundle.device}, precision {bundle.precision}, layout {bundle.layout}"),
-        ("what the device prefers is not used", bundle.instead),
-        ("labels as the checkpoint gives them",
-         f"{share(report.agreement)} of the probes (largest difference of a logit {number(report.bound)})"),
-        ("batches", isolated),
-        ("speed", f"{bundle.pairs_per_second:,.0f} pairs/s"),
-        ("matrix products", bundle.matrix_rate and f"{bundle.matrix_rate / 1e12:.3g} tera-operations/s"),
-    ):  # fmt: skip
+    lines |= findings.providers or {}
+    if (bundle := findings.bundle) is not None:
+        report = bundle.report
+        isolated = "a pair's result does not depend on the rest of its batch"
+        if not report.isolated:
+            isolated = f"a logit changes by up to {number(report.invariance_error)} with the rest of its batch"
+        lines |= {
+            "bundle": f"{bundle.name} ({bundle.path})",
+            "caveat": bundle.caveat,
+            "variants": ", ".join(bundle.variants),
+            "scheme": bundle.scheme,
+            "device": f"{bundle.device}, precision {bundle.precision}, layout {bundle.layout}",
+            "what the device prefers is not used": bundle.instead,
+            "labels as the checkpoint gives them": f"{share(report.agreement)} of the probes (largest difference of a "
+            f"logit {number(report.bound)})",
+            "batches": isolated,
+            "speed": f"{bundle.pairs_per_second:,.0f} pairs/s",
+            "matrix products": bundle.matrix_rate and f"{bundle.matrix_rate / 1e12:.3g} tera-operations/s",
+        }
+    for name, value in lines.items():
         if value:
             console.print(f"{name}: {value}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..evaluation import EvaluateOptions
 from ..system.arguments import option
 from ..system.terminal import visible
-from .console import INTERVAL, WIDTH, interval, number, print_result, say, share, signed, table
+from .console import INTERVAL, MISSING, WIDTH, interval, number, print_result, say, share, signed, table, with_interval
 from .options import JSON, ScoredArgument, written_parquet
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..evaluation.calibration import CalibrationBlock
-    from ..evaluation.correlation import Estimate, Kind
+    from ..evaluation.correlation import Kind
     from ..evaluation.label_figures import Confusion
     from ..evaluation.ratings import CorrelationLine, MetricLine
     from ..evaluation.report import LabelReport
@@ -81,7 +81,6 @@ _OVERVIEW = (
     *[("rough", name) for name in ("accuracy", "recall", "precision", "f1")],
     *[(side, "f1") for side in ("omission", "hallucination")],
 )
-_SHORT = {"OK": "OK", "omission": "om", "hallucination": "hal", "omission+hallucination": "om+hal", "not_OK": "not_OK"}
 
 
 def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), *, full: bool = False) -> None:
@@ -105,7 +104,8 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
         show("\nCorrelations with human ratings" + " (95% intervals over inputs)" * bool(report["resamples"]))
         show(_correlations(report["correlations"], KINDS if full else ("spearman",)))
     if "metrics" in report:
-        _print_metrics(console, report["metrics"])
+        show("\nSpearman of all metrics (95% intervals); n: rows / inputs / systems")
+        show(_metrics(report["metrics"]))
     if "calibration" in report:
         _print_calibration(console, report["calibration"])
     if full:
@@ -136,16 +136,14 @@ def _details(console: Console, report: LabelReport) -> None:
             show(f"\nConfusion, {labels}: gold down, predicted across")
             show(_confusion(matrix))
     parts: dict[str, Any] = {f"trivial: {name}": figures for name, figures in report["strawmen"].items()}
-    if "suspect" in report:
+    if "without_suspect" in report:
         parts["without suspect gold"] = report["without_suspect"]
     show("\nAlongside")
     show(_overview({"ours": report} | parts))
     if report.get("ranking"):
         ranking = report["ranking"]
-        show(
-            f"low confidence as a predictor of not_OK: ROC AUC {number(ranking['roc_auc'])} "
-            f"({interval(ranking.get('interval'))}; n {ranking['n']:,})"
-        )
+        area = with_interval(ranking["roc_auc"], ranking.get("interval"))
+        show(f"low confidence as a predictor of not_OK: ROC AUC {area}, n {ranking['n']:,}")
 
 
 def _overview(parts: Mapping[str, Any]) -> Table:
@@ -166,40 +164,31 @@ def _ends(part: Mapping[str, Any], block: str, key: str) -> Any:
 
 def _confusion(matrix: Confusion) -> Table:
     predicted = list(next(iter(matrix.values())))
-    made = table("", *(_SHORT.get(name, name) for name in predicted), "all")
+    made = table("", *predicted, "all")
     for gold, line in matrix.items():
-        made.add_row(_SHORT[gold], *(f"{n:,}" for n in line.values()), f"{sum(line.values()):,}")
+        made.add_row(gold, *(f"{n:,}" for n in line.values()), f"{sum(line.values()):,}")
     return made
 
 
 def _correlations(lines: list[CorrelationLine], kinds: Sequence[Kind]) -> Table:
     made = table("metric", "human", "level", *kinds, "n", left=3)
     for line in lines:
-        shown = []
-        for kind in kinds:
-            found = line.get("interval", {}).get(kind)
-            shown.append(signed(line[kind]) + (f" ({interval(found, signed)})" if found else ""))
+        ends = line.get("interval", {})
+        shown = (with_interval(line[kind], ends.get(kind), signed) for kind in kinds)
         made.add_row(line["metric"], line["human"], line["level"], *shown, f"{line['n']:,}")
     return made
 
 
-def _print_metrics(console: Console, lines: Sequence[MetricLine]) -> None:
-    """Print the metrics for each rating: those that see no references first, the others apart from them."""
-    for human in dict.fromkeys(line["human"] for line in lines):
-        for references, title in ((False, "without references"), (True, "with references"), (None, "others")):
-            chosen = [line for line in lines if line["human"] == human and line["references"] is references]
-            if not chosen:
-                continue
-            console.print(f"\nSpearman with {human}, metrics {title} (95% intervals); n: rows / inputs / systems")
-            made = table("metric", "pooled", "with empty", "within inputs", "by system", "n")
-            for line in chosen:
-                estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
-                made.add_row(
-                    line["metric"],
-                    *map(_shown, estimates),
-                    " / ".join(f"{line[level]['n']:,}" for level in ("pooled", "within", "system")),
-                )
-            console.print(made)
+def _metrics(lines: Sequence[MetricLine]) -> Table:
+    """The metrics by rating: first those that see no references."""
+    made = table("human", "metric", "references", "pooled", "with empty", "within inputs", "by system", "n", left=3)
+    for line in sorted(lines, key=lambda line: (line["human"], line["references"] is not False)):
+        estimates = (line["pooled"], line["pooled_with_empty"], line["within"], line["system"])
+        shown = (with_interval(one["value"], one["interval"], signed) for one in estimates)
+        sees = {False: "no", True: "yes", None: MISSING}[line["references"]]
+        sizes = " / ".join(f"{one['n']:,}" for one in (line["pooled"], line["within"], line["system"]))
+        made.add_row(line["human"], line["metric"], sees, *shown, sizes)
+    return made
 
 
 def _print_calibration(console: Console, block: CalibrationBlock) -> None:
@@ -217,15 +206,9 @@ def _print_calibration(console: Console, block: CalibrationBlock) -> None:
         )
     console.print(made)
     made = table("", "as it is", INTERVAL, "calibrated", INTERVAL)
-    ends = block["interval"]
-    made.add_row("expected calibration error", number(block["error"]), interval(ends["error"]),
-                 number(block["calibrated_error"]), interval(ends.get("calibrated_error")))  # fmt: skip
-    made.add_row("Brier score", number(block["brier"]), interval(ends["brier"]),
-                 number(block["calibrated_brier"]), interval(ends.get("calibrated_brier")))  # fmt: skip
+    figures: Any = block
+    for title, name in (("expected calibration error", "error"), ("Brier score", "brier")):
+        pairs = [(figures[key], block["interval"].get(key)) for key in (name, f"calibrated_{name}")]
+        made.add_row(title, *(text for value, ends in pairs for text in (number(value), interval(ends))))
     console.print(made)
     console.print("calibrated: isotonic regression on other inputs, in five folds")
-
-
-def _shown(found: Estimate) -> str:
-    ends = found["interval"]
-    return signed(found["value"]) + (f" ({interval(ends, signed)})" if ends else "")
