@@ -21,7 +21,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
-from ..metric import ColumnNames
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
 from ..metric.templates import Templates
