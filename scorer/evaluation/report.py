@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
-from ..metric.__init__ import ColumnNames
+from ..metric import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, fine_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
