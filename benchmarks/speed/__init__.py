@@ -1,2 +1,2 @@
-"""Speed: ``cpu`` and ``gpu`` against other runtimes; ``host_overhead``, ``nightly`` and ``audit``: the cost of
-everything but the model. All are timed by :mod:`.harness`, on rows of :mod:`.sample`."""
+"""Speed: ``cpu`` and ``gpu`` against other runtimes; ``host_overhead`` and ``nightly``: all but the model. Processes of
+:mod:`.harness` are timed, on rows of :mod:`.sample`."""

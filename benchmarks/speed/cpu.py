@@ -223,48 +223,46 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-class Bench:
-    """The settings and results of a run."""
+def full_size(given: argparse.Namespace) -> dict[str, Any]:
+    """All settings on distinct pairs with a full-size model."""
+    base = given.folder / given.preset
+    failed = prepare(base, given.preset, say)
+    paths = {part: str(base / part) for part in PARTS}
+    sample = write_sample(base / "sample", Bundle.load(base / "bundle"), pairs=given.pairs, systems=1, seed=5)
+    floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
+    title = f"{given.preset}, random weights"
+    return measure(given, title, settings(everyone=True), sample, paths, failed=failed, floor_mb=floor_mb)
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.given, self.groups = given, list[dict[str, Any]]()
-        self.deadline = time.monotonic() + 60 * given.minutes
 
-    def full_size(self) -> None:
-        """All settings on distinct pairs with a full-size model."""
-        base = self.given.folder / self.given.preset
-        failed = prepare(base, self.given.preset, say)
-        paths = {part: str(base / part) for part in PARTS}
-        sample = write_sample(base / "sample", Bundle.load(base / "bundle"), pairs=self.given.pairs, systems=1, seed=5)
-        floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
-        title = f"{self.given.preset}, random weights"
-        self.measure(title, settings(everyone=True), sample, paths, failed=failed, floor_mb=floor_mb)
+def embedded(given: argparse.Namespace) -> dict[str, Any]:
+    """The pairs of the embedded model, with the peers that need just its checkpoint."""
+    base, bundle = given.folder / "embedded", Bundle.load("embedded")
+    if not (base / "checkpoint").exists():
+        command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    sample = write_sample(base / "sample", bundle, pairs=given.pairs, systems=1, seed=5)
+    paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
+    return measure(given, "embedded model", settings(everyone=False), sample, paths)
 
-    def embedded(self) -> None:
-        """The pairs of the embedded model, with the peers that need just its checkpoint."""
-        base, bundle = self.given.folder / "embedded", Bundle.load("embedded")
-        if not (base / "checkpoint").exists():
-            command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
-            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        sample = write_sample(base / "sample", bundle, pairs=max(512, self.given.pairs), systems=1, seed=5)
-        paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
-        self.measure("embedded model", settings(everyone=False), sample, paths)
 
-    def measure(
-        self, title: str, asked: Sequence[Setting], sample: PairSample, paths: dict[str, str], **options: Any
-    ) -> None:
-        """Run the rounds of a model, and print its table. ``options``: of :func:`run_rounds`."""
-        title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
-        only = self.given.only
-        asked = [one for one in asked if not only or one.name in (*only, REFERENCE)]
-        spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
-        say(f"\n{title}")
-        logs = self.given.folder / "logs"
-        measured = run_rounds(asked, spec, self.given.rounds, logs, deadline=self.deadline, **options)
-        entries = summarise(measured, sample.pairs, REFERENCE)
-        self.groups.append({"name": "pairs", "title": title, "items": sample.pairs, "reference": REFERENCE,
-                            "settings": entries})  # fmt: skip
-        print(table(title, entries))
+def measure(
+    given: argparse.Namespace,
+    title: str,
+    asked: Sequence[Setting],
+    sample: PairSample,
+    paths: dict[str, str],
+    **options: Any,
+) -> dict[str, Any]:
+    """Run the rounds of a model, and print its table. ``options``: of :func:`run_rounds`."""
+    title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
+    asked = [one for one in asked if not given.only or one.name in (*given.only, REFERENCE)]
+    spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
+    say(f"\n{title}")
+    deadline = time.monotonic() + 60 * given.minutes
+    measured = run_rounds(asked, spec, given.rounds, given.folder / "logs", deadline=deadline, **options)
+    entries = summarise(measured, sample.pairs, REFERENCE)
+    print(table(title, entries))
+    return {"name": "pairs", "title": title, "items": sample.pairs, "reference": REFERENCE, "settings": entries}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -287,12 +285,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "TRANSFORMERS_VERBOSITY": "error",
         "XDG_CACHE_HOME": str(given.folder.resolve() / "cache"),
     }
-    started, bench = datetime.now(UTC).isoformat(timespec="seconds"), Bench(given)
-    bench.embedded() if given.smoke else bench.full_size()
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    group = embedded(given) if given.smoke else full_size(given)
     file = given.folder / "results" / "smoke.json" if given.smoke else ROOT / "benchmarks" / "results" / "cpu.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     here = describe()
-    content = {"kind": "cpu", "started": started, "machine": here, "groups": bench.groups}
+    content = {"kind": "cpu", "started": started, "machine": here, "groups": [group]}
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     print(f"Machine: {in_words(here)}. Started: {started}. Every round: {file}")
 

@@ -14,11 +14,13 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from importlib import metadata
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from scorer.errors import first_line
 
 PACKAGES = (
     "torch", "transformers", "sentence-transformers", "optimum", "optimum-onnx", "optimum-intel", "onnxruntime",
@@ -99,21 +101,17 @@ class SettingProcess:
     """The process of a setting. ``opened``: what the runner chose, and the seconds that it took to open.
 
     Args:
-        spec: of the runner. log: file for what libraries print. limit: seconds to wait for an answer.
+        spec: of the runner. log: file for what libraries print.
 
     Raises:
         SettingError: it did not start; the message is the reason that it gave.
     """
 
-    def __init__(self, runner: Runner, spec: dict[str, Any], log: Path, limit: float = 600.0) -> None:
-        context = get_context("spawn")
-        self._limit = limit
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, runner, spec, log), daemon=True)
-        self._process.start()
-        theirs.close()
+    def __init__(self, runner: Runner, spec: dict[str, Any], log: Path) -> None:
+        self._log = log
+        self._pool = ProcessPoolExecutor(1, get_context("spawn"), _print_to, (log,))
         try:
-            self.opened = self._answer()
+            self.opened = self._call(_open, runner, spec)
         except SettingError:
             self.close()
             raise
@@ -122,53 +120,38 @@ class SettingProcess:
         """Time one pass: ``answers``, ``seconds``, ``others`` (processors kept busy by other processes), ``peak_mb``.
 
         Raises:
-            SettingError: the process ended, did not answer in time, or answered with an error.
+            SettingError: the process ended, or the pass failed.
         """
-        try:
-            self._pipe.send("pass")
-        except OSError as error:
-            raise SettingError("the process ended") from error
-        return self._answer()
+        return self._call(_timed)
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+        self._pool.shutdown()
 
-    def _answer(self) -> dict[str, Any]:
-        if not self._pipe.poll(self._limit):
-            raise SettingError(f"no answer within {self._limit:.0f} s")
+    def _call(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] | str = self._pipe.recv()
-        except EOFError:
-            self._process.join()
-            code = self._process.exitcode
-            reason = "killed, probably for lack of memory" if code == -9 else f"ended with exit code {code}"
-            raise SettingError(reason) from None
-        if isinstance(answer, str):
-            raise SettingError(answer)
-        return answer
+            return self._pool.submit(function, *arguments).result()
+        except BrokenProcessPool as error:
+            raise SettingError("the process ended, probably for lack of memory") from error
+        except Exception as error:  # a peer may fail in any way; the table says how, the log where
+            with self._log.open("a") as file:
+                traceback.print_exception(error, file=file)
+            raise SettingError(f"{type(error).__name__}: {first_line(error)}"[:240]) from error
 
 
-def _serve(pipe: Connection, runner: Runner, spec: dict[str, Any], log: Path) -> None:
-    _print_to(log)
-    try:
-        began, chosen = time.perf_counter(), dict[str, Any]()
-        run = runner(spec, chosen)
-        pipe.send({"chosen": chosen, "load_seconds": round(time.perf_counter() - began, 2)})
-        while pipe.recv():
-            pipe.send(_timed(run))
-    except EOFError:
-        pass
-    except Exception as error:  # a peer may fail in any way; the table says how
-        traceback.print_exc()
-        pipe.send(f"{type(error).__name__}: {next(iter(str(error).strip().splitlines()), '')}"[:240])
+_opened: list[Callable[[], Any]] = []
+"""The setting that this process has opened."""
 
 
-def _timed(run: Callable[[], Any]) -> dict[str, Any]:
+def _open(runner: Runner, spec: dict[str, Any]) -> dict[str, Any]:
+    began, chosen = time.perf_counter(), dict[str, Any]()
+    _opened.append(runner(spec, chosen))
+    return {"chosen": chosen, "load_seconds": round(time.perf_counter() - began, 2)}
+
+
+def _timed() -> dict[str, Any]:
     busy, own, began = _busy_seconds(), _own_seconds(), time.perf_counter()
-    answers = run()
+    answers = _opened[0]()
     seconds = wall = time.perf_counter() - began
     others = (_busy_seconds() - busy - (_own_seconds() - own)) / wall
     if isinstance(answers, tuple):

@@ -1,11 +1,12 @@
-"""Peak memory of a night with many rows, by stage: a run with ``--reuse``, an audit against the night before, a report.
+"""Peak memory of a night with many rows, by stage: a run with ``--reuse``, an audit alone and against the night before,
+a report.
 
     python -m benchmarks.speed.nightly --rows 200000 1000000 [--changed 1] [--folder DIR] [--out FILE]
 
 The model is that of ``benchmarks.speed.host_overhead``, which answers at once. For each number of rows: rows are made
-and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited
-against the first output by system, with the HTML report. Each stage is a process of its own. With several numbers of
-rows, the bytes a row are the slope of the first to the last.
+and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited by
+system, alone and against the first output, with the HTML report. Each stage is a process of its own. With several
+numbers of rows, the bytes a row are the slope of the first to the last.
 
 Stages that are in the folder are not repeated, so the command may be interrupted and given again.
 """
@@ -58,8 +59,8 @@ def change(data: Path, out: Path, percent: float) -> None:
         pq.write_table(table.set_column(place, "text", texts), out / path.name, compression="zstd")
 
 
-def audit_night(out: Path, baseline: Path, document: Path) -> None:
-    """Audit an output against another by system."""
+def audit_night(out: Path, baseline: Path | None, document: Path) -> None:
+    """Audit an output by system."""
     from scorer.audit import AuditOptions, audit
     from scorer.system.codec import encode
 
@@ -86,7 +87,8 @@ def run_night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]
         "changed": (change, (before, now, percent)),
         "run": (run_free, (before, first)),
         "run with --reuse": (run_free, (now, second, first)),
-        "audit": (audit_night, (second, first, document)),
+        "audit": (audit_night, (second, None, document)),
+        "audit against the night before": (audit_night, (second, first, document)),
         "report": (render_report, (document, page)),
     }
     found = {}

@@ -15,7 +15,6 @@ import numpy as np
 
 from scorer.inference.bundle import Bundle
 from scorer.inference.engine import EncodedPairs, Engine
-from scorer.inference.session import resolve_device, variants_for
 from scorer.inference.verification import open_engine as open_verified
 
 from .peers import Probabilities, Spec, load_pairs, softmax
@@ -29,17 +28,12 @@ class Silent:
 
 
 def open_engine(spec: Spec) -> Engine:
-    """An engine at the setting's options. ``unverified``: without the record of a first use."""
-    if spec.get("device", "cpu").startswith("cuda"):
+    """An engine at the setting's options."""
+    device = spec.get("device", "cpu")
+    if device.startswith("cuda"):
         with contextlib.suppress(ImportError):
             import torch  # noqa: F401 - it loads CUDA's libraries before the runtime searches for them
-    bundle, options = Bundle.load(spec["bundle"]), dict(spec["options"])
-    device = spec.get("device", "cpu")
-    if not options.pop("unverified", False):
-        return open_verified(bundle, device=device, threads=spec.get("threads"), **options)
-    budget = options.pop("token_budget")
-    use, *_ = variants_for(resolve_device(device), bundle, threads=1, **options)
-    return Engine(use, budget)
+    return open_verified(Bundle.load(spec["bundle"]), device=device, threads=spec.get("threads"), **spec["options"])
 
 
 def encode(spec: Spec, engine: Engine) -> EncodedPairs:

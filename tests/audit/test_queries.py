@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.speed.audit import make
 from scorer.audit import AuditOptions, audit, database, queries
 from scorer.audit.database import Database
 from scorer.audit.document import Document
@@ -22,6 +21,7 @@ from scorer.audit.queries import match
 from scorer.audit.scan import rate_states, scan_output
 from scorer.errors import OutputError
 from scorer.scoring.outputs import open_labels
+from tests.audit.many_rows import two_outputs
 from tests.audit.nights import Row, night, row
 
 Line = dict[str, Any]
@@ -240,7 +240,7 @@ MOST = 16
 def test_bytes_for_each_row_more(tmp_path: Path) -> None:
     peaks = []
     for copies in (20, 40):
-        first, second = make(tmp_path / str(copies), ROWS, 1, 0.01, copies)
+        first, second = two_outputs(tmp_path / str(copies), ROWS, copies, 0.01)
         tracemalloc.start()
         document = audit(second, AuditOptions(baseline=first, by=(("system",),)))
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .steps import Steps, read_results, report
@@ -34,10 +33,8 @@ class Measurement:
         self.bundle = seeded / "bundle" if given.seeded else given.bundle
         self.checkpoint = seeded / "checkpoint" if given.seeded else given.checkpoint
         self.sample, self.many = self.work / "sample", self.work / "many"
-
-    def module(self, name: str, seconds: float, *arguments: object) -> None:
-        """Run a module of this package as a step."""
-        self.steps.run(name, seconds, [sys.executable, "-m", f"benchmarks.speed.gpu.{name}", *arguments])
+        self.verified = {"XDG_CACHE_HOME": str(self.work / "cache-of-doctor")}
+        """Variables of steps before the first use, with a cache of their own."""
 
     def measure(self, name: str, seconds: float, *arguments: object, **environment: str) -> None:
         """Run one of :mod:`.measures` as a step."""
@@ -45,24 +42,21 @@ class Measurement:
         self.steps.run(name, seconds, command, **environment)
 
     def prepare(self) -> None:
-        """The kit and the seeded bundle, then the samples and what doctor says, two at a time."""
+        """The kit and the seeded bundle, then the samples, and what doctor says."""
         given = self.given
-        with ThreadPoolExecutor(2) as pool:
-            jobs = []
-            if given.seeded:
-                jobs.append(pool.submit(self.module, "seeded", 60, "write", given.seeded, self.work / "seeded"))
-            if given.kit:
-                install = ["bash", given.kit / "install.sh", given.kit, self.work / "site"]
-                jobs.append(pool.submit(self.steps.run, "kit", 60, install))
-            [job.result() for job in jobs]
-            sizes = [given.pairs, given.rows] if given.pairs else []
-            jobs = [pool.submit(self.measure, "samples", 60, self.bundle, self.work, *sizes), pool.submit(self.doctor)]
-            [job.result() for job in jobs]
+        if given.seeded:
+            write = ["benchmarks.speed.gpu.seeded", "write", given.seeded, self.work / "seeded"]
+            self.steps.run("seeded", 60, [sys.executable, "-m", *write])
+        if given.kit:
+            self.steps.run("kit", 60, ["bash", given.kit / "install.sh", given.kit, self.work / "site"])
+        sizes = [given.pairs, given.rows] if given.pairs else []
+        self.measure("samples", 60, self.bundle, self.work, *sizes)
+        self.doctor()
 
     def doctor(self) -> None:
-        """Findings of `scorer doctor`; it verifies the bundle in a cache of its own."""
+        """Findings of `scorer doctor`; it verifies the bundle."""
         command = [sys.executable, "-m", "scorer", "doctor", "--bundle", self.bundle, "--json"]
-        printed = self.steps.run("doctor", 70, command, XDG_CACHE_HOME=str(self.work / "cache-of-doctor"))
+        printed = self.steps.run("doctor", 70, command, **self.verified)
         if printed is not None:
             found = json.loads(printed)
             report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages")}, **found["bundle"])
@@ -78,23 +72,21 @@ class Measurement:
 
     def first(self) -> None:
         """Measure the device, the bare session, a command's first and second use, and many rows."""
-        device, rows = self.given.device, self.sample / "rows"
+        rows = self.sample / "rows"
         self.prepare()
-        self.measure("matrix", 30, device)
-        self.measure("variants", 100, self.bundle, self.sample, 60)
+        self.measure("matrix", 30, self.given.device)
+        self.measure("bare", 100, self.bundle, self.sample, **self.verified)
         self.score("first use", rows, 60)
         self.score("second use", rows, 45)
-        self.module("stamps", 45, rows, self.work / "out-stamps", self.bundle, device)
         self.score("many", self.many, 110)
 
     def second(self) -> None:
-        """Peers on the same pairs, labels of half precision, and the two fastest variants once more."""
+        """Peers on the same pairs, and labels of half precision."""
         if not (self.sample / "pairs.json").exists():
             self.prepare()
         self.measure("peer", 100, self.checkpoint, self.sample, self.given.device, 75, **self.peers)
         if self.given.labels:
             self.measure("labels", 70, self.given.labels, self.sample, self.given.device)
-        self.measure("variants", 60, self.bundle, self.sample, 40, "again")
 
 
 def table(path: Path) -> str:
@@ -107,8 +99,8 @@ def table(path: Path) -> str:
     for one in found:
         share = f"{one['tflops'] / sustained:.1%}" if "tflops" in one and sustained else ""
         rate = f"{one['pairs_per_s']:,}" if "pairs_per_s" in one else one.get("error")
-        if one["step"] == "variant":
-            lines.append(f"| bare, kernel {one['kernel']}, {one['tokens']:,} tokens a call | {rate} | {share} |")
+        if one["step"] == "bare":
+            lines.append(f"| bare session | {rate} | {share} |")
         elif one["step"] == "peer":
             lines.append(f"| CrossEncoder {one['dtype']}, batch {one.get('batch')} | {rate} | |")
         elif one["step"] == "run":

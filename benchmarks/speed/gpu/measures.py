@@ -14,11 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .steps import read_results, report, report_failure
-
-TOKENS = 65536
-VARIANTS = [("2", TOKENS), ("1", TOKENS), ("2", 2 * TOKENS)]
-"""Kernel of the packed attention (1: Flash, 2: CUTLASS) and tokens a call."""
+from .steps import report, report_failure
 
 
 def samples(bundle: str, out: str, pairs: str = "32768", rows: str = "67000") -> None:
@@ -71,76 +67,22 @@ def pair_flops(architecture: Mapping[str, Any], lengths: Sequence[int]) -> float
     return float(layers * ((8 * hidden**2 + 4 * hidden * inner) * sum(lengths) + 4 * hidden * squared))
 
 
-def variants(bundle: str, sample: str, limit: str, which: str = "all") -> None:
-    """Bare rates of a packed graph by the provider's options and the size of a call, and the kernels of the first.
+def bare(bundle: str, sample: str) -> None:
+    """The rate of the fp16 session alone, on the program's own feeds, twice; then its kernels."""
+    from benchmarks.speed.ours import bare_session
+    from scorer.inference.bundle import Bundle
 
-    The feeds are the program's own, made before; each pass is timed twice. No further one begins after LIMIT seconds.
-    ``again``: the two fastest of the results so far once more, which shows the noise.
-    """
-    import numpy as np
-
-    from benchmarks.speed.ours import encode, open_engine
-    from scorer.inference.session import runtime
-
-    began = time.perf_counter()
-    options = {"precision": "fp16", "layout": "packed", "token_budget": TOKENS, "unverified": True}
-    spec = {"bundle": bundle, "pairs": f"{sample}/pairs.json", "device": "cuda", "options": options}
-    engine = open_engine(spec)
-    encoded = encode(spec, engine)
-    lengths = encoded.lengths
-    work = pair_flops(engine.bundle.manifest.architecture, lengths.tolist())
-
-    def prepare(kernel: str, tokens: int) -> tuple[Any, list[Any], list[Any]]:
-        """The packed graph in a session with the program's options, but for the kernel of the attention; batches and
-        their feeds."""
-        ort = runtime()
-        asked = ort.SessionOptions()
-        asked.intra_op_num_threads, asked.enable_mem_pattern, asked.log_severity_level = 1, False, 4
-        cuda = {"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0", "sdpa_kernel": kernel}
-        providers = [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
-        path = next(Path(bundle).glob("model.fp16.packed.onnx"))
-        layout = engine.use.layout_of(tokens)
-        batches = layout.pack(lengths, np.arange(len(lengths)))
-        feeds = [layout.assemble(batch, encoded) for batch in batches]
-        return ort.InferenceSession(str(path), asked, providers=providers), batches, feeds
-
-    first, asked = None, VARIANTS if which == "all" else _fastest_variants()
-    for kernel, tokens in asked:
-        if time.perf_counter() - began > float(limit):
-            report("variant", kernel=kernel, tokens=tokens, error="no time left")
-            continue
-        try:
-            session, batches, feeds = prepare(kernel, tokens)
-            for feed in feeds[:: max(1, len(feeds) // 8)]:
-                session.run(["logits"], feed)
-            spans, logits = [], np.zeros((len(lengths), 3), np.float32)
-            for _ in range(2):
-                start = time.perf_counter()
-                passed = [session.run(["logits"], feed)[0] for feed in feeds]
-                spans.append(time.perf_counter() - start)
-            for batch, result in zip(batches, passed, strict=True):
-                logits[batch.pairs] = result[: len(batch.pairs)]
-            first = logits if first is None else first
-            report(
-                "variant", kernel=kernel, tokens=tokens, calls=len(feeds), seconds=[round(span, 4) for span in spans],
-                pairs_per_s=round(len(lengths) / min(spans)), tflops=round(work / min(spans) / 1e12, 1),
-                max_dlogit=float(np.abs(logits - first).max()),
-                labels=float((logits.argmax(1) == first.argmax(1)).mean()),
-            )  # fmt: skip
-            del session
-            gc.collect()
-        except Exception as error:
-            report_failure("variant", error, kernel=kernel, tokens=tokens)
-    if which == "all":  # last: what a profiler leaves behind would be timed
-        session, _, feeds = prepare(*asked[0])
-        session.run(["logits"], feeds[0])
-        report("profile", kernel=asked[0][0], **profile(lambda: [session.run(["logits"], feed) for feed in feeds]))
-
-
-def _fastest_variants() -> list[tuple[str, int]]:
-    found = [one for one in read_results() if one["step"] == "variant" and "pairs_per_s" in one]
-    rates = {(one["kernel"], one["tokens"]): one["pairs_per_s"] for one in found}
-    return sorted(rates, key=lambda key: -rates[key])[:2]
+    pairs = f"{sample}/pairs.json"
+    spec = {"bundle": bundle, "pairs": pairs, "device": "cuda", "options": {"precision": "fp16"}}
+    lengths = json.loads(Path(pairs).read_text())["tokens"]
+    work, chosen = pair_flops(Bundle.load(bundle).manifest.architecture, lengths), dict[str, Any]()
+    one_pass = bare_session(spec, chosen)
+    seconds = [one_pass()[1] for _ in range(2)]
+    report(
+        "bare", **chosen, seconds=[round(one, 4) for one in seconds], pairs_per_s=round(len(lengths) / min(seconds)),
+        tflops=round(work / min(seconds) / 1e12, 1),
+    )  # fmt: skip
+    report("profile", **profile(one_pass))  # last: what a profiler leaves behind would be timed
 
 
 def profile(call: Any) -> dict[str, Any]:

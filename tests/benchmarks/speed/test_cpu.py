@@ -69,7 +69,7 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
     assert by_name["engine"]["chosen"]["padding"] < 7 / sample.shortest
     assert len(found[2].answers) == sample.rows and "labels" not in by_name["run"]
     assert "ModuleNotFoundError" in by_name["gone"]["error"]
-    assert "killed, probably for lack of memory" in by_name["killed"]["error"]
+    assert "ended, probably for lack of memory" in by_name["killed"]["error"]
     assert by_name["unmade"]["error"] == "openvino: not installed"
     assert "Not measured: a peer that is not installed" in table("t", entries)
     assert json.loads(json.dumps(entries)) == entries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,13 +22,6 @@ def test_a_step_that_fails_or_hangs_ends_nothing(tmp_path: Path) -> None:
     ends = [(one["of"], one["code"]) for one in steps.read_results(tmp_path / "results.jsonl")]
     assert ends == [("fails", 3), ("hangs", "stopped after 6 s"), ("works", 0)]
     assert "why" in (tmp_path / "log.txt").read_text()
-
-
-def test_the_stages_that_are_timed_are_functions_of_the_program() -> None:
-    code = "import functools, importlib\nfrom benchmarks.speed.gpu.stamps import STAGES\n"
-    code += "for module, name in (stage.split(':') for stage in STAGES):\n"
-    code += "    assert callable(functools.reduce(getattr, name.split('.'), importlib.import_module(module)))"
-    subprocess.run([sys.executable, "-c", code], check=True)  # apart from what fixtures put in a class's place
 
 
 def test_steps_after_the_limit_are_skipped(tmp_path: Path) -> None:
@@ -58,9 +50,9 @@ def test_both_commands_without_a_device(tmp_path: Path) -> None:
     main(["second", *given, *folders, "--labels", str(bundle)])
     found = steps.read_results(tmp_path / "out" / "results.jsonl")
     codes = {one["of"]: one["code"] for one in found if one["step"] == "end"}
-    assert {codes[name] for name in ("samples", "doctor", "first use", "second use", "stamps", "many", "labels")} == {0}
-    assert codes["variants"] == codes["peer"] == 1  # no CUDA, no checkpoint
-    assert {"run", "Engine.predict"} <= {one["what"] for one in found if one["step"] == "stamp"}
+    assert {codes[name] for name in ("samples", "doctor", "first use", "second use", "many", "labels")} == {0}
+    assert codes["bare"] == codes["peer"] == 1  # no CUDA, no checkpoint
+    assert all(one["seconds"]["infer"] > 0 for one in found if one["step"] == "run"), "stages of each command"
     assert [one["same"] == one["of"] for one in found if one.get("kind") == "int8 exact"] == [True]
     written = table(tmp_path / "out" / "results.jsonl")
     assert "| many: " in written and "second use: " in written
