@@ -16,7 +16,7 @@ from scorer import Scorer
 from scorer.metric.facts import Triple
 from tests.export.checkpoints import make_checkpoint
 from training.factspotter import __main__ as recipe
-from training.factspotter.data import DataText, known, read, split
+from training.factspotter.data import known, read
 from training.factspotter.epochs import figures, rate_of
 from training.factspotter.examples import Example, epoch
 
@@ -77,14 +77,6 @@ def test_a_positive_text_says_its_triple_and_a_negative_one_does_not(data: Path)
     count = sum(negatives.values())
     assert exchanged > 0.1 * count, "entities are exchanged in positive examples too"
     assert min(negatives.values()) > 0.2 * count
-
-
-def test_rows_with_the_same_triples_are_held_out_together(data: Path) -> None:
-    found = read(data)
-    again = [*found, *(DataText(row.triples[::-1], f"{row.text} too", row.domain) for row in found)]
-    train, held_out = split(again, 0.3, 0)
-    assert len(train) + len(held_out) == len(again) and 0.15 < len(held_out) / len(again) < 0.45
-    assert not {frozenset(row.triples) for row in train} & {frozenset(row.triples) for row in held_out}
 
 
 def test_learning_rates_are_torch_s() -> None:

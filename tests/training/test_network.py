@@ -233,5 +233,5 @@ def test_accuracy_is_of_three_classes_or_of_entailment_alone(tmp_path: Path) -> 
         for (premise, hypothesis), label in zip(pairs, labels, strict=True)
     ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "nli.parquet")
-    report = nli("embedded", "fp32", tmp_path / "nli.parquet")
+    report = nli("embedded", tmp_path / "nli.parquet")
     assert [(report[name]["pairs"], report[name]["accuracy"]) for name in gold] == [(4, 0.75), (4, 0.75)]

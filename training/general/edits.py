@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.general.values import Sides, numbers, sentence_case, signs, twins, units
+from training.general.values import Sides, sentence_case, signs, twins, units
 
 SCHEMAS: dict[str, Any] = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
 _LEVELS: dict[str, Any] = json.loads(Path(__file__).with_name("levels.json").read_text(encoding="utf-8"))
@@ -148,7 +148,7 @@ def levels(agree: bool, rng: random.Random) -> tuple[str, str]:
 
 
 KINDS: dict[Kind, float] = {
-    ordered: 0.1, selected: 0.14, numbers: 0.16, units: 0.16, signs: 0.12, levels: 0.32,
+    ordered: 0.1, selected: 0.14, units: 0.16, signs: 0.12, levels: 0.32,
 }  # fmt: skip
 
 

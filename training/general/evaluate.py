@@ -22,7 +22,7 @@ from training.general.finish import E, calibration_error
 from training.network import NLI_LABELS
 
 
-def nli(bundle: str, precision: str, path: Path, step: int = 1) -> dict[str, dict[str, object]]:
+def nli(bundle: str, path: Path, step: int = 1) -> dict[str, dict[str, object]]:
     """Figures of every set of a Parquet file of premise, hypothesis, label and set; of each `step`-th row.
 
     Entailment against the rest where the gold has fewer than three classes: a two-way set does not say which of
@@ -32,7 +32,7 @@ def nli(bundle: str, precision: str, path: Path, step: int = 1) -> dict[str, dic
     texts = sorted({row[side] for row in rows for side in ("premise", "hypothesis")})
     place = {text: i for i, text in enumerate(texts)}
     first, second = (np.array([place[row[side]] for row in rows], np.int32) for side in ("premise", "hypothesis"))
-    with open_engine(Bundle.load(bundle), device="cpu", precision=precision, truncate=True) as engine:
+    with open_engine(Bundle.load(bundle), device="cpu", truncate=True) as engine:
         p = engine.predict(engine.encode(texts, first, second)).probabilities
     gold, found = np.array([row["label"] for row in rows]), np.array(NLI_LABELS)[p.argmax(1)]
     report: dict[str, dict[str, object]] = {}
@@ -50,11 +50,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.general.evaluate", description=__doc__)
     parser.add_argument("--bundle", required=True, help="bundle folder, or embedded")
     parser.add_argument("--data", type=Path, required=True, help="folder with nli_test_public.parquet")
-    parser.add_argument("--precision", default="auto")
     parser.add_argument("--step", type=int, default=1, help="use each N-th row")
     options = parser.parse_args()
-    found = nli(options.bundle, options.precision, options.data / "nli_test_public.parquet", options.step)
-    print(json.dumps(found, indent=1))
+    print(json.dumps(nli(options.bundle, options.data / "nli_test_public.parquet", options.step), indent=1))
 
 
 if __name__ == "__main__":

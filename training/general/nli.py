@@ -1,4 +1,4 @@
-"""The general model's word pieces, and NLI pairs, tokenised once, with how often each is seen.
+"""The general model's word pieces, and NLI pairs, tokenised once, with how often each is drawn.
 
 The pieces are BERT's uncased ones, cut to 16,000 before the first run and kept since. Columns of the pairs' Parquet
 file: premise, hypothesis, label, source, tier, licence, may_ship. Weights that ship are trained on rows with `may_ship`
@@ -8,12 +8,12 @@ alone.
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tokenizers import Tokenizer
@@ -51,10 +51,10 @@ UNLABELLED = 4
 """A pair whose only target is what an earlier network says of it."""
 LABEL_IDS = {"contradiction": 0, "neutral": 1, "entailment": 2, "not_entailment": NOT_ENTAILMENT}
 RECAST_SHARE = 0.25
-"""Of the recast tier (derived from other annotations by rule), this share is seen per pass."""
+"""A pair of the recast tier (derived from other annotations by rule) is drawn so much more seldom."""
 LONG = 80
 LONG_SHARE = 0.5
-"""Of pairs with more tokens than `LONG`, this share is seen per pass: a run is paid by the token."""
+"""So is a pair with more tokens than `LONG`: a run is paid by the token."""
 
 
 Example = tuple[list[int], list[int], int]
@@ -63,15 +63,14 @@ Example = tuple[list[int], list[int], int]
 
 @dataclass(frozen=True)
 class NliPairs:
-    """``share``: of the passes, those that a pair is seen in. *Shape:* (pairs,) float64."""
+    """Tokenised pairs. ``cumulative``: running sum of how often each is drawn, in relation to others."""
 
     examples: list[Example]
-    share: npt.NDArray[np.float64]
+    cumulative: list[float]
 
-    def order(self, epoch: int, seed: int) -> npt.NDArray[np.int64]:
-        """The pairs of one pass in random order: a pure function of seed and pass. int64, *Shape:* (pairs drawn,)."""
-        rng = np.random.default_rng([seed, epoch])
-        return rng.permutation(np.flatnonzero(rng.random(len(self.share)) < self.share))
+    def draw(self, count: int, rng: random.Random) -> list[Example]:
+        """So many pairs, with replacement."""
+        return rng.choices(self.examples, cum_weights=self.cumulative, k=count)
 
 
 def token_ids(tokenizer: Tokenizer, texts: Iterable[str]) -> dict[str, list[int]]:
@@ -94,4 +93,5 @@ def pairs(rows: dict[str, list[str]], tokenizer: Tokenizer) -> NliPairs:
     examples = [(ids[a], ids[b], LABEL_IDS[label]) for a, b, label in zip(*columns, strict=True)]
     recast = np.array([tier == "recast" for tier in rows["tier"]])
     is_long = np.array([len(a) + len(b) + 3 > LONG for a, b, _ in examples])
-    return NliPairs(examples, np.where(recast, RECAST_SHARE, 1.0) * np.where(is_long, LONG_SHARE, 1.0))
+    shares = np.where(recast, RECAST_SHARE, 1.0) * np.where(is_long, LONG_SHARE, 1.0)
+    return NliPairs(examples, np.cumsum(shares).tolist())

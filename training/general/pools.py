@@ -46,32 +46,6 @@ class Mix:
     bound: int = 3200
 
 
-class Passes:
-    """Tokenised pairs, each pass over them in an order of its own, dealt out in numbered slices."""
-
-    def __init__(self, pairs: NliPairs, slice_size: int, seed: int) -> None:
-        self._pairs, self._size, self._seed = pairs, slice_size, seed
-        self._order: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
-        self._starts = [0]
-
-    def _epoch(self, epoch: int) -> np.ndarray:
-        if self._order[0] != epoch:
-            self._order = (epoch, self._pairs.order(epoch, self._seed))
-        return self._order[1]
-
-    def examples(self, number: int) -> list[Example]:
-        """The `number`-th slice of the passes laid end to end."""
-        first, wanted, found = number * self._size, self._size, []
-        while len(self._starts) < 2 or self._starts[-1] <= first + wanted:
-            self._starts.append(self._starts[-1] + len(self._epoch(len(self._starts) - 1)))
-        for epoch in range(len(self._starts) - 1):
-            low = max(first, self._starts[epoch]) - self._starts[epoch]
-            high = min(first + wanted, self._starts[epoch + 1]) - self._starts[epoch]
-            if low < high:
-                found += self._epoch(epoch)[low:high].tolist()
-        return [self._pairs.examples[i] for i in found]
-
-
 NEAR = 12
 UNCHANGED, ALIKE = 0.5, 0.25
 """Shares of pairs that stay as they are, and in which a word is exchanged wherever it stands, on both sides."""
@@ -141,8 +115,7 @@ class Pools:
         tokens: int = BATCH_TOKENS,
         replacer: Replacer | None = None,
     ) -> None:
-        self._passes = [Passes(pairs, size, seed) for pairs, size in read if size]
-        self._corpus, self._bindings = corpus, bindings
+        self._read, self._corpus, self._bindings = read, corpus, bindings
         self._tokenizer, self._mix, self._seed = tokenizer, mix, seed
         self._tokens, self._replacer = tokens, replacer
 
@@ -159,7 +132,7 @@ class Pools:
     def batches(self, number: int) -> list[TrainingBatch]:
         """Pool `number`: sorted by length, cut at the token budget, shuffled."""
         rng = random.Random(f"{self._seed}/{number}")
-        examples = [one for passes in self._passes for one in passes.examples(number)]
+        examples = [one for known, size in self._read for one in known.draw(size, rng)]
         if self._replacer is not None:
             examples += [(b, a, UNLABELLED) for a, b, _ in examples if rng.random() < REVERSED]
         examples += self._made_examples(rng)

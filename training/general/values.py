@@ -74,18 +74,6 @@ def _sides(predicate: str, wording: str, subject: str, one: str, other: str, rng
     return first.replace("{o}", one), second.replace("{o}", other)
 
 
-def numbers(agree: bool, rng: random.Random) -> Sides:
-    """A count in words or digits on either side: the same, or another one."""
-    own = rng.choice((rng.randint(2, 20), rng.randint(2, 99), rng.randint(100, 999)))
-    other = own
-    while not agree and other == own:
-        other = max(2, own + rng.choice((-1, 1, 2, -2, 10, -10, 7)))
-    spelled = rng.choice(((True, False), (False, True), (True, True), (True, False), (False, True)))
-    one, two = (in_words(n) if words else f"{n}" for n, words in zip((own, other), spelled, strict=True))
-    predicate, wording = rng.choice(TABLES["counted"])
-    return _sides(f"number of {predicate}", wording, rng.choice(TABLES["counters"]), one, two, rng)
-
-
 def _figure(value: float) -> str:
     return f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"
 

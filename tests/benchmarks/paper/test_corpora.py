@@ -8,26 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from benchmarks.paper.spans.corpora import D2T_EVAL, QUINTD, convert
-from benchmarks.paper.spans.inputs import read_data
 
 WIKIDATA = "Blue Spice\n---\n- instance of: pub\n- located in: Karlholm: old town"
-
-
-@pytest.mark.parametrize(
-    ("domain", "data", "error"),
-    [
-        ("wikidata", "a\n---\n- no colon", ValueError),
-        ("owid", "date,value\n2020,1", KeyError),
-        ("openweather", "__import__('os')", ValueError),
-        ("gsmarena", "{'details': {'name': 'a', 'detailSpec': [1]}}", TypeError),
-    ],
-)
-def test_inputs_of_another_form_are_errors_and_nothing_is_run(domain: str, data: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        read_data(domain, data)
 
 
 def write(path: Path, *lines: Any) -> None:

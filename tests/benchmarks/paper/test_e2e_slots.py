@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.paper.rivals.__main__ import Rival, rivals_command
-from benchmarks.paper.rivals.e2e_slots import SlotErrors, judge, normalise
+from benchmarks.paper.rivals.e2e_slots import SlotErrors, judge
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.report import evaluate
 from scorer.metric.facts import Triple
@@ -50,13 +50,10 @@ def test_the_name(text: str, name: str, added: list[str]) -> None:
         ("near", "The Six Bells", "is near The Six Bells"),
         ("priceRange", "less than £20", "has meals for less than 20 pounds"),
         ("priceRange", "£20-25", "costs £ 20 - 25"),
-        ("priceRange", "high", "has a high price range"),
-        ("customer rating", "1 out of 5", "is rated one out of five"),
         ("customer rating", "average", "received average customer reviews"),
         ("familyFriendly", "yes", "is kid-friendly"),
         ("familyFriendly", "no", "is not family friendly"),
         ("area", "city centre", "is in the centre of the city"),
-        ("eatType", "coffee shop", "is a coffee house"),
     ],
 )
 def test_ways_to_say_a_value(slot: str, value: str, text: str) -> None:
@@ -73,12 +70,6 @@ def test_ways_to_say_a_value(slot: str, value: str, text: str) -> None:
 )
 def test_another_value_is_wrong(slot: str, value: str, text: str) -> None:
     assert _judge({slot: value}, f"Blue Spice {text}.") == SlotErrors(wrong=[0], slots=2)
-
-
-def test_normalised() -> None:
-    given = "The Rainbow Vegetarian Café 's  price : £ 20 - 25"
-    assert normalise(given) == "the rainbow vegetarian cafe's price : £20-25"
-    assert normalise("rated Three out of five stars") == "rated 3stars"
 
 
 def test_agrees_with_the_gold(shared_data: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ pytest.importorskip("bert_score", reason="pip install -r benchmarks/paper/requir
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from benchmarks.paper.rivals.overlap import COLUMNS, Overlap, bertscores, tokenise, words_of
+from benchmarks.paper.rivals.overlap import COLUMNS, Overlap, bertscores
 from tests.export.checkpoints import make_checkpoint
 
 ROUGE_L = [0.756254151, 0.735826297, 0.951267057, 0.910447761, 0.462998102, 0.886393659, 0.788793103, 0.914771307,
@@ -60,13 +60,6 @@ def test_scores_of_sacrebleu_and_rows_without_a_score() -> None:
     assert found[0, 2] == pytest.approx(100 / 6), "one word of six to change"
     assert found[1].tolist() == [0.0, 0.0, 100.0, 0.0, 0.0, 0.0, 0.0]
     assert np.isnan(found[2:]).all()
-
-
-def test_tokens() -> None:
-    assert tokenise('A "pub", £20-25; it isn\'t 3.5/5.') == [
-        *("a", '"', "pub", '"', ",", "£20", "-", "25", ";", "it", "isn't", "3.5", "/", "5", ".")
-    ]
-    assert words_of(tokenise("It isn't Aromi's.")) == ["it", "is", "n't", "aromi", "'s"]
 
 
 TEXTS = ["The Mill serves food.", None, "Blue Spice is a pub.", "The Mill"]

@@ -59,15 +59,6 @@ def test_the_interval_by_system_is_that_of_the_two_way_analysis_of_variance() ->
     assert halves_ceiling(ratings, systems, inputs)["interval"] is None
 
 
-def test_texts_without_ratings_and_what_is_undefined() -> None:
-    rows, ratings = np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, 3.0, 3.0, np.nan])
-    found = sentence_ceiling(rows, ratings)
-    assert (found["texts"], found["ratings"], found["ceiling"]) == (2, 4, 1.0)
-    for few in (np.array([0, 1]), np.array([0, 0])):
-        assert sentence_ceiling(few, np.array([1.0, 2.0]))["ceiling"] is None
-    assert sentence_ceiling(np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 3.0, 1.0]))["ceiling"] is None  # equal means
-
-
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
     raw = pa.table({"row_id": [1, 1, 2, 2, 3, 3, 4, 4], "human_correctness": [1.0, 2, 3, 4, 5, 7, 90, 0]})
     file = save(raw, tmp_path / "raw.parquet", None)

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from benchmarks.paper.spans.__main__ import app
-from benchmarks.paper.spans.agreement import Votes, agreement, fleiss_kappa, majority
+from benchmarks.paper.spans.agreement import agreement, majority
 from benchmarks.paper.spans.figures import SpanOptions, evaluate_spans, overlaps
 from benchmarks.paper.spans.files import Spans, read_votes
 from scorer.errors import ColumnError, InputError
-from scorer.evaluation.label_figures import drawn_rows
 from tests.evaluation.scored import save, scored_texts
 
 SPAN = st.tuples(st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 5))
@@ -96,15 +95,6 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     assert (everything["precision"], everything["recall"]) == (pytest.approx(4 / 6), 1.0)
     lines = report["by"]["system"]
     assert [(line["value"], line["texts"], line["all"]["errors"]) for line in lines] == [("r", 1, 2), ("s", 1, 3)]
-
-
-def test_labels_of_annotators_are_joined(files: tuple[Path, Path], tmp_path: Path) -> None:
-    given = {"i1": ("number", "number", "no_error"), "i2": ("word", "no_error", "no_error")}
-    rows = [(item, label, "t1") for item, labels in given.items() for label in labels]
-    votes = write(tmp_path / "votes.parquet", "item_id label text_id", rows)
-    found = evaluate_spans(files[0], SpanOptions(files[1], annotations=votes, resamples=0))["agreement"]
-    assert found["majority"] == {"items": 2, "errors": 1, "categories": {"number": 1}}
-    assert found["annotators"] == 3
 
 
 @pytest.mark.parametrize(
@@ -200,12 +190,6 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
     assert (lines["shy"]["texts"], counts("shy", "by_text")) == (1, (0, 0, 1))
 
 
-def test_kappa_is_undefined_with_one_label_and_refused_with_unequal_raters() -> None:
-    assert np.isnan(fleiss_kappa(np.array([[3, 0], [3, 0]]))[0])
-    with pytest.raises(InputError, match="two annotators or more, as many for each item"):
-        fleiss_kappa(np.array([[3, 0], [2, 0]]))
-
-
 def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> None:
     votes, _ = read_votes(shared_data / "tr_annotations.parquet")
     gold = {row["id"]: row for row in pq.read_table(shared_data / "tr_gold_errors.parquet").to_pylist()}
@@ -223,15 +207,3 @@ def test_kappa_of_the_published_annotations(shared_data: Path) -> None:
     assert found["fleiss_kappa"]["typed_by_all"]["kappa"] == pytest.approx(0.77, abs=0.005)
     assert found["fleiss_kappa"]["all_items"]["kappa"] == pytest.approx(0.50, abs=0.005)
     assert found["fleiss_kappa"]["all_items"]["n"] == 335
-
-
-def test_the_interval_of_kappa_draws_texts() -> None:
-    """Five items a text that share their difficulty, three annotators; against samples drawn one by one."""
-    rng = np.random.default_rng(6)
-    texts = np.repeat(np.arange(30), 5)
-    hard = rng.random(30)[texts]
-    labels = np.where(rng.random((150, 3)) < hard[:, None] / 2, "name", "number")
-    votes = Votes.collect(np.repeat([f"i{i}" for i in range(150)], 3).tolist(), labels.reshape(-1).tolist())
-    found = agreement(votes, [f"t{text}" for text in texts], 3000)["fleiss_kappa"]["all_items"]["interval"]
-    drawn = [fleiss_kappa(votes.counts[rows])[0] for rows in drawn_rows(texts, 1500, 4)]
-    assert found == pytest.approx(np.percentile(drawn, (2.5, 97.5)), abs=0.02)
