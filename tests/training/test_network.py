@@ -223,7 +223,7 @@ def test_accuracy_is_of_three_classes_or_of_entailment_alone(tmp_path: Path) -> 
         ("The Mill serves French food.", "The Mill is popular."),
         ("The Mill serves French food.", "The Mill is popular."),
     ]
-    with open_engine(Bundle.load("embedded"), device="cpu", precision="fp32") as engine:
+    with open_engine(Bundle.load("embedded"), device="cpu") as engine:
         found = [NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in pairs]
     assert found == ["entailment", "contradiction", "neutral", "neutral"]
     gold = {"three": [*found[:3], "contradiction"], "two": ["not_entailment"] * 4}  # one of each is not what it says
