@@ -15,9 +15,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from ..system.arguments import option
 from ..system.waiting import leave
 from .console import Lines, tell
 from .ending import App, run_app
+from .options import takes_fields
 
 COMMANDS = {
     "run": ".run:run_command",
@@ -90,6 +92,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
+@takes_fields
 def _root(
     version: Annotated[
         bool,
@@ -101,22 +104,15 @@ def _root(
             help="Show the version, and the version and providers of ONNX Runtime; exit.",
         ),
     ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            callback=lambda asked: setattr(Lines, "verbose", asked),
-            is_eager=True,
-            help="Show the traceback of an unexpected error; may also follow the command.",
-        ),
-    ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet",
-            help="Print results and errors only, no progress and no notes; may also follow the command.",
-        ),
-    ] = False,
+    verbose: bool = option(
+        "Show the traceback of an unexpected error; may also follow the command.",
+        default=False,
+        callback=lambda asked: setattr(Lines, "verbose", asked),
+        is_eager=True,
+    ),
+    quiet: bool = option(
+        "Print results and errors only, no progress and no notes; may also follow the command.", default=False
+    ),
 ) -> None:
     Lines.quiet = quiet
 

@@ -13,15 +13,15 @@ from ..audit import AuditOptions
 from ..errors import UsageError
 from ..storage.location import Location
 from ..system.arguments import option
-from .console import INTERVAL, MISSING, WIDTH, interval, number, points, print_result, say, share, table
+from .console import INTERVAL, MISSING, WIDTH, interval, kinds, number, points, print_result, say, share, table
 from .options import BY, JSON, FinishedArgument, local, location, written, written_parquet
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..audit.document import Document, GroupComparison, GroupFigures, Predicate, WorseRow
+    from ..audit.document import Document, GroupComparison, GroupFigures, WorseRow
 
-MOST_GROUPS, MOST_PREDICATES, MOST_FINDINGS = 40, 10, 20
+MOST_GROUPS, MOST_FINDINGS = 40, 20
 STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold", "silent": "dim", "info": "default"}
 
 
@@ -95,7 +95,7 @@ def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: Au
 
 
 def print_document(console: Console, document: Document) -> None:
-    """Print a document: the verdict, findings with rows, gates, and tables of groups and predicates."""
+    """Print a document: the verdict, findings with rows, gates, and a table of groups."""
     from ..audit.report import verdict
 
     rows, changes, baseline, worse = document.rows, document.baseline_changes, document.baseline, document.worse
@@ -105,9 +105,8 @@ def print_document(console: Console, document: Document) -> None:
     title = words if document.checked.nothing_checked else document.status
     _line(console, title.upper(), STYLES[style], document.out)
     console.print(document.headline)
-    kinds = [f"; {what}: {', '.join(f'{kind} {count:,}' for kind, count in counts.items())}"
-             for what, counts in (("errors", rows.errors), ("notes", rows.notes)) if counts]  # fmt: skip
-    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored, {rows.reused:,} reused{''.join(kinds)}")
+    more = [f"; {what}: {kinds(counts)}" for what, counts in (("errors", rows.errors), ("notes", rows.notes)) if counts]
+    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored, {rows.reused:,} reused{''.join(more)}")
     console.print(f"signature: {document.signature}")
     if changes is not None and baseline is not None:
         moved = f"{changes.kept:,} rows kept, {changes.added:,} added, {changes.removed:,} removed"
@@ -136,12 +135,9 @@ def print_document(console: Console, document: Document) -> None:
             console.print(f"  scorer explain {document.out} --row FILE:N shows every probability of a row")
     if document.gates:
         console.print("\nGates")
-    for status in ("fail", "warn", "silent", "pass"):
-        for gate in document.gates:
-            if gate.status == status:
-                _line(console, f"{status:6}", STYLES[status], gate.message)
+    for gate in sorted(document.gates, key=lambda gate: ("fail", "warn", "silent", "pass").index(gate.status)):
+        _line(console, f"{gate.status:6}", STYLES[gate.status], gate.message)
     _print_groups(console, document.groups)
-    _print_predicates(console, document.groups[0].predicates)
     if document.comparison is not None:
         _print_comparison(console, document.comparison)
     for note in document.notes:
@@ -190,19 +186,6 @@ def _print_groups(console: Console, groups: Sequence[GroupFigures]) -> None:
     console.print(made)
     if len(groups) > MOST_GROUPS + 1:
         console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
-
-
-def _print_predicates(console: Console, predicates: Sequence[Predicate]) -> None:
-    from rich.text import Text
-
-    made = table("predicate", "facts", "omitted", "before", "backoff", "")
-    for one in predicates[:MOST_PREDICATES]:
-        before = one.before.value if one.before is not None else None
-        shares = (share(value) for value in (one.omission.value, before, one.backoff))
-        made.add_row(Text(one.predicate), f"{one.omission.n:,}", *shares, "looks wrong" if one.suspect else "")
-    if predicates:
-        console.print()
-        console.print(made)
 
 
 def _print_comparison(console: Console, found: GroupComparison) -> None:
