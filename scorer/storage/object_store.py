@@ -88,9 +88,8 @@ class ObjectStore:
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
         crash_point(name, "synced")
         version = self._put(self._small, self._key(name), content, expect)
-        if version is not None:
-            crash_point(name, "renamed")
-            crash_point(name, "published")
+        for moment in ("renamed", "published") if version is not None else ():
+            crash_point(name, moment)
         return version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
@@ -252,8 +251,7 @@ class _Ranges(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return True
+    seekable = readable
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
@@ -261,20 +259,15 @@ class _Ranges(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        content = self._next(len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
+        start, self._at = self._at, max(self._at, min(self._at + len(buffer), self._size))
+        if start < self._at:
+            buffer[: self._at - start] = self._read_range(start, self._at)
+        return self._at - start
 
     def readall(self) -> bytes:
-        return self._next(self._size)
-
-    def _next(self, length: int) -> bytes:
-        start, end = self._at, min(self._at + length, self._size)
-        if start >= end:
-            return b""
-        content = self._read_range(start, end)
-        self._at = end
-        return content
+        content = bytearray(max(0, self._size - self._at))
+        self.readinto(content)
+        return bytes(content)
 
 
 def client() -> ModuleType:

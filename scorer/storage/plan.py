@@ -133,8 +133,9 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
         identity = record.identity
         return [record.groups, *((identity.size, identity.footer_sha256) if identity is not None else ())]
 
-    shards = {relative: content(record) for relative, record in inputs.items()}
-    return sha256(canonical(shards).encode("ascii")).hexdigest()
+    return sha256(
+        canonical({relative: content(record) for relative, record in inputs.items()}).encode("ascii")
+    ).hexdigest()
 
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:
@@ -224,10 +225,8 @@ class Coverage:
         found = []
         if self.limit is not None:
             found.append(f"only the first {self.limit:,} rows were scored (--limit)")
-        if self.missing_parts:
-            found.append(
-                f"{len(self.missing_parts):,} of {self.parts:,} parts are missing: {named(self.missing_parts)}"
-            )
+        if parts := self.missing_parts:
+            found.append(f"{len(parts):,} of {self.parts:,} parts are missing: {named(parts)}")
         if self.missing:
             found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
         elif not self.finished:
@@ -250,11 +249,8 @@ def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
     """
     if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
         return
+    one, other = ("complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline))
     raise UsageError(
-        f"the output is {_extent(out)}, and the baseline is {_extent(baseline)}: rows that were not scored would count "
-        "as removed or added; score all, or pass --allow-partial to compare them anyway"
+        f"the output is {one}, and the baseline is {other}: rows that were not scored would count as removed or added; "
+        "score all, or pass --allow-partial to compare them anyway"
     )
-
-
-def _extent(coverage: Coverage) -> str:
-    return "complete" if coverage.reason is None else f"partial ({coverage.reason})"

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import field
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, OpenRecord, Record
 from ..system.files import sha256_of
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT = "it has no receipt"
@@ -37,25 +41,21 @@ class _Sums(OpenRecord, frozen=True):
     of a shard, and these to those of a run."""
 
     @classmethod
-    def total(cls, many: Iterable[Self]) -> Self:
+    def total(cls, many: Iterable[Any]) -> Self:
         """Their sum, field by field; of none, all counts are 0. Keys of objects come in the order in which they are
         first met."""
-        parts = list(many)
-        found: Self = _sum(parts) if parts else cls()
-        return found
+        parts = [one for one in many if one is not None]
+        return cls(*(_sum([getattr(one, name) for one in parts]) for name in cls.__struct_fields__)) if parts else cls()
 
 
-def _sum(values: Iterable[Any]) -> Any:
+def _sum(values: Sequence[Any]) -> Any:
     found = [value for value in values if value is not None]
     if not found:
         return None
-    first = found[0]
-    if isinstance(first, int):
-        return sum(found)
-    if isinstance(first, Mapping):
+    if isinstance(found[0], Mapping):
         keys = dict.fromkeys(key for one in found for key in one)
-        return {key: _sum(one.get(key) for one in found) for key in keys}
-    return type(first)(*(_sum(getattr(one, name) for one in found) for name in first.__struct_fields__))
+        return {key: _sum([one.get(key) for one in found]) for key in keys}
+    return type(found[0]).total(found) if isinstance(found[0], _Sums) else sum(found)
 
 
 class RowCounts(_Sums, frozen=True):
@@ -120,16 +120,6 @@ class Counts(_Sums, frozen=True):
         return sum(self.rows.errors.values()) / self.rows.all if self.rows.all else 0.0
 
 
-class SignedRecord(Protocol):
-    """A stored record of what was scored: line and parts of its signature."""
-
-    @property
-    def signature(self) -> str: ...
-
-    @property
-    def signature_parts(self) -> Mapping[str, Any]: ...
-
-
 @dataclass(frozen=True)
 class Signature:
     """A signature. Two are equal when both forms are.
@@ -152,27 +142,25 @@ class Signature:
         return {SIGNATURE_KEY: self.line, SIGNATURE_PARTS_KEY: self.whole}
 
     @classmethod
-    def of(cls, record: SignedRecord) -> Self:
+    def of(cls, record: Plan | Fingerprint) -> Self:
         """The signature in a plan, or in the fingerprint of a receipt."""
         return cls(record.signature, canonical(record.signature_parts))
 
     @classmethod
     def of_line(cls, line: str) -> Self:
-        """The signature of which only the line is known."""
+        """The signature that has only a line."""
         return cls(line, canonical(line_parts(line)))
 
     @classmethod
     def of_footer(cls, metadata: Mapping[bytes, bytes] | None) -> Self:
         """The signature in a Parquet footer; its line is empty when there is none."""
         found = metadata or {}
-        line, whole = (
-            found.get(key.encode(), b"").decode(errors="replace") for key in (SIGNATURE_KEY, SIGNATURE_PARTS_KEY)
-        )
-        try:
-            parts = json.loads(whole)
-        except (ValueError, RecursionError):
-            parts = None
-        return cls(line, canonical(parts)) if isinstance(parts, dict) else cls.of_line(line)
+        line = found.get(SIGNATURE_KEY.encode(), b"").decode(errors="replace")
+        with suppress(ValueError, RecursionError):
+            parts = json.loads(found.get(SIGNATURE_PARTS_KEY.encode(), b"").decode(errors="replace"))
+            if isinstance(parts, dict):
+                return cls(line, canonical(parts))
+        return cls.of_line(line)
 
     def changes_to(self, other: Signature) -> list[str]:
         """The parts in which two signatures differ, as ``key: one → other``; empty only when they are the same."""
@@ -245,11 +233,11 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
         found = []
         if changed := Signature.of(self).changes_to(Signature.of(wanted)):
             found.append(f"signature differs: {', '.join(changed)}")
-        for name in ("columns", "reuse", "rows"):
-            one, other = getattr(self, name), getattr(wanted, name)
-            if one != other:
-                changed = changes({name: one}, {name: other})
-                found.append(f"{name} differs: {', '.join(changed)}" if isinstance(one, Mapping) else changed[0])
+        if self.columns != wanted.columns:
+            found.append(
+                f"columns differs: {', '.join(changes({'columns': self.columns}, {'columns': wanted.columns}))}"
+            )
+        found += changes({"reuse": self.reuse, "rows": self.rows}, {"reuse": wanted.reuse, "rows": wanted.rows})
         if self.groups != wanted.groups:  # other numbers for each shard, and one reason covers all
             found.append("it has other rows of its input (--split-rows)")
         return found
@@ -361,9 +349,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
             found += changes(one, other)
             continue
         shown = [_shortened(one), _shortened(other)]
-        if shown[0] == shown[1]:
-            shown = [_text(one), _text(other)]
-        found.append(f"{key}: {' → '.join(shown)}")
+        found.append(f"{key}: {' → '.join(shown if shown[0] != shown[1] else map(_text, (one, other)))}")
     return found
 
 
