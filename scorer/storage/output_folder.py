@@ -252,13 +252,9 @@ class OutputFolder:
             allow_stale: permits outputs whose input is not in the plan.
 
         Raises:
-            OutputError: something would be lost, or a symbolic link is in the way.
+            OutputError: something would be lost.
             DeviceError: some shards are done and were scored on another device or runtime.
         """
-        if isinstance(self.location, Path):
-            records = [receipt_name(one.relative, folder) for one in todo for folder in (RECEIPTS, FAILED)]
-            for name in (PLAN, RUN, SUCCESS, *(one.relative for one in todo), *records):
-                refuse_links(self.location, self.location / name)
         divided, stale = self.extra_outputs(self._files, stored, plan)
         found = {}  # what would be lost, and how to permit it
         if stale and not allow_stale:

@@ -360,45 +360,42 @@ class ParquetSource(OpenedFile):
     """
 
     def __init__(self, uri: str) -> None:
-        super().__init__(uri)
-        try:
-            self._read_footer()
-        except BaseException:
-            self.close()
-            raise
-
-    def _read_footer(self) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        super().__init__(uri)
         size = self.size
-        head, tail = self.file.read_at(4, 0), self.file.read_at(8, max(size - 8, 0))
-        if tail[4:] == b"PARE":
-            raise RefusedError(f"is {_ENCRYPTED}")
-        if head == b"PK\x03\x04":
-            raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
-        if size < 12 or tail[4:] != _MAGIC or head != _MAGIC:
-            raise RefusedError(
-                f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
-                "`scorer run` reads CSV, TSV and JSON Lines with --format"
+        try:
+            head, tail = self.file.read_at(4, 0), self.file.read_at(8, max(size - 8, 0))
+            if tail[4:] == b"PARE":
+                raise RefusedError(f"is {_ENCRYPTED}")
+            if head == b"PK\x03\x04":
+                raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
+            if size < 12 or tail[4:] != _MAGIC or head != _MAGIC:
+                raise RefusedError(
+                    f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "
+                    "`scorer run` reads CSV, TSV and JSON Lines with --format"
+                )
+            length = int.from_bytes(tail[:4], "little") + 8
+            if length > size - 4 or length > _FOOTER_BYTES:
+                raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
+            digest = hashlib.sha256(self.file.read_at(length, size - length)).hexdigest()
+            self.identity = Identity(size=size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
+            self.parquet = pq.ParquetFile(
+                self.file,
+                memory_map=False,
+                buffer_size=_LOCAL_BUFFER if self._descriptor is not None else _REMOTE_BUFFER,
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
-        length = int.from_bytes(tail[:4], "little") + 8
-        if length > size - 4 or length > _FOOTER_BYTES:
-            raise RefusedError(f"is cut or damaged: its footer claims {length - 8} bytes of {size}")
-        digest = hashlib.sha256(self.file.read_at(length, size - length)).hexdigest()
-        self.identity = Identity(size=size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
-        self.parquet = pq.ParquetFile(
-            self.file,
-            memory_map=False,
-            buffer_size=_LOCAL_BUFFER if self._descriptor is not None else _REMOTE_BUFFER,
-            pre_buffer=False,
-            page_checksum_verification=True,
-        )
-        self.schema, metadata = self.parquet.schema_arrow, self.parquet.metadata
-        self.rows = metadata.num_rows
-        self.groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        if sum(self.groups) != self.rows or min(self.groups, default=0) < 0:
-            raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {self.groups[:20]}")
+            self.schema, metadata = self.parquet.schema_arrow, self.parquet.metadata
+            self.rows = metadata.num_rows
+            self.groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+            if sum(self.groups) != self.rows or min(self.groups, default=0) < 0:
+                raise pa.ArrowInvalid(f"its footer claims {self.rows} rows, its row groups {self.groups[:20]}")
+        except BaseException:
+            self.close()
+            raise
 
     def batches(
         self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int

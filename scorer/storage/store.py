@@ -100,20 +100,19 @@ class LocalStore:
         """Files by name, sorted: the file called ``prefix``, or all files below it; all files by default."""
         top, found = os.path.join(self.location, prefix), {}  # noqa: PTH118  (a Path for each file takes long)
         skip = len(os.path.join(self.location, ""))  # noqa: PTH118
-
-        def failed(error: OSError) -> None:
-            if not isinstance(error, FileNotFoundError | NotADirectoryError):
-                raise error
-
+        errors: list[OSError] = []
         with output_errors("list", Path(top)):
             if prefix and not os.path.isdir(top):  # noqa: PTH112
                 with suppress(FileNotFoundError, NotADirectoryError):
                     return {prefix: _info(os.lstat(top))}
-            for folder, _, names in os.walk(top, onerror=failed):
+            for folder, _, names in os.walk(top, onerror=errors.append):
                 for name in names:
                     path = os.path.join(folder, name)  # noqa: PTH118
                     with suppress(FileNotFoundError):
                         found[path[skip:]] = _info(os.lstat(path))
+            for error in errors:
+                if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                    raise error
         return dict(sorted(found.items()))
 
     def read(self, name: str) -> bytes | None:
