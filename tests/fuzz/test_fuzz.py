@@ -37,26 +37,18 @@ MANIFEST = "written.json"
 Target = Callable[[bytes, Path], None]
 
 
-def triples(content: bytes, folder: Path) -> None:
-    """``s | p | o``, one a line: by itself, and as a row of a column."""
-    lines = content.decode("utf-8", "replace").split("\n")
-    found = [parse_triple(line) for line in lines]
-    for triple in found:
+def lines(content: bytes, folder: Path) -> None:
+    """``s | p | o`` and E2E meaning representations, one a line: by themselves, and as a row of a column."""
+    text = content.decode("utf-8", "replace")
+    found, meaning = [parse_triple(line) for line in text.split("\n")], parse_mr(text)
+    for triple in [*found, *(meaning or ())]:
         assert triple is None or (all(triple) and all(part == part.strip() for part in triple))
-    column = from_lists(pa.array([lines], pa.list_(pa.string())))
+    column = from_lists(pa.array([text.split("\n")], pa.list_(pa.string())))
     assert column.errors == ({0: MALFORMED} if None in found else {})
     assert list(iterate(column)) == [[] if None in found else found]
-
-
-def meanings(content: bytes, folder: Path) -> None:
-    """An E2E meaning representation: by itself, and as a row of a column."""
-    text = content.decode("utf-8", "replace")
-    found = parse_mr(text)
-    for triple in found or ():
-        assert all(triple) and all(part == part.strip() for part in triple)
     column = from_mr(pa.array([text], pa.string()))
-    assert column.errors == ({0: MALFORMED} if found is None else {})
-    assert list(iterate(column)) == [found or []]
+    assert column.errors == ({0: MALFORMED} if meaning is None else {})
+    assert list(iterate(column)) == [meaning or []]
 
 
 def templates(content: bytes, folder: Path) -> None:
@@ -107,23 +99,17 @@ def bundles(content: bytes, folder: Path) -> None:
     assert opened.parameters >= 0
 
 
-TARGETS: dict[str, Target] = {
-    "triples": triples,
-    "meanings": meanings,
-    "templates": templates,
-    "receipts": receipts,
-    "bundles": bundles,
+TARGETS: dict[str, tuple[Target, list[str]]] = {
+    "lines": (lines, ["triples", "meanings"]),
+    "templates": (templates, ["templates"]),
+    "receipts": (receipts, ["receipts"]),
+    "bundles": (bundles, ["bundles"]),
 }
-"""By the name of their folder in the corpus."""
+"""With the folders of the corpus that have inputs for it."""
 
 
 def one_line(error: Exception) -> bool:
     return "\n" not in str(error) and "\r" not in str(error)
-
-
-def corpus(name: str) -> list[bytes]:
-    """The inputs kept for a target, in the order of their names."""
-    return [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
 
 
 def completed(content: bytes, folder: Path) -> bytes:
@@ -138,7 +124,6 @@ def completed(content: bytes, folder: Path) -> bytes:
 
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-SHORT = settings(max_examples=100, deadline=None, suppress_health_check=CHECKS)
 EXAMPLES = pytest.mark.parametrize("examples", sampled([100, 2000], 2))
 
 PIECES = [
@@ -154,10 +139,6 @@ values = st.recursive(
     max_leaves=12,
 )
 odd_values = st.one_of(values, st.sampled_from([-1, 2**70, 1e400, "x" * 10_000, "../x", [[]], "a\nb", "\ud800", True]))
-template_files = st.dictionaries(
-    st.sampled_from(["p", "$aliases", "$optional", "$version", "version", "q"]),
-    st.one_of(values, st.just("<subject> is <object>."), st.dictionaries(st.text(max_size=3), st.text(max_size=9))),
-)
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +153,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def kept(folders: dict[str, Path]) -> dict[str, list[bytes]]:
     """The corpus by target, with what is to be put in."""
-    found = {name: corpus(name) for name in TARGETS}
-    found["bundles"] = [completed(content, folders["bundles"]) for content in found["bundles"]]
-    return found
+    return {
+        name: [
+            completed(path.read_bytes(), folders[name]) for one in corpus for path in sorted((CORPUS / one).iterdir())
+        ]
+        for name, (_, corpus) in TARGETS.items()
+    }
 
 
 @st.composite
@@ -184,18 +168,15 @@ def changed(draw: Callable[[Any], Any], contents: list[bytes]) -> bytes:
     for _ in range(draw(st.integers(0, 5))):
         start = draw(st.integers(0, len(content)))
         end = min(len(content), start + draw(st.integers(0, 12)))
-        way = draw(st.sampled_from(["bytes", "piece", "cut", "twice", "other"]))
-        if way == "bytes":
-            content[start:end] = draw(st.binary(max_size=6))
-        elif way == "piece":
-            content[start:end] = draw(st.sampled_from(PIECES))
-        elif way == "cut":
-            del content[start:]
-        elif way == "twice":
-            content[start:start] = content[start:end] * draw(st.integers(1, 200))
-        else:
-            other = draw(st.sampled_from(contents))
-            content[start:] = other[draw(st.integers(0, len(other))) :]
+        match draw(st.sampled_from(["bytes", "piece", "cut", "twice"])):
+            case "bytes":
+                content[start:end] = draw(st.binary(max_size=6))
+            case "piece":
+                content[start:end] = draw(st.sampled_from(PIECES))
+            case "cut":
+                del content[start:]
+            case _:
+                content[start:start] = content[start:end] * draw(st.integers(1, 200))
     return bytes(content)
 
 
@@ -205,13 +186,13 @@ def test_the_kept_corpus_gives_answers_or_our_errors(
 ) -> None:
     assert len(kept[name]) >= 5
     for content in kept[name]:
-        TARGETS[name](content, folders[name])
+        TARGETS[name][0](content, folders[name])
 
 
 def drawn(examples: int, check: Callable[[Callable[[Any], Any]], None]) -> None:
     """Call ``check`` with what draws an example, so many times."""
 
-    @settings(SHORT, max_examples=examples)
+    @settings(max_examples=examples, deadline=None, suppress_health_check=CHECKS)
     @given(data=st.data())
     def drawing(data: st.DataObject) -> None:
         check(data.draw)
@@ -224,7 +205,7 @@ def drawn(examples: int, check: Callable[[Callable[[Any], Any]], None]) -> None:
 def test_changed_bytes_give_answers_or_our_errors(
     name: str, folders: dict[str, Path], kept: dict[str, list[bytes]], examples: int
 ) -> None:
-    drawn(examples, lambda draw: TARGETS[name](draw(changed(kept[name])), folders[name]))
+    drawn(examples, lambda draw: TARGETS[name][0](draw(changed(kept[name])), folders[name]))
 
 
 def places(value: Any, base: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -255,19 +236,13 @@ def one_value_changed(name: str, folder: Path, draw: Callable[[Any], Any]) -> No
         body = {key: value for key, value in good.items() if key != "digest"}
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         good["digest"] = hashlib.sha256(text.encode()).hexdigest()
-    TARGETS[name](json.dumps(good).encode(), folder)
+    TARGETS[name][0](json.dumps(good).encode(), folder)
 
 
 @EXAMPLES
 @pytest.mark.parametrize("name", GOOD)
 def test_changed_values_give_answers_or_our_errors(name: str, folders: dict[str, Path], examples: int) -> None:
     drawn(examples, lambda draw: one_value_changed(name, folders[name], draw))
-
-
-@SHORT
-@given(data=st.one_of(values, template_files))
-def test_template_files_of_any_form(folders: dict[str, Path], data: Any) -> None:
-    TARGETS["templates"](json.dumps(data).encode(), folders["templates"])
 
 
 LONG_TEXTS = """

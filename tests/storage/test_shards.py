@@ -1,64 +1,82 @@
-"""Shards: row ranges, limits, and files that are damaged, cut, or of enormous rows."""
+"""Shards and their windows: damaged, cut and enormous files, row ranges and limits; windows are a pure function of the
+rows, as heavy as defined, and two budgets; columns of any type pass unchanged."""
 
 from __future__ import annotations
 
 import os
 import random
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from scorer.errors import ShardError
-from scorer.storage.shards import InputFile, group_ranges, limit_rows, read_shards, read_tables
-from tests.storage.tables import TRIPLE, input_of, rows_table, write
+from scorer.storage.shards import (
+    InputFile,
+    ParquetSource,
+    group_ranges,
+    limit_rows,
+    read_shards,
+    read_tables,
+    read_windows,
+)
+from scorer.storage.windows import check_batch, row_bytes, write_parquet
+from tests.storage.tables import TRIPLE, cut_rows, input_of, rows_table, weight, write
 
 
-def read(path: Path, **more: Any) -> list[pa.Table]:
-    return list(read_tables(input_of(str(path)), **{"max_rows": 70, "max_bytes": 1 << 20, **more}))
+def read(uri: str | Path, columns: list[str] | None = None, **more: Any) -> list[pa.Table]:
+    file = input_of(str(uri))
+    return list(read_tables(file, lambda schema: columns, **{"max_rows": 400, "max_bytes": 1 << 20, **more}))
+
+
+def weights(table: pa.Table) -> list[int]:
+    columns = [[weight(v, field.type) for v in table[field.name].to_pylist()] for field in table.schema]
+    return [sum(row) for row in zip(*columns, strict=True)]
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("name", "content", "says"),
     [
-        (b"", "its 0 bytes do not begin and end as Parquet"),
-        (b"PAR1" + b"x" * 100 + (1 << 30).to_bytes(4, "little") + b"PAR1", "its footer claims 1073741824 bytes"),
-        (b"PAR1" + b"\xff" * 100 + (90).to_bytes(4, "little") + b"PAR1", "cannot be read"),
+        ("bad.parquet", b"", "its 0 bytes do not begin and end as Parquet"),
+        ("bad", b"PAR1" + b"x" * 100 + (1 << 30).to_bytes(4, "little") + b"PAR1", "its footer claims 1073741824 bytes"),
+        ("bad", b"PAR1" + b"\xff" * 100 + (90).to_bytes(4, "little") + b"PAR1", "cannot be read"),
+        (".", None, "not a regular file"),
+        ("fifo", None, "not a regular file"),
+        ("none", None, "No such file"),
     ],
 )
-def test_what_is_not_parquet_is_unreadable(tmp_path: Path, content: bytes, says: str) -> None:
-    path = tmp_path / "bad.parquet"
-    path.write_bytes(content)
+def test_what_is_not_parquet_is_unreadable_and_not_waited_for(
+    tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(ShardError, match=says) as caught:
-        read_shards(input_of(str(path)))
+        read_shards(InputFile(uri=str(path), relative="a.parquet"))
     assert caught.value.kind == "unreadable"
     assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
 
 
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo.parquet")
-    for name, says in (("fifo.parquet", "not a regular file"), ("none", "No such file"), (".", "not a regular file")):
-        with pytest.raises(ShardError, match=says):
-            read_shards(InputFile(uri=str(tmp_path / name), relative="a.parquet"))
-
-
-@pytest.mark.parametrize(
-    ("groups", "most", "rows"),
-    [
+def test_row_groups_are_put_together_up_to_the_limit() -> None:
+    for groups, most, rows in (
         ([10, 10, 10, 10], 20, [20, 20]),
-        ([10, 10, 10, 10], 40, [40]),
-        ([10, 10, 10, 10], 1, [10, 10, 10, 10]),  # a row group is never divided
+        ([10, 10], 1, [10, 10]),  # a row group is never divided
         ([50, 5, 5, 50], 20, [50, 10, 50]),
         ([0, 10, 0, 0, 10, 0], 10, [10, 10]),
-        ([0, 0], 1, [0]),
         ([], 1, [0]),
-    ],
-)
-def test_row_groups_are_put_together_up_to_the_limit(groups: list[int], most: int, rows: list[int]) -> None:
-    found = group_ranges(groups, most)
-    assert [sum(groups[start:end]) for start, end in found] == rows
-    assert [start for start, _ in found] == [0, *(end for _, end in found)][:-1] and found[-1][1] == len(groups)
+    ):
+        found = group_ranges(groups, most)
+        assert [sum(groups[start:end]) for start, end in found] == rows
+        assert [start for start, _ in found] == [0, *(end for _, end in found)][:-1] and found[-1][1] == len(groups)
 
 
 def test_a_limit_takes_shards_up_to_its_rows(tmp_path: Path) -> None:
@@ -82,7 +100,7 @@ def test_long_rows_cost_a_few_times_their_own_length(tmp_path: Path) -> None:
     del table
     before = pa.total_allocated_bytes()
     most, windows = 0, []
-    for window in read(Path(uri), max_rows=1000, max_bytes=8 << 20):
+    for window in read(uri, max_rows=1000, max_bytes=8 << 20):
         windows.append(len(window))
         most = max(most, pa.total_allocated_bytes() - before)
     assert windows == [1] * 4
@@ -112,9 +130,144 @@ def test_a_flipped_bit_is_refused_or_costs_no_row(tmp_path: Path, count: int, se
         changed[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
         try:
-            ((shard,), found) = read_shards(input_of(str(path)))[1], pa.concat_tables(read(path))
+            ((shard,), found) = read_shards(input_of(str(path)))[1], pa.concat_tables(read(path, max_rows=70))
         except ShardError:
             continue
         assert len(found) == shard.rows
         if changed[-pages:] == content[-pages:]:
             assert found.equals(table), "a flip before the footer went unnoticed"
+
+
+@pytest.mark.parametrize("first", [0, 300])
+def test_batches_of_heavy_rows_are_small_whatever_the_footer_says(tmp_path: Path, first: int) -> None:
+    # A single dictionary value of 100 kB in all 1000 rows: 100 MB of text in a file of a few kB.
+    values = pa.array(["small", "x" * 100_000])
+    indices = pa.array([0] * first + [1] * (1000 - first), pa.int32())
+    text = pa.DictionaryArray.from_arrays(indices, values).cast(pa.string())
+    uri = write(tmp_path / "a.parquet", pa.table({"text": text}))
+    with ParquetSource(uri) as source:
+        sizes = [(b.num_rows, b.nbytes) for b in source.batches([0], None, 1000, 1 << 20)]
+    assert sum(rows for rows, _ in sizes) == 1000
+    assert sum(size > 2 << 20 for _, size in sizes) <= (first > 0)
+
+
+def test_limit_and_columns(tmp_path: Path) -> None:
+    table = rows_table(100).append_column("a.b", pa.array(range(100)))
+    uri = write(tmp_path / "a.parquet", table, row_group_size=30)
+    (shard,) = limit_rows(read_shards(input_of(uri))[1], 70)
+    columns = SimpleNamespace(needed=["a.b", "triples"])
+    found = list(read_windows(shard, lambda schema: columns, max_rows=40, max_bytes=1 << 20))
+    assert [len(window) for _, window in found] == [40, 30] and found[0][0] is columns
+    assert pa.concat_tables([window for _, window in found]).equals(table.select(["triples", "a.b"]).slice(0, 70))
+    with pytest.raises(ShardError, match="has no column 'nope'"):
+        read(uri, ["nope"])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=st.lists(st.tuples(st.text(max_size=60), st.lists(st.integers(0, 9), max_size=6)), max_size=40),
+    row_group=st.integers(1, 12),
+    max_rows=st.integers(1, 15),
+    max_bytes=st.integers(1, 500),
+)
+def test_every_row_comes_back_once_and_in_order(
+    tmp_path: Path,
+    rows: list[tuple[str, list[int]]],
+    row_group: int,
+    max_rows: int,
+    max_bytes: int,
+) -> None:
+    kind = pa.schema([("text", pa.string()), ("numbers", pa.list_(pa.int8()))])
+    table = pa.table([[t for t, _ in rows], [n for _, n in rows]], schema=kind)
+    uri = write(tmp_path / "a.parquet", table, row_group_size=row_group)
+    windows = read(uri, max_rows=max_rows, max_bytes=max_bytes)
+    assert pa.concat_tables(windows).equals(pq.read_table(uri))
+    if rows:
+        assert [len(w) for w in windows] == cut_rows(weights(table), max_rows, max_bytes)
+
+
+def test_the_first_windows_of_a_row_range_are_smaller(tmp_path: Path) -> None:
+    """A budget of bytes or rows cuts them earlier."""
+    uri = write(tmp_path / "a.parquet", pa.table({"n": range(60_000)}), row_group_size=5000)
+    _, shards = read_shards(input_of(uri), 50_000)
+    assert [(shard.rows, shard.groups) for shard in shards] == [(50_000, (0, 10)), (10_000, (10, 12))]
+
+    def lengths(number: int, max_rows: int, max_bytes: int) -> list[int]:
+        columns = SimpleNamespace(needed=["n"])
+        found = read_windows(
+            shards[number], lambda schema: columns, max_rows=max_rows, max_bytes=max_bytes, first_rows=(1024, 4096)
+        )
+        tables = [table for _, table in found]
+        start = 50_000 * number
+        assert pa.concat_tables(tables)["n"].to_pylist() == list(range(start, start + shards[number].rows))
+        return [len(table) for table in tables]
+
+    assert lengths(0, 16_384, 1 << 30) == [1024, 4096, 16_384, 16_384, 50_000 - 1024 - 4096 - 2 * 16_384]
+    assert lengths(1, 3000, 1 << 30) == [1024, 3000, 3000, 2976]
+    assert lengths(1, 16_384, 4000) == [500] * 20
+
+
+NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
+DEEP = pa.struct([("x", pa.list_(pa.string()))])
+ARRAYS = {
+    "bool": pa.array([True, None, False, True]),
+    "timestamp": pa.array([NOW, None, NOW, NOW], pa.timestamp("ns", "Europe/Prague")),
+    "string": pa.array(["a", None, "", "é😀\0"]),
+    "large_string": pa.array(["a", None, "", "é😀\0"], pa.large_string()),
+    "string_view": pa.array(["a", None, "", "longer than twelve bytes"], pa.string_view()),
+    "dictionary": pa.array(["x", None, "y", "x"]).dictionary_encode(),
+    "list_view": pa.array([["a", None], None, [], ["bc"]], pa.list_view(pa.string())),
+    "fixed_list": pa.array([["a", "b"], None, [None, "c"], ["", "d"]], pa.list_(pa.string(), 2)),
+    "list_of_dictionary": pa.array([["a"], None, [], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+    "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": ""}, {"a": 2, "b": None}]),
+    "map": pa.array([[("k", 1)], None, [], [("a", None), ("b", 2)]], pa.map_(pa.string(), pa.int32())),
+    "deep": pa.array([[[{"x": ["a"]}]], None, [[]], [[None, {"x": None}]]], pa.list_(pa.list_(DEEP))),
+    "null": pa.nulls(4),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=i).bytes for i in range(4)], pa.binary(16))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_column_passes_through_reader_and_writer(tmp_path: Path, name: str) -> None:
+    uri = write(tmp_path / "a.parquet", pa.table({name: ARRAYS[name]}), row_group_size=3)
+    expected = pq.read_table(uri)
+    (window,) = read(uri)
+    assert window.schema.equals(expected.schema, check_metadata=True)
+    assert window.to_pylist() == expected.to_pylist() == [{name: v} for v in ARRAYS[name].to_pylist()]
+    assert window[name].num_chunks == 1
+    assert write_parquet(tmp_path / "b.parquet", [window]).rows == 4
+    again = pq.read_table(tmp_path / "b.parquet")
+    assert again.schema.equals(expected.schema)
+    assert again.to_pylist() == expected.to_pylist()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_rows_weigh_what_the_definition_says_sliced_or_not(name: str) -> None:
+    array = ARRAYS[name]
+    storage = array.storage if isinstance(array, pa.ExtensionArray) else array
+    expected = [weight(value, storage.type) for value in storage.to_pylist()]
+    assert row_bytes(array).dtype == np.int64
+    for start in range(5):
+        assert row_bytes(array.slice(start)).tolist() == expected[start:]
+        assert row_bytes(array.slice(0, start)).tolist() == expected[:start]
+        check_batch(pa.record_batch({"x": array.slice(start)}))
+
+
+def offsets_out_of_bounds() -> list[pa.Array]:
+    """Arrays that Arrow takes at first sight, because only their first and last offset are looked at then."""
+    texts = pa.array(["abc", "de"])
+    bad = pa.py_buffer(np.array([0, 9999, 2], np.int32))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, bad, texts.buffers()[2]])
+    return [
+        text,
+        pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, bad], children=[texts]),
+        pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), pa.StructArray.from_arrays([text], ["x"])),
+        pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), texts, safe=False),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), text),
+    ]
+
+
+@pytest.mark.parametrize("array", offsets_out_of_bounds())
+def test_offsets_and_indices_out_of_bounds_are_refused(array: pa.Array) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        check_batch(pa.record_batch([array], ["x"]))
