@@ -213,8 +213,7 @@ def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], 
         ("an added fact is not entailed more", "extra fact",
          "P(facts → text) of the text, and with a fact added to it", found.text),
     ):  # fmt: skip
-        of_kind = kind[base] == of
-        rises = values[edited[of_kind]] - values[base[of_kind]]
+        rises = (values[edited] - values[base])[kind[base] == of]
         rises = rises[~np.isnan(rises)]
         if len(rises):
             yield Check(name, about, _share(rises > ROUNDING), max(0.0, float(rises.max())))
@@ -228,12 +227,12 @@ def _checks(columns: Mapping[str, np.ndarray], variants: Mapping[str, Indices], 
          "largest change of P(facts → text)", unsupported),
     ):  # fmt: skip
         after = variants.get(variant, np.zeros(0, np.int64))
-        if not len(after):
-            continue
-        extended_error = (kind[after] == "extra fact") & (variant == "extended")
-        before = [
-            row_of["edited" if wrong else "base"][pair[row]] for row, wrong in zip(after, extended_error, strict=True)
+        earlier_variants = [
+            "edited" if variant == "extended" and kind[row] == "extra fact" else "base" for row in after
         ]
-        moved = np.abs(found.text[before] - found.text[after])
-        moved = moved[~np.isnan(moved)]
-        yield Check(name, about, _share(labels[before] != labels[after]), float(moved.max()) if len(moved) else None)
+        before = [row_of[earlier][pair[row]] for earlier, row in zip(earlier_variants, after, strict=True)]
+        if before:
+            moved = np.abs(found.text[before] - found.text[after])
+            moved = moved[~np.isnan(moved)]
+            largest = float(moved.max()) if len(moved) else None
+            yield Check(name, about, _share(labels[before] != labels[after]), largest)

@@ -152,12 +152,7 @@ def shares(fine: Counts, rough: Counts) -> dict[str, dict[str, tuple[Counts, Cou
             "accuracy": (rough[..., 0, 0] + flagged[..., 1], rough.sum(axis=(-2, -1))),
             **_side(flagged[..., 1], flagged[..., 0], rough[..., 1, 0]),
         },
-        "fine": {
-            "accuracy": (
-                np.diagonal(fine[..., :_FINE], axis1=-2, axis2=-1).sum(axis=-1),
-                fine.sum(axis=(-2, -1)),
-            )
-        },
+        "fine": {"accuracy": (np.trace(fine[..., :_FINE], axis1=-2, axis2=-1), fine.sum(axis=(-2, -1)))},
     }
     for side, has in _SIDES.items():
         named, total = fine[..., :_FINE][..., has].sum(axis=-1), fine.sum(axis=-1)
@@ -207,12 +202,8 @@ def macro_f1(counts: Counts) -> Floats:
     return ratio(np.nan_to_num(f1).sum(axis=-1), (occurring > 0).sum(axis=-1))
 
 
-def _side(hits: Counts, wrongly: Counts, missed: Counts) -> dict[str, tuple[Counts, Counts]]:
-    return {
-        "precision": (hits, hits + wrongly),
-        "recall": (hits, hits + missed),
-        "f1": (hits, hits + wrongly + missed),
-    }
+def _side(hits: Counts, wrong: Counts, missed: Counts) -> dict[str, tuple[Counts, Counts]]:
+    return {"precision": (hits, hits + wrong), "recall": (hits, hits + missed), "f1": (hits, hits + wrong + missed)}
 
 
 def confusion_table(counts: Counts) -> dict[str, dict[str, int]]:
@@ -261,16 +252,15 @@ class Labels:
         rough_by_input = confusion(self.gold_rough[judged], self.rough[judged], len(ROUGH), codes, len(inputs))
         gold, predicted = self._fine()
         fine_by_input = confusion(gold[judged], predicted[judged], len(FINE), codes, len(inputs))
-        rough, fine = rough_by_input.sum(axis=0), fine_by_input.sum(axis=0)
-        result = blocks(fine, rough)
-        if resamples and len(inputs):
-            found = intervals(fine_by_input, rough_by_input, resamples)
-            for block, ends in found.items():
-                cast(Any, result)[block]["interval"] = ends
-        result["rough"]["confusion"] = confusion_table(rough) if rough.any() else None
-        result["fine"]["confusion"] = confusion_table(fine) if fine.any() else None
+        counts = {"fine": fine_by_input.sum(axis=0), "rough": rough_by_input.sum(axis=0)}
+        result: Any = blocks(**counts)
+        ends = intervals(fine_by_input, rough_by_input, resamples) if resamples and len(inputs) else {}
+        for block, found in ends.items():
+            result[block]["interval"] = found
+        for block, matrix in counts.items():
+            result[block]["confusion"] = confusion_table(matrix) if matrix.any() else None
         result["inputs"] = len(inputs)
-        return result
+        return cast(Blocks, result)
 
     def trivial(self) -> dict[str, Blocks]:
         """The figures of trivial predictions on the same rows: always OK; and where the gold has FINE labels, every

@@ -72,27 +72,24 @@ def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """All rows with the columns of the schema, those that a file lacks as null."""
     for window in output.windows(schema.names[1:]):
         file, row = output.locate(window.first)
-        file = file or output.outs[0].name
-        places = pa.array([f"{file}:{row + i}" for i in range(len(window.table))], pa.string())
-        table = window.table.drop_columns([PLACE]) if PLACE in window.table.schema.names else window.table
-        table = table.append_column(PLACE, places)
-        for name in schema.names:
-            if name not in table.schema.names:
-                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-        yield from table.select(schema.names).cast(schema).to_batches()
+        places = [f"{file or output.outs[0].name}:{row + i}" for i in range(len(window.table))]
+        columns = {name: window.table[name] for name in window.table.schema.names} | {PLACE: pa.array(places)}
+        nothing = pa.nulls(len(places))
+        yield from (
+            pa.table([columns.get(name, nothing) for name in schema.names], schema.names).cast(schema).to_batches()
+        )
 
 
 def _conditions(query: RowQuery, prefix: str, names: Sequence[str]) -> Iterator[str]:
-    label = next((prefix + name for name in ("fine", "rough") if prefix + name in names), None)
-    if (query.not_ok or query.labels) and label is None:
+    label = next((prefix + name for name in ("fine", "rough") if prefix + name in names), "")
+    if (query.not_ok or query.labels) and not label:
         raise ColumnError(f"no column {prefix + 'fine'!r}: score the data first, with `scorer run`")
     if query.not_ok:
-        yield f"{_quoted(label or '')} IS DISTINCT FROM 'OK'"
+        yield f"{_quoted(label)} IS DISTINCT FROM 'OK'"
+    if unknown := [one for one in query.labels if one not in (*FINE, "not_OK")]:
+        raise UsageError(f"--label {unknown[0]!r} is not one of {', '.join(FINE)}")
     if query.labels:
-        unknown = [one for one in query.labels if one not in (*FINE, "not_OK")]
-        if unknown:
-            raise UsageError(f"--label {unknown[0]!r} is not one of {', '.join(FINE)}")
-        yield f"{_quoted(label or '')} IN ({', '.join(repr(one) for one in query.labels)})"
+        yield f"{_quoted(label)} IN ({', '.join(map(repr, query.labels))})"
     if query.where:
         yield query.where
 
