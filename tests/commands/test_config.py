@@ -7,14 +7,11 @@ import os
 import re
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import typer
 
 from scorer.commands import app
 from scorer.commands.options import configured
-from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
 from tests.conftest import ROOT
 
@@ -29,34 +26,22 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_an_option_is_stronger_than_a_variable_and_that_than_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: CommandLine
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: CommandLine, tiny: Path
 ) -> None:
-    """``--protocol``: by the signature of the verdict."""
-    make_bundle(tmp_path / "models" / "tiny")
-    (tmp_path / "scorer.toml").write_text('bundle = "models/tiny"\nprotocol = "nlgi_eval"\nchecks = "hallucination"\n')
+    """``--protocol``: by the signature of the verdict. The folder of the bundle is relative to the file."""
+    (tmp_path / "tiny").symlink_to(tiny)
+    (tmp_path / "scorer.toml").write_text('bundle = "tiny"\nprotocol = "nlgi_eval"\nchecks = "hallucination"\n')
 
     def signature(*more: str) -> str:
         code, out, errors = command_line("check", "--triples", "a | b | c", "--text", "t", "--json", *more)
-        assert code == 0, errors
+        assert code == 0 and "note: from scorer.toml: --bundle, " in errors
         return str(json.loads(out)["signature"])
 
-    assert "protocol:nlgi_eval|" in signature()
-    assert "checks:hallucination|" in signature()
-    assert "model:tiny@" in signature()
+    assert signature().startswith("model:tiny@")
+    assert "protocol:nlgi_eval|" in signature() and "checks:hallucination|" in signature()
     monkeypatch.setenv("D2T_PROTOCOL", "paper")
     assert "protocol:paper|" in signature()
     assert "protocol:nlgi_eval|" in signature("--protocol", "nlgi_eval")
-
-
-def test_a_run_with_nothing_but_the_file(tmp_path: Path, command_line: CommandLine) -> None:
-    make_bundle(tmp_path / "tiny")
-    pq.write_table(pa.table({"said": ["A is a pub."], "mr": ["name[A], eatType[pub]"]}), tmp_path / "a.parquet")
-    (tmp_path / "scorer.toml").write_text('bundle = "tiny"\ntext_column = "said"\nkeep = "said"\n')
-    code, _, errors = command_line("run", "a.parquet", "--out", "out")
-    assert code == 0, errors
-    assert "note: from scorer.toml: --bundle, --text-column, --keep\n" in errors
-    names = pq.read_schema(tmp_path / "out" / "a.parquet").names
-    assert {"said", "fine"} < set(names) and "mr" not in names
 
 
 BAD = {
@@ -83,4 +68,4 @@ def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
     found = configured(typer.main.get_command(app))
     assert found["run"]["bundle"] == str(tmp_path / "bundles" / "roberta-large-mnli")
     assert found["audit"]["gates"] == [str(tmp_path / "gates.toml")]
-    assert found["run"]["text_column"] == "output.text"
+    assert found["run"]["text_column"] == found["plan"]["text_column"] == "output.text"

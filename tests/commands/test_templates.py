@@ -10,18 +10,16 @@ import pytest
 from tests.run.calls import scorer
 
 PLACES = ("Riverside", "Centre", "Harbour", "Market")
-WAYS = ("<subject> lies in <object>.", "In <object> there is <subject>.")
 NAMES = ("The Mill", "Blue Spice", "Aromi", "Loch Fyne", "The Vaults", "Cotto")
 
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> str:
     """24 references: 12 the one way, 8 the other, 4 that do not name the object."""
-    triples, texts = [], []
-    for i, (name, place) in enumerate((name, place) for name in NAMES for place in PLACES):
-        triples.append([f"{name} | area | {place}"])
-        way = WAYS[0] if i < 12 else WAYS[1] if i < 20 else "<subject> is somewhere."
-        texts.append(way.replace("<subject>", name).replace("<object>", place))
+    pairs = [(name, place) for name in NAMES for place in PLACES]
+    ways = ["{} lies in {}."] * 12 + ["In {1} there is {0}."] * 8 + ["{} is somewhere."] * 4
+    triples = [[f"{name} | area | {place}"] for name, place in pairs]
+    texts = [way.format(*pair) for way, pair in zip(ways, pairs, strict=True)]
     path = tmp_path_factory.mktemp("references") / "refs.parquet"
     pq.write_table(pa.table({"triples": triples, "text": texts}), path)
     return str(path)

@@ -91,16 +91,9 @@ def test_what_a_run_owns_and_rows_and_foreign_links_are_kept(name: str) -> None:
         assert "another user made" in refusal(words, {option: "link"})
 
 
-def test_paths_of_each_kind_are_known_to_be_read() -> None:
+def test_what_the_command_reads_is_kept_and_two_options_do_not_write_one_file() -> None:
     assert {"audit report and baseline", "sample file and out", "convert e2e out and texts"} <= READS.keys()
-
-
-@pytest.mark.parametrize("name", READS)
-def test_what_the_command_reads_is_kept(name: str) -> None:
-    words, option, other = READS[name]
-    assert "is an input" in refusal(words, {option: "rows.csv", other: "rows.csv"})
-
-
-def test_two_options_do_not_write_one_file() -> None:
+    for words, option, other in READS.values():
+        assert "is an input" in refusal(words, {option: "rows.csv", other: "rows.csv"})
     said = refusal(("audit",), {"report": "new.html", "junit": "./new.html"})
     assert "--report and --junit are both" in said and not Path("new.html").exists()
