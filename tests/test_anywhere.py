@@ -22,7 +22,7 @@ SELECTED = (
     "tests/storage/test_user_files.py",
     "tests/run/test_runner.py",
     "tests/faults/test_surroundings.py",
-    "tests/commands/test_config.py",
+    "tests/commands/test_options.py",
     "tests/inference/test_verification.py",
     "tests/audit/test_history.py",
 )
