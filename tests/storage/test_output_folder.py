@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scorer.errors import DeviceError, OutputError
+from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.output_folder import LockedOutput, OutputFolder, lock_output
+from scorer.storage.plan import shards_digest
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S
 from tests.storage.backends import files, put, remove
-from tests.storage.records import SIGNATURE, Shard, content_of, make_plan, make_receipt, make_shard, run, score
+from tests.storage.records import SIGNATURE, Shard, content_of, make_plan, make_receipt, make_shard, run
 
 A, B, C = make_shard("a.parquet"), make_shard("2026/b.parquet", rows=5), make_shard("2026/01/c.parquet")
 ALL = [A, B, C]
@@ -93,17 +94,6 @@ def test_labels_of_another_signature_need_rescore(target: Location) -> None:
     refused(target, r"\(templates: none → ffffffffffff\)", ALL, digests)
 
 
-def test_shards_of_one_output_are_scored_on_one_kind_of_device(target: Location) -> None:
-    run(target, ALL)
-    more = [*ALL, make_shard("d.parquet")]
-    elsewhere = {"device": "cuda L4", "versions": {"numpy": "3", "pyarrow": "21"}}
-    why = r"different device or runtime \(device: cpu x → cuda L4; numpy: 2 → 3\). Resume there"
-    refused(target, why, more, make_plan(more, **elsewhere), error=DeviceError)
-    assert run(target, more, make_plan(more, versions={"numpy": "2", "pyarrow": "21"})) == {"d.parquet": NONE}
-    found = run(target, more, make_plan(more, **elsewhere), rescore=True)
-    assert found == dict.fromkeys([one.relative for one in more], "it was scored elsewhere (cpu x)")
-
-
 def test_fewer_rows_than_an_output_has_need_rescore(target: Location) -> None:
     run(target, ALL)
     fewer = [A, replace(B, rows=4, identity=Identity(9, 0, "cd")), C]
@@ -125,13 +115,6 @@ def test_outputs_whose_input_is_gone_are_kept_and_need_allow_stale(target: Locat
     with lock_output(target) as output:
         output.unfinished([A], make_plan([A]))
         assert output.totals(make_plan([A]), [A]).stale == [C.relative, B.relative]
-
-
-def test_an_input_that_is_gone_and_never_had_an_output_is_forgotten(target: Location) -> None:
-    run(target, ALL, bad=[C.relative])
-    assert run(target, [A, B]) == {}
-    assert not [name for name in files(target) if name.startswith("_failed")]
-    assert OutputFolder(target).why_unfinished() is None
 
 
 def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_one(target: Location) -> None:
@@ -162,24 +145,6 @@ def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Loc
     assert not [name for name in files(target) if name.startswith("_failed")]
 
 
-def test_what_another_program_removes_or_replaces_during_a_run_is_missing(target: Location) -> None:
-    plan = make_plan(ALL)
-    with lock_output(target) as output:
-        output.begin(plan, output.unfinished(ALL, plan))
-        for shard in ALL:
-            score(output, shard, plan)
-        assert output.totals(plan, ALL).missing == []
-        put(target, A.relative, b"theirs")
-        remove(target, RECEIPT)
-        put(target, C.relative, content_of(C))  # replaced by the same: it is hashed again
-        totals = output.totals(plan, ALL)
-        # A bucket names versions and not contents: there the same bytes of somebody else are another version.
-        versions_count = not isinstance(target, Path)
-        assert totals.missing == [A.relative, B.relative] + ([C.relative] if versions_count else [])
-        output.finish(plan, b"{}", totals)
-    assert "_SUCCESS" not in files(target) and "_run.json" in files(target)
-
-
 def test_success_counts_only_while_it_agrees(target: Location) -> None:
     run(target, ALL)
     put(target, "_SUCCESS", b"x")
@@ -194,18 +159,6 @@ def test_success_counts_only_while_it_agrees(target: Location) -> None:
     put(target, "_plan.json", b"{")
     assert OutputFolder(target).why_unfinished() == "its _plan.json is damaged"
     assert run(target, ALL) == {A.relative: "its output is damaged"}, "a damaged plan is written again"
-
-
-def test_a_plan_that_was_replaced_ends_the_run(target: Location) -> None:
-    plan, other = make_plan(ALL), make_plan(ALL, limit=99)
-    with lock_output(target) as output:
-        output.begin(plan, output.unfinished(ALL, plan))
-        remove(target, "_plan.json")
-        output.finish(plan, b"{}", output.totals(plan, ALL))
-        assert OutputFolder(target).read_plan() == plan, "a removed one is written again"
-        put(target, "_plan.json", encode(other, indent=1))
-        with pytest.raises(OutputError, match=r"Another run replaced _plan\.json"):
-            output.finish(plan, b"{}", output.totals(plan, ALL))
 
 
 def test_a_run_that_did_not_begin_leaves_no_folder(tmp_path: Path) -> None:
@@ -237,16 +190,6 @@ def test_an_output_inside_another_one_is_refused(target: Location) -> None:
     inside = target / "part-1" / "deep" if isinstance(target, Path) else target.below("part-1/deep")
     with pytest.raises(OutputError, match="is inside the output"), lock_output(inside):
         pass
-
-
-def test_an_output_without_a_plan_is_one_while_all_in_it_is_its_own(target: Location) -> None:
-    run(target, ALL)
-    put(target, ".DS_Store", b"")
-    remove(target, "_plan.json")
-    assert run(target, ALL) == {}
-    remove(target, "_plan.json")
-    put(target, "notes.txt", b"somebody's")
-    refused(target, r"it has no _plan\.json, but holds 'notes.txt'", ALL)
 
 
 def test_hidden_names_are_left_alone(target: Location) -> None:
@@ -338,3 +281,12 @@ def test_of_runs_that_race_for_a_folder_one_has_it_at_a_time(tmp_path: Path) -> 
     with ThreadPoolExecutor(4) as racers:
         list(racers.map(attempt, range(4)))
     assert most and set(most) == {1}
+
+
+def test_the_digest_of_all_shards_knows_paths_sizes_footers_and_ranges() -> None:
+    part = replace(A, relative="b.parquet/part-00001.parquet", groups=(2, 5))
+    others = [{"relative": "c.parquet"}, {"identity": Identity(11, 0, "ab")}, {"identity": Identity(10, 0, "cd")}]
+    changed = [[A, part], [A, replace(part, groups=(2, 6))], *([replace(A, **one), part] for one in others)]
+    assert len({shards_digest(make_plan(shards).inputs) for shards in changed}) == 5
+    touched = make_plan([part, replace(A, identity=Identity(10, 0, "ab"))])
+    assert shards_digest(touched.inputs) == shards_digest(make_plan([A, part]).inputs)

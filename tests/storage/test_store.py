@@ -16,9 +16,8 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage.location import Location
-from scorer.storage.store import ABSENT, TEMPORARY, LocalStore, Store, atomic_write, open_store, temporary_name
+from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, open_store, temporary_name
 from scorer.storage.windows import ShardWriter, write_parquet
-from tests.processes import finish
 from tests.storage.tables import rows_table
 
 
@@ -76,6 +75,8 @@ def test_what_is_deleted_or_was_never_there(store: Store) -> None:
     assert store.read("deep/er/a") is None and list(store.list()) == ["deep/b"]
     if isinstance(store, LocalStore):
         assert tree(store.location) == ["deep", "deep/b"], "a bucket has no empty folders either"
+        os.mkfifo(store.location / "pipe")
+        assert [store.read(name) for name in ("pipe", "deep", "none/deep")] == [None] * 3, "no regular files"
     with pytest.raises(FileNotFoundError, match="none"):
         store.open("none")
 
@@ -97,13 +98,6 @@ def test_a_file_is_read_in_one_version(store: Store, tmp_path: Path) -> None:
                 opened.read()
     with pytest.raises(OutputError, match="was replaced while it was read"):
         store.open("a", version)
-
-
-def test_only_regular_files_are_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    store = open_store(tmp_path)
-    assert [store.read(name) for name in ("pipe", "folder", "none", "none/deep")] == [None] * 4
 
 
 @pytest.mark.parametrize("planted", ["a link to a file", "a link to nothing", "a file"])
@@ -145,30 +139,6 @@ def test_a_failing_fsync_is_an_error_and_leaves_the_earlier_file(
         write_parquet(path, [rows_table(9)])
     assert fail.call_count == 2 and contents(tmp_path) == before
     assert ("run again: it resumes" in str(caught.value)) == (code == errno.ENOSPC)
-
-
-CRASH = """
-import sys
-from pathlib import Path
-from scorer.storage.store import LocalStore
-LocalStore(Path(sys.argv[1])).write(sys.argv[2], b"new")
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("_plan.json", "plan"), ("_SUCCESS", "success"), ("_receipts/deep/a.json", "receipt"), ("_failed/a", "failed")],
-)
-@pytest.mark.parametrize("moment", ["synced", "renamed", "published"])
-def test_a_process_that_is_killed_leaves_the_old_or_the_new_file(
-    tmp_path: Path, name: str, label: str, moment: str
-) -> None:
-    store = open_store(tmp_path)
-    store.write(name, b"old")
-    code, _, said = finish(CRASH, str(tmp_path), name, D2T_SCORER_CRASH_AT=f"{label}.{moment}")
-    assert code == 97, said
-    assert store.read(name) == (b"old" if moment == "synced" else b"new")
-    assert all(TEMPORARY.fullmatch(other) for other in store.list() if other != name)
 
 
 def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
