@@ -14,7 +14,7 @@ import pytest
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.storage.finished_output import FinishedOutput, data_files, local_outputs, partition_keys
 from scorer.storage.location import StoreUri
-from scorer.storage.plan import Coverage, Part, belongs_to_part, find_outputs, refuse_unequal
+from scorer.storage.plan import Part, belongs_to_part, find_outputs
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
 from tests.evaluation.scored import SIGNATURE, save, scored
@@ -181,14 +181,3 @@ def test_files_must_have_one_signature(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "c.parquet", SIGNATURE.replace("fp32", "int8"))
     with pytest.raises(UsageError, match=r"were scored differently \(prec: fp32 → int8\); .*evaluate them apart"):
         FinishedOutput.open(tmp_path)
-
-
-def test_a_complete_output_compares_with_a_complete_one_alone() -> None:
-    complete, limited = Coverage(planned=5), Coverage(limit=4, planned=5)
-    lacking, part_of = Coverage(missing=("a",), planned=5, finished=False), Coverage(missing_parts=(1,), parts=2)
-    refuse_unequal(complete, complete, allowed=False)
-    refuse_unequal(limited, Coverage(limit=4, planned=9), allowed=False)
-    for out, baseline in ((complete, limited), (lacking, complete), (lacking, lacking), (part_of, complete)):
-        with pytest.raises(UsageError, match="partial"):
-            refuse_unequal(out, baseline, allowed=False)
-        refuse_unequal(out, baseline, allowed=True)

@@ -47,15 +47,18 @@ def values(table: pa.Table) -> list[dict[str, Any]]:
     return table.drop_columns([name for name in table.column_names if name == ROW_INFO]).to_pylist()
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("a.csv", ","), ("a.tsv", "\t")])
-def test_a_cell_is_what_is_written(tmp_path: Path, name: str, delimiter: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "delimiter", "given"),
+    [("a.csv", ",", None), ("a.tsv", "\t", None), ("a.csv", ";", None), ("a.tsv", "|", "|")],
+)
+def test_a_cell_is_what_is_written(tmp_path: Path, name: str, delimiter: str, given: str | None) -> None:
     with (tmp_path / name).open("w", newline="") as file:
         writer = csv.DictWriter(file, list(ROWS[0]), delimiter=delimiter)
         writer.writeheader()
         writer.writerows(ROWS)
     written = [{key: "" if value is None else str(value) for key, value in row.items()} for row in ROWS]
-    assert values(read(tmp_path / name)) == written
-    assert values(read(tmp_path / name, columns=["text"]))[0] == {"text": ROWS[0]["text"]}
+    assert values(read(tmp_path / name, delimiter=given)) == written
+    assert values(read(tmp_path / name, delimiter=given, columns=["text"]))[0] == {"text": ROWS[0]["text"]}
 
 
 @pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",\n", ":")}])
@@ -69,15 +72,6 @@ def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str
     assert json.loads(found[0]["n"]) == rows[0]["n"] and found[1]["n"] is None
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_a_delimiter_that_is_given_is_the_only_one(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('text|n\n"a|b, c;\td"|1\n')
-    assert values(read(tmp_path / name, delimiter="|")) == [{"text": "a|b, c;\td", "n": "1"}]
-    (tmp_path / name).write_text("text;n, m\na,b;1\n")
-    assert values(read(tmp_path / name, delimiter=";")) == [{"text": "a,b", "n, m": "1"}]
-    assert read(tmp_path / name, delimiter="\t").column_names[0] == "text;n, m"
-
-
 def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"text,n\nok,1\nb\xffd,2\n")
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "ok"}\n{"text": "b\xffd"}\n{"text": "\\ud800"}\n')
@@ -88,21 +82,11 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "error", "detail"),
     [
-        (
-            "a.csv",
-            b"a,text\n1,2\n\n1,2,3\n4,5\n",
-            "malformed_row",
-            "line 4 has 3 fields, but the header has 2: '1,2,3'",
-        ),
+        ("a.csv", b"a,text\n1,2\n\n1,2,3\n4,5\n", "malformed_row", "line 4 has 3 fields, .* header has 2: '1,2,3'"),
         ("a.csv", b'a,text\n1,2\n1,"x"y\n4,5\n', "malformed_row", "line 3: .*double the quotes"),
         ("a.jsonl", b'{"text": "1"}\n{"a": 1\n{"text": "2"}', "malformed_json", r"line 2 is not JSON .*: '{\"a\": 1'"),
         ("a.jsonl", b'{"text": "1"}\n["a"]\n{"text": "2"}', "malformed_json", "line 2 is a list, not an object"),
-        (
-            "a.jsonl",
-            b'{"text": "1"}\n{"a": 1, "a": 3}\n{"text": "2"}',
-            "malformed_json",
-            "line 2 .*the key 'a' occurs twice",
-        ),
+        ("a.jsonl", b'{"text": "1"}\n{"a": 1, "a": 3}\n{"text": "2"}', "malformed_json", "line 2 .*'a' occurs twice"),
         ("a.jsonl", b'{"text": "1"}\n' + b"[" * 100_000 + b'\n{"text": "2"}', "malformed_json", "line 2 is not JSON"),
         ("a.json", b'[{"text": "1"}, {"a" 1}, {"text": "2"}]', "malformed_json", "line 1 is not JSON"),
     ],
@@ -116,10 +100,8 @@ def test_a_row_that_cannot_be_read_costs_itself_alone(
     columns = find_columns(table.schema, ColumnNames())
     rows = columns.rows(table)
     assert {row: found.partition(":")[0] for row, found in rows.errors.items()} == {1: error}
-    assert rows.errors[1].endswith(
-        ":line " + (re.findall("line ([0-9]+)", (columns.invalid_rows(table) or pytest.fail()).why)[0])
-    )
-    assert re.search(detail, (columns.invalid_rows(table) or pytest.fail()).why)
+    why = (columns.invalid_rows(table) or pytest.fail()).why
+    assert re.search(detail, why) and rows.errors[1].endswith(":line " + re.findall("line ([0-9]+)", why)[0])
     assert ROW_INFO not in columns.passed and table["text"].to_pylist()[1] is None
     assert len(set(row_keys(rows).to_pylist())) == 3
 
