@@ -15,6 +15,7 @@ from tests.scored_outputs import SIGNATURE as SIGNATURE
 from tests.scored_outputs import finish, scored
 
 Row = dict[str, Any]
+command = scorer
 
 
 def row(
@@ -31,28 +32,22 @@ def row(
     return {"text": text, "facts": list(facts), "said": said, "subject": subject, "error": error, **more}
 
 
-def of_system(bad: int, count: int, system: str, start: int = 0, **more: Any) -> list[Row]:
-    """``count`` rows of a system, the first ``bad`` of them omissions."""
-    return [
-        row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], system=system, **more) for i in range(count)
-    ]
+def of_system(bad: int, count: int, system: str | None, start: int = 0, **more: Any) -> list[Row]:
+    """``count`` rows of a system, the first ``bad`` of them omissions; rows of another ``start`` have other texts."""
+    more |= {} if system is None else {"system": system}
+    return [row(f"{system} {start + i}", [("food", 0.2 if i < bad else 0.8)], **more) for i in range(count)]
 
 
 def table(rows: Sequence[Row], triples: str = "struct") -> pa.Table:
-    """Rows with the output columns. ``triples``: ``struct``, ``strings`` or ``mr``, how the facts are spelled."""
+    """Rows with the output columns. ``triples``: ``struct`` or ``strings``, how the facts are spelled."""
     own = {"text", "facts", "said", "subject", "error"}
     columns: dict[str, Any] = {name: [r[name] for r in rows] for name in (rows[0] if rows else {}) if name not in own}
     columns["text"] = pa.array([r["text"] for r in rows], pa.string())
-    objects = [[(r["subject"], p, f"o{i}") for i, (p, _) in enumerate(r["facts"])] for r in rows]
-    if triples == "mr":
-        spelled = [
-            ", ".join([f"name[{s}]" for s, _, _ in facts[:1]] + [f"{p}[{o}]" for _, p, o in facts]) for facts in objects
-        ]
-        columns["mr"] = pa.array(spelled, pa.string())
-    elif triples == "strings":
-        columns["triples"] = pa.array([[" | ".join(f) for f in facts] for facts in objects], pa.list_(pa.string()))
+    facts = [[(r["subject"], p, f"o{i}") for i, (p, _) in enumerate(r["facts"])] for r in rows]
+    if triples == "strings":
+        columns["triples"] = pa.array([[" | ".join(f) for f in one] for one in facts], pa.list_(pa.string()))
     else:
-        named = [[dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in facts] for facts in objects]
+        named = [[dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in one] for one in facts]
         columns["triples"] = pa.array(named, pa.list_(STRUCT))
     probabilities = [score for r in rows for _, score in r["facts"]]
     errors = {i: r["error"] for i, r in enumerate(rows) if r["error"]}
@@ -63,8 +58,7 @@ def night(out: Path, rows: Sequence[Row], *, shards: int = 1, triples: str = "st
     """A finished output of rows in so many shards."""
     whole = table(rows, triples)
     size = -(-len(whole) // shards) or 1
-    parts = {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}
-    return finish(out, parts, **more)
+    return finish(out, {f"part-{i}.parquet": whole.slice(i * size, size) for i in range(shards)}, **more)
 
 
 def compared(folder: Path, before: Sequence[Row], after: Sequence[Row], **options: Any) -> Document:
@@ -78,6 +72,3 @@ def gates_file(folder: Path, *gates: str) -> Path:
     path = folder / "gates.toml"
     path.write_text("".join(f"[[gates]]\n{gate}\n" for gate in gates))
     return path
-
-
-command = scorer

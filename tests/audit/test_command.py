@@ -1,23 +1,26 @@
+"""The command: what the console says first, exit codes, JUnit, and outputs that do not hold all of their inputs."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit.document import Document
-from scorer.system.codec import decode
+from scorer.audit import AuditOptions, audit
+from scorer.errors import UsageError
 from tests.audit.nights import SIGNATURE, command, gates_file, night, row
+
+LIMITED = "only the first 10 rows were scored (--limit)"
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("nights")
     rows = [row(f"t{i}", [("food", 0.2 if i < 20 else 0.9)], system="[b]" if i % 2 else "a&<") for i in range(100)]
-    before = night(folder / "before", rows, shards=3, finished="2026-01-01T03:00:00+00:00")
-    return before, night(folder / "after", rows[10:], shards=2, finished="2026-01-02T03:00:00+00:00")
+    return night(folder / "before", rows, shards=3), night(folder / "after", rows[10:], shards=2)
 
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
@@ -28,8 +31,7 @@ def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     assert SIGNATURE in text
     lines = {line.split("  ")[0]: line.split() for line in text.splitlines()}
     assert lines["all rows"][2:4] == ["90", "11.1%"]
-    assert "system=[b]" in lines
-    assert "system=a&<" in lines
+    assert {"system=[b]", "system=a&<"} < {*lines}
 
 
 def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -45,12 +47,11 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     assert result.stdout.startswith("FAIL")
     suite = ElementTree.parse(xml).getroot()[0]
     assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["4", "1", "0", "1"]
-    cases = [(case.get("classname"), [child.tag for child in case]) for case in suite]
-    assert cases == [
-        ("audit.all rows", ["failure"]),
-        ("audit.system=[b]", ["system-out"]),
-        ("audit.system=a&<", ["system-out"]),
-        ("audit.all rows", ["skipped"]),
+    assert [(case.get("classname"), *(child.tag for child in case)) for case in suite] == [
+        ("audit.all rows", "failure"),
+        ("audit.system=[b]", "system-out"),
+        ("audit.system=a&<", "system-out"),
+        ("audit.all rows", "skipped"),
     ]
     expected = "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
     assert suite[0][0].text == expected
@@ -58,24 +59,40 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     assert command("audit", nights[1], "--gates", gates).stdout.startswith("WARN")
 
 
-def test_the_history_grows_by_a_night_and_a_night_again_replaces_itself(
-    nights: tuple[Path, Path], tmp_path: Path
-) -> None:
-    file = tmp_path / "history.parquet"
-    command("audit", nights[0], "--history", file)
-    command("audit", nights[1], "--history", file)
-    once = pq.read_table(file)
-    document = decode(command("audit", nights[1], "--history", file, "--json").stdout.encode(), Document, "--json")
-    assert pq.read_table(file).equals(once)
-    assert once["night"].to_pylist() == ["2026-01-01T03:00:00+00:00"] * 3 + ["2026-01-02T03:00:00+00:00"] * 3
-    assert json.loads(once["group"][0].as_py()) == {}
-    assert once["not_ok_rate"].to_pylist()[::3] == [0.2, pytest.approx(10 / 90)]
-    assert [line.night for line in document.history] == once["night"].to_pylist()
-    command("audit", nights[0], "--history", file)  # an earlier night audited again stays in its place
-    assert pq.read_table(file)["night"].to_pylist() == once["night"].to_pylist()
-    assert [path.name for path in file.parent.iterdir()] == ["history.parquet"]
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def test_a_baseline_that_was_scored_differently_is_named(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    other = night(tmp_path / "other", [row()], signature=SIGNATURE.replace("prec:fp32", "prec:int8"))
-    assert "scored differently: prec" in command("audit", nights[0], "--baseline", other, "--across-signatures").stdout
+def test_missing_shards(tmp_path: Path) -> None:
+    """What is left by a run of which two shards of three were scored."""
+    whole, out = (night(tmp_path / name, [row(f"t{i}") for i in range(9)], shards=3) for name in ("whole", "lacking"))
+    (out / "_SUCCESS").unlink()
+    (out / "_receipts" / "part-1.parquet.json").unlink()
+    edit(out / "_run.json", rows={**json.loads((out / "_run.json").read_text())["rows"], "in": 6})
+    for arguments in ((out,), (out, "--baseline", whole), (whole, "--baseline", out)):
+        assert "it has no _SUCCESS" in command("audit", *arguments, code=2).stderr
+    shown = command("audit", out, "--allow-partial").stdout
+    assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n") and "rows: 6 in" in shown
+    shown = command("audit", whole, "--baseline", out, "--allow-partial").stdout
+    assert shown.startswith("NO GATES SET") and "  partial: 1 of 3 shards" in shown
+
+
+def test_a_limit_is_said_first_and_not_compared_with_a_complete_output(tmp_path: Path) -> None:
+    part, whole = (night(tmp_path / str(rows), [row(f"t{i}") for i in range(rows)]) for rows in (10, 30))
+    edit(part / "_plan.json", limit=10)
+    page, xml = tmp_path / "report.html", tmp_path / "junit.xml"
+    shown = command("audit", part, "--report", page, "--junit", xml).stdout
+    assert shown.startswith(f"PARTIAL  {LIMITED}\nNO GATES SET")
+    text = page.read_text()
+    assert text.index(LIMITED) < text.index("<h1>") and "<title>Partial. " in text
+    properties = ElementTree.parse(xml).getroot()[0].find("properties")
+    assert properties[0].attrib == {"name": "partial", "value": LIMITED}
+    for out, baseline in ((part, whole), (whole, part)):
+        said = r"the output is (partial \(.*|complete), and the baseline is (partial \(.*|complete): .*--allow-partial"
+        with pytest.raises(UsageError, match=said):
+            audit(out, AuditOptions(baseline=baseline))
+    document = audit(whole, AuditOptions(baseline=part, allow_partial=True))
+    assert (document.partial, document.baseline.partial) == (None, LIMITED)
+    assert document.baseline_changes.added == 20
+    edit(part / "_plan.json", limit=11)  # which cut nothing
+    assert audit(part).partial is None

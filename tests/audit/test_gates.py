@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,8 @@ from scorer.errors import UsageError
 from tests.audit.nights import compared, gates_file, night, of_system
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
+
+RATE = '[[gates]]\nmetric = "not_ok_rate"\n'
 
 
 @pytest.fixture(scope="module")
@@ -33,24 +34,20 @@ def judged(nights: tuple[Path, Path], tmp_path: Path, *gates: str, baseline: boo
 
 
 def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    limits = {"mean_confidence": "0.01"}
-    gates = [f'metric = "{metric}"\nwarn = {limits.get(metric, "0.0")}' for metric in METRICS]
+    gates = [f'metric = "{metric}"\nwarn = {0.01 if metric == "mean_confidence" else 0.0}' for metric in METRICS]
     document = audit(nights[1], AuditOptions(baseline=nights[0], gates=(gates_file(tmp_path, *gates),)))
     found = {one.metric: one for one in document.gates}
-    assert set(found) == set(METRICS)
     group = document.groups[0]
-    right = {name: one.added.value for name, one in group.change.added_rates.items()} | {
-        name: rate.value for name, rate in group.rates.items()
-    }
+    right = {name: one.added.value for name, one in group.change.added_rates.items()}
+    right |= {name: rate.value for name, rate in group.rates.items()}
     right |= {"mean_confidence": group.confidence.mean, "backoff_rate": 60 / 210}
     right |= {"label_flips": 0.0, "psi_confidence": group.change.confidence.psi}
     assert {name: one.value for name, one in found.items()} == right
-    assert right["not_ok_rate"] == pytest.approx(65 / 210)
-    assert right["error_rate"] == right["empty_rate"] == pytest.approx(1 / 210)
-    ringing = {name for name, one in found.items() if one.status == "warn"}
+    assert (right["not_ok_rate"], right["error_rate"], right["empty_rate"]) == (65 / 210, 1 / 210, 1 / 210)
     quiet = {"label_flips", "hallucination_rate", "mean_confidence", "added_hallucination_rate", "added_error_rate"}
-    assert ringing == set(found) - quiet - {"psi_confidence"}
-    assert found["psi_confidence"].status == "silent"  # 210 rows are too few to judge it
+    # 210 rows are too few to judge the index.
+    assert {name for name, one in found.items() if one.status == "warn"} == {*METRICS} - quiet - {"psi_confidence"}
+    assert found["psi_confidence"].status == "silent"
     assert found["not_ok_rate"].low is not None and found["backoff_rate"].low is not None
 
 
@@ -60,7 +57,6 @@ def test_thresholds_are_the_last_values_that_pass(nights: tuple[Path, Path], tmp
         ("not_ok_rate", "warn = 0.49", "warn"),
         ("not_ok_rate", "fail = 0.49", "fail"),
         ("not_ok_rate", "warn = 0.1\nfail = 0.6", "warn"),
-        ("not_ok_rate", "warn = 0.1\nfail = 0.2", "fail"),
         ("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 101", "silent"),
         ("not_ok_rate", "warn = 0\nfail = 0\nmin_rows = 100", "fail"),
         ("mean_confidence", "warn = 0.6\nfail = 0.45", "warn"),  # it is 0.5, and lower is worse
@@ -82,38 +78,33 @@ def test_a_value_equal_to_a_threshold_passes_whatever_the_rounding(tmp_path: Pat
 
 
 def test_against_the_baseline_the_increase_counts(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    gates = [
-        f'metric = "{metric}"\nby = ["system"]\nagainst = "baseline"\n{limits}'
-        for metric, limits in (
-            ("not_ok_rate", "warn = 0.1\nfail = 0.29"),
-            ("mean_confidence", "warn = 0.1\nfail = 0.2"),
-            ("mean_confidence", "warn = -0.1\nfail = -0.2"),
-            ("backoff_rate", "warn = 0"),
-        )
+    expected = [
+        ("not_ok_rate", "warn = 0.1\nfail = 0.29", ["pass", "fail", "pass"]),
+        ("mean_confidence", "warn = 0.1\nfail = 0.2", ["pass", "warn", "pass"]),
+        ("mean_confidence", "warn = -0.1\nfail = -0.2", ["pass", "warn", "pass"]),
+        ("backoff_rate", "warn = 0", ["fail"] * 3),
     ]
-    found = judged(nights, tmp_path, *gates)
+    by = 'metric = "{}"\nby = ["system"]\nagainst = "baseline"\n{}'
+    found = judged(nights, tmp_path, *(by.format(*one[:2]) for one in expected))
+    assert [one.status for one in found] == [status for *_, statuses in expected for status in statuses]
     b, confidence, same, backoff = found[1::3]
-    assert [one.status for one in found[:9]] == ["pass", "fail", "pass", "pass", "warn", "pass", "pass", "warn", "pass"]
     assert (b.value, b.before, b.now) == (pytest.approx(0.3), pytest.approx(0.2), pytest.approx(0.5))
     assert b.message.startswith("system=b: not_ok_rate 50.0%, +30.0 points since the baseline (20.0%), 95% interval +")
     assert confidence.value == same.value == pytest.approx(-0.18)
-    assert (backoff.status, backoff.value, backoff.reason) == ("fail", None, "the baseline has no such figure")
+    assert (backoff.value, backoff.reason) == (None, "the baseline has no such figure")
 
 
-def test_groups_by_values_of_any_type_and_several_columns(nights: tuple[Path, Path], tmp_path: Path) -> None:
+def test_groups_by_values_of_any_type_and_groups_that_are_not_there(nights: tuple[Path, Path], tmp_path: Path) -> None:
     gate = 'metric = "not_ok_rate"\nfail = 0\n'
     one, *by = judged(nights, tmp_path, gate + 'group = { n = 10, system = "c" }', gate + 'by = ["n", "system"]')
     assert (one.rows, one.status, one.value) == (10, "fail", 0.5)
     assert one.group == {"n": "10", "system": "c"}
     assert [one.group for one in by] == [{"n": "10", "system": "c"}, *({"n": "100", "system": s} for s in "ab")]
-
-
-def test_a_gate_on_a_group_that_is_not_there_fails_or_is_accepted(nights: tuple[Path, Path], tmp_path: Path) -> None:
     absent = 'metric = "not_ok_rate"\nwarn = 0.9\ngroup = { system = "x" }'
-    found = judged(nights, tmp_path, absent, absent + '\nmissing = "pass"', 'metric = "error_rate"\nfail = 0.5')
-    assert [gate.status for gate in found] == ["fail", "pass", "pass"]
-    assert found[0].reason == "no row has system=x; there is system=a; system=b; system=c"
-    assert found[1].message.endswith('; accepted by missing = "pass"')
+    failed, accepted = judged(nights, tmp_path, absent, absent + '\nmissing = "pass"')
+    assert (failed.status, accepted.status) == ("fail", "pass")
+    assert failed.reason == "no row has system=x; there is system=a; system=b; system=c"
+    assert accepted.message.endswith('; accepted by missing = "pass"')
 
 
 @pytest.mark.parametrize(
@@ -128,11 +119,8 @@ def test_a_gate_that_fits_no_row_is_refused(nights: tuple[Path, Path], tmp_path:
         judged(nights, tmp_path, gate, baseline=False)
 
 
-ADDED = 'metric = "added_not_ok_rate"\n'
-
-
 def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
-    same = of_system(0, 400, "s")
+    same, removed, added = of_system(40, 400, "s"), of_system(10, 100, "s", 1000), of_system(30, 100, "s", 5000)
     expected = [
         ("fail = 0.1", 0.3, None, "fail"),
         ('against = "removed"\nfail = 0.1', 0.2, 0.1, "fail"),
@@ -141,23 +129,14 @@ def test_what_added_rows_are_compared_with(tmp_path: Path) -> None:
         ('against = "removed"\nfail = 0.3\nfail_p = 0.001', 0.2, 0.1, "pass"),
         ('against = "removed"\nfail = 0.1\nfail_p = 1e-9', 0.2, 0.1, "pass"),
     ]
-    file = gates_file(tmp_path, *(ADDED + gate for gate, *_ in expected))
-    document = compared(
-        tmp_path, same + of_system(10, 100, "s", 1000), same + of_system(30, 100, "s", 5000), gates=(file,)
-    )
-    found = [(gate.value, gate.before, gate.status, gate.rows) for gate in document.gates]
-    assert found == [(pytest.approx(value), before, status, 100) for _, value, before, status in expected]
-
-
-def test_where_almost_nothing_was_removed_the_baseline_is_compared(tmp_path: Path) -> None:
-    same = of_system(40, 400, "s")
-    file = gates_file(tmp_path, ADDED + 'against = "removed"\nfail_p = 0.001')
-    (found,) = compared(tmp_path, same, same + of_system(30, 100, "s", 5000), gates=(file,)).gates
-    assert (found.before, found.status) == (pytest.approx(0.1), "fail")
-    assert "against the baseline" in found.message
-
-
-RATE = '[[gates]]\nmetric = "not_ok_rate"\n'
+    file = gates_file(tmp_path, *(f'metric = "added_not_ok_rate"\n{gate}' for gate, *_ in expected))
+    found = compared(tmp_path, same + removed, same + added, gates=(file,)).gates
+    right = [(pytest.approx(value), before, status, 100) for _, value, before, status in expected]
+    assert [(gate.value, gate.before, gate.status, gate.rows) for gate in found] == right
+    # Where almost nothing was removed, the whole baseline is compared.
+    whole = audit(tmp_path / "after", AuditOptions(baseline=night(tmp_path / "same", same), gates=(file,))).gates[2]
+    assert (whole.before, whole.status) == (pytest.approx(0.1), "fail")
+    assert "against the removed rows" in found[2].message and "against the baseline" in whole.message
 
 
 def load(tmp_path: Path, text: str | bytes) -> None:
@@ -169,66 +148,48 @@ def load(tmp_path: Path, text: str | bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "neither warn nor fail is given"),
-        ("warn = 0.2\nfail = 0.1", "is only reached after"),
-        ("fail = 20", "fail = 20, and limits on not_ok_rate are from 0 to below 1; did you mean 0.2?"),
-        ("fail = -0.05", "fail = -0.05, and limits on not_ok_rate are from 0 to below 1; did you mean 0.05?"),
-        ("fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; .*its keys are"),
-        ("fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group is a table of columns and values"),
-        ("fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
-        ("fail = 0.1\nby = " + "[" * 20000, "is not TOML"),
-        ("fail = 0.1\n" + "x" * 5000 + " = 1", "unknown field `x{100,300}; .*its keys are"),
+        (RATE, "neither warn nor fail is given"),
+        (RATE + "warn = 0.2\nfail = 0.1", "is only reached after"),
+        (RATE + "fail = 20", r"fail = 20, and limits on not_ok_rate are from 0 to below 1; did you mean 0\.2\?"),
+        (RATE + "fail = -0.05", r"fail = -0.05, and limits on not_ok_rate are .*; did you mean 0\.05\?"),
+        (RATE + "fail = 0.1\nmissing = 'silent'", "missing: Invalid enum value 'silent'; .*its keys are"),
+        (RATE + "fail = 0.1\ngroup = { n = 0x" + "f" * 5000 + " }", "group is a table of columns and values"),
+        (RATE + "fail = 0.1\ngroup." + ".".join("a" * 30_000) + " = 1", "a line has more than 100 full stops"),
+        (RATE + "fail = 0.1\nby = " + "[" * 20000, "is not TOML"),
+        (RATE + "fail = 0.1\n" + "x" * 5000 + " = 1", "unknown field `x{100,300}; .*its keys are"),
+        (RATE + "fail = 0.1\n" + "#" * LARGEST_FILE, "more than the 65,536 bytes"),
+        (RATE.replace("not_ok_rate", "ser"), r"unknown metric 'ser'; the metrics are .*psi_confidence"),
+        (RATE.replace("[[gates]]", "[gates]"), "gates: Expected `array`, got `object`; write a"),
+        (RATE.replace("gates", "gate"), "unknown field `gate`; write a"),
+        ("", "missing required field `gates`"),
+        *((content, "is not TOML") for content in (b"\xff", b"\x00", RATE + '\nfail = "\\uD800"', b"=" * 10_000)),
     ],
+    ids=range(18),
 )
-def test_what_cannot_be_meant(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        load(tmp_path, RATE + text)
-    said = str(caught.value)
-    pattern = re.compile(re.escape(message) if message.endswith("?") else message)
-    assert pattern.search(said), said
-    assert len(said) < 500
-    assert said.isprintable()
+def test_what_cannot_be_meant(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        load(tmp_path, text)
+    assert len(str(caught.value)) < 600 and str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_has_bounds(tmp_path: Path, metric: str) -> None:
     text = f'[[gates]]\nmetric = "{metric}"\n'
     load(tmp_path, text + "fail = 0.5")
-    never = "0" if metric == "mean_confidence" else "1"
-    if metric in SHARES:
-        with pytest.raises(UsageError, match=f"fail = {never}, and limits on {metric} are"):
-            load(tmp_path, text + f"fail = {never}")
-        with pytest.raises(UsageError, match=r"did you mean 0\.95\?"):
-            load(tmp_path, text + "fail = 95")
-    else:
-        assert metric in OF_BASELINE
-        load(tmp_path, text + "fail = 95")
+    assert (metric in SHARES) != (metric in OF_BASELINE)
     for value in ("-1", "nan", "inf"):
         with pytest.raises(UsageError):
+            load(tmp_path, text + f"fail = {value}")
+    if metric in OF_BASELINE:
+        load(tmp_path, text + "fail = 95")
+        return
+    for value, message in (("0" if metric == "mean_confidence" else "1", "limits on"), ("95", r"did you mean 0\.95\?")):
+        with pytest.raises(UsageError, match=message):
             load(tmp_path, text + f"fail = {value}")
     if metric == "mean_confidence":  # how far it may fall has any sign
         load(tmp_path, text + 'against = "baseline"\nwarn = -0.01\nfail = 0.02')
         with pytest.raises(UsageError, match=r"fail = 20, and .* did you mean 0\.2\?"):
             load(tmp_path, text + 'against = "baseline"\nfail = -20')
-
-
-def test_only_small_files_that_are_tables_of_gates_are_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="more than the 65,536 bytes"):
-        load(tmp_path, RATE + "fail = 0.1\n" + "#" * LARGEST_FILE)
-    link = tmp_path / "link.toml"
-    link.symlink_to(tmp_path / "gates.toml")
-    (tmp_path / "gates.toml").write_text(RATE + "fail = 0.1\n")
-    assert len(load_gates([link])) == 1
-    for content in (b"\xff", b"\x00", b'[[gates]]\nmetric = "\\uD800"', b"=" * 10_000):
-        with pytest.raises(UsageError, match="is not TOML"):
-            load(tmp_path, content)
-    for text, message in (
-        (RATE.replace("not_ok_rate", "ser"), r"unknown metric 'ser'; the metrics are .*psi_confidence"),
-        (RATE.replace("[[gates]]", "[gates]"), "gates: Expected `array`, got `object`; write a"),
-        (RATE.replace("gates", "gate"), "unknown field `gate`; write a"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            load(tmp_path, text)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/audit.md"])
@@ -237,14 +198,10 @@ def test_a_rise_by_a_tenth_in_a_group_of_120_rows_fails(page: str, tmp_path: Pat
         night(tmp_path / str(start), [one for s in "abc" for one in of_system(bad if s == "a" else 12, 120, s, start)])
         for start, bad in ((0, 12), (200, 26), (400, 12))
     )
-    files = []
-    for number, text in enumerate(one for one in blocks(ROOT / page, "toml") if "[[gates]]" in one):
-        files.append(tmp_path / f"{number}.toml")
-        files[-1].write_text(text)
-    assert files
-    document = audit(after, AuditOptions(baseline=before, gates=tuple(files)))
-    (failed,) = [gate for gate in document.gates if gate.status == "fail"]
+    text = "".join(one for one in blocks(ROOT / page, "toml") if "[[gates]]" in one)
+    (tmp_path / "gates.toml").write_text(text)
+    options = {"baseline": before, "gates": (tmp_path / "gates.toml",), "require_gates": True}
+    (failed,) = [gate for gate in audit(after, AuditOptions(**options)).gates if gate.status == "fail"]
     assert (failed.group, failed.value) == ({"system": "a"}, pytest.approx(14 / 120))
-    document = audit(same, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))
-    assert document.status == "pass"
-    assert not document.checked.nothing_checked
+    document = audit(same, AuditOptions(**options))
+    assert document.status == "pass" and not document.checked.nothing_checked
