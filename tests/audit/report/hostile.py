@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -39,53 +38,39 @@ CHOICES = {"status", "severity", "against", "rings", "missing", "why", "compared
 
 def infected(text: str, base: Document | None = None) -> Document:
     """A document with every text in it replaced, those that the program writes itself too, and every key from data."""
-    return msgspec.convert(_mapped(msgspec.to_builtins(base or document()), lambda _: text), Document)
+    return msgspec.convert(_replaced(msgspec.to_builtins(base or document()), text), Document)
 
 
-def longer(text: str, characters: int) -> str:
-    """``text`` repeated up to a length."""
-    return (text * (characters // len(text) + 1))[:characters]
-
-
-def _mapped(value: Any, change: Callable[[str], str], key: str = "") -> Any:
+def _replaced(value: Any, text: str, key: str = "") -> Any:
     if isinstance(value, str):
-        return value if key in CHOICES else change(value)
+        return value if key in CHOICES else text
     if isinstance(value, list):
-        return [_mapped(item, change, key) for item in value]
+        return [_replaced(item, text, key) for item in value]
     if isinstance(value, dict):
-        if key in ("group", "errors", "notes", "versions"):
-            return {change(name): _mapped(item, change) for name, item in value.items()}
-        return {name: _mapped(item, change, name) for name, item in value.items()}
+        is_data = key in ("group", "errors", "notes", "versions")
+        return {text if is_data else name: _replaced(item, text, name) for name, item in value.items()}
     return value
 
 
 def huge(text: str, many: int) -> Document:
     """Everything that the data decides the number of, ``many`` times, with long texts."""
-    found = msgspec.to_builtins(infected(longer(text, 8000)))
-    whole = found["groups"][0]
-    for holder, names in (
-        (found, ("gates", "findings", "history", "notes")),
-        (whole, ("predicates",)),
-        (found["baseline_changes"]["flips"], ("rows",)),
-        (found["baseline"], ("differs",)),
-        (found["findings"][0], ("evidence",)),
+    long = (text * 8000)[:8000]
+    found = msgspec.to_builtins(infected(long))
+    whole, changes, row = found["groups"][0], found["baseline_changes"], found["worst"][0]
+    for holder, name in (
+        *((found, name) for name in ("gates", "findings", "history", "notes")),
+        (whole, "predicates"),
+        (changes["flips"], "rows"),
+        (found["baseline"], "differs"),
+        (found["findings"][0], "evidence"),
     ):
-        for name in names:
-            holder[name] = (holder[name] or [longer(text, 8000)])[:1] * many
+        holder[name] = (holder[name] or [long])[:1] * many
     found["history"][0]["group"] = {}  # one object, many times
-    found["groups"] += [
-        {
-            **found["groups"][1],
-            "group": {f"{text}{c}": f"{text}{i}{c}" for c in range(20)},
-            "grouping": [f"{i % 30}"],
-        }
-        for i in range(many)
-    ]
-    row = found["worst"][0]
-    row["facts"] = row["facts"] * 200
-    row["group"] = {f"{text}{i}": longer(text, 3000) for i in range(50)}
+    for i in range(many):
+        group = {f"{text}{c}": f"{text}{i}{c}" for c in range(20)}
+        found["groups"].append({**found["groups"][1], "group": group, "grouping": [f"{i % 30}"]})
+    row |= {"facts": row["facts"] * 200, "group": {f"{text}{i}": long[:3000] for i in range(50)}}
     found["worst"] = [{**row, "kind": f"{i % 40} {text}"} for i in range(many)]
-    for name in ("errors", "notes"):
-        found["rows"][name] = {f"{text}{i}": 1 for i in range(many)}
+    found["rows"] |= {name: {f"{text}{i}": 1 for i in range(many)} for name in ("errors", "notes")}
     found["versions"] = {f"{text}{i}": text for i in range(many)}
     return msgspec.convert(found, Document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -24,13 +25,9 @@ class Node:
                 yield from child.walk()
 
     def find(self, name: str, **attributes: str) -> list[Node]:
-        """Elements of this name (any for ``*``) with these attributes."""
+        """Elements of this name with these attributes."""
         wanted = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-        return [
-            node
-            for node in self.walk()
-            if name in ("*", node.name) and all(node.attributes.get(key) == value for key, value in wanted.items())
-        ]
+        return [node for node in self.walk() if node.name == name and wanted.items() <= node.attributes.items()]
 
     def one(self, name: str, **attributes: str) -> Node:
         (found,) = self.find(name, **attributes)
@@ -40,35 +37,34 @@ class Node:
     def text(self) -> str:
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
+    @property
+    def words(self) -> str:
+        """The text with single blanks, no-break ones included."""
+        return re.sub(r"\s+", " ", self.text)
+
 
 class _Builder(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = Node("root")
-        self.open = [self.root]
+        self.open = [Node("root")]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice: {names}"
         node = Node(tag, dict(attrs))
+        assert len(attrs) == len(node.attributes), f"<{tag}> has an attribute twice: {attrs}"
         self.open[-1].children.append(node)
         if tag not in VOID:
             self.open.append(node)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1].name == tag, f"</{tag}> where <{self.open[-1].name}> is open"
-        self.open.pop()
+        assert self.open.pop().name == tag, f"</{tag}> fits nothing"
 
     def handle_data(self, data: str) -> None:
         self.open[-1].children.append(data)
 
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(f"a comment: {data[:80]!r}")
-
     def unknown_decl(self, data: str) -> None:
-        raise AssertionError(f"a declaration: {data[:80]!r}")
+        raise AssertionError(f"a declaration or a comment: {data[:80]!r}")
 
-    handle_pi = unknown_decl
+    handle_comment = handle_pi = unknown_decl
 
 
 def parse(markup: str) -> Node:
@@ -76,5 +72,5 @@ def parse(markup: str) -> Node:
     builder = _Builder()
     builder.feed(markup)
     builder.close()
-    assert [node.name for node in builder.open] == ["root"], "elements left open"
-    return builder.root
+    (root,) = builder.open
+    return root

@@ -17,19 +17,11 @@ from tests.audit.report.hostile import TEXTS, huge, infected
 from tests.audit.report.parsing import Node, parse
 
 
-def words(node: Node) -> str:
-    """The text with single blanks, no-break ones included."""
-    return re.sub(r"\s+", " ", node.text)
-
-
-def table_of(root: Node, caption: str) -> Node:
-    (found,) = [table for table in root.find("table") if words(table.one("caption")).startswith(caption)]
-    return found
-
-
-def cells(table: Node) -> list[list[str]]:
-    body = table.one("tbody")
-    return [[words(cell) for cell in row.children if isinstance(cell, Node)] for row in body.find("tr")]
+def rows_of(root: Node, caption: str) -> list[list[str]]:
+    """The cells of a table."""
+    (table,) = [table for table in root.find("table") if table.one("caption").words.startswith(caption)]
+    body = table.one("tbody").find("tr")
+    return [[cell.words for cell in row.children if isinstance(cell, Node)] for row in body]
 
 
 def elements(root: Node) -> dict[str, list[set[str]]]:
@@ -45,31 +37,28 @@ def page() -> Node:
     return parse(render(document()))
 
 
-def test_the_first_screen_answers_four_questions(page: Node) -> None:
+def test_the_first_screen_says_what_broke(page: Node) -> None:
     header = page.one("header", class_="top fail")
-    said = words(header)
-    assert words(header.one("h1")) == "Failed"
-    assert said.count("tgen: customer rating omitted in 1,980 of 4,210, before in 172 of 4,190") == 2
-    assert "gate: not_ok_rate of system = tgen rose by 4.7 points" in said
-    assert "beforeBlue Spice is a pub" in said or "omitted: Blue Spice is located by the riverside." in said
-    overview = cells(table_of(page, "Rows that are not OK by system"))
-    assert [row[0] for row in overview] == ["tgen", "slug", "null", "All rows"] or overview[0][0] == "tgen"
-    assert "42 rows got worse, 17 got better." in said
-    assert "2,678 rows added, 2,410 removed, 45,532 kept." in said
-    assert "2 kept rows changed label." in said
-    assert "The template of “customer rating” looks wrong" in said
-    assert document().signature in said
+    assert header.one("h1").words == "Failed"
+    assert header.words.count("tgen: customer rating omitted in 1,980 of 4,210, before in 172 of 4,190") == 2
+    for said in (
+        "gate: not_ok_rate of system = tgen rose by 4.7 points",
+        "42 rows got worse, 17 got better.",
+        "2,678 rows added, 2,410 removed, 45,532 kept.",
+        "2 kept rows changed label.",
+        "The template of “customer rating” looks wrong",
+        document().signature,
+    ):
+        assert said in header.words
+    assert rows_of(page, "Rows that are not OK by system")[0][0] == "tgen"
 
 
-def test_verdict_rates_stand_with_their_intervals(page: Node) -> None:
-    rows = cells(table_of(page, "Rates by system"))
+def test_figures_stand_with_their_intervals_and_failed_gates_first(page: Node) -> None:
+    rows = rows_of(page, "Rates by system")
     assert rows[0][:2] == ["All rows", "48,210"] and rows[0][2].startswith("10.1% 9.8–10.4")
     assert [cell.split("+")[0] for cell in rows[1][:4]] == ["tgen", "16,070", "12.3% 11.8–12.8", "9.4% 9.0–9.9"]
     assert rows[4][0] == "null"
-
-
-def test_gates_stand_with_the_failed_first(page: Node) -> None:
-    rows = cells(table_of(page, "Gates"))
+    rows = rows_of(page, "Gates")
     assert [row[0] for row in rows] == ["failed", "warning", "passed", "passed", "passed", "silent"]
     assert rows[0][2:] == ["tgensystem", "+4.7 points", "> +1.0 points", "> +3.0 points", "16,070"]
     assert rows[1][2:6] == ["All rows", "7.1%6.6–7.4%", "> 5.0%", "> 10.0%"]
@@ -78,7 +67,7 @@ def test_gates_stand_with_the_failed_first(page: Node) -> None:
 
 
 def test_every_row_is_explained(page: Node) -> None:
-    found = [words(case) for case in page.one("section", id="worst").find("li", class_="case")]
+    found = [case.words for case in page.one("section", id="worst").find("li", class_="case")]
     expected = {
         0: "omittedBlue Spice is located by the riverside.Blue Spice | area | riverside0.021",
         2: "The text says more than the facts: they entail it with probability 0.004.",
@@ -93,53 +82,43 @@ def test_an_audit_of_no_rows_is_a_page_too() -> None:
     found = document(baseline=False, gated=False, runs=0)
     found.worst = found.findings = []
     whole = found.groups[0]
-    whole.confidence.n, whole.confidence.mean = 0, None
-    whole.predicates = []
+    whole.confidence.n, whole.confidence.mean, whole.predicates = 0, None, []
     whole.rates = dict.fromkeys(whole.rates, rate(0, 0))
     found.groups = found.groups[:1]
     root = parse(render(found))
-    assert cells(table_of(root, "Rates of all rows"))[0][2] == "–"
-    assert "No baseline was given" in words(root.one("header"))
+    assert rows_of(root, "Rates of all rows")[0][2] == "–"
+    assert "No baseline was given" in root.one("header").words
     assert not root.find("section", id="worse")
 
 
 def test_the_page_is_self_contained(page: Node) -> None:
     """Its policy lets in its own style sheet and script alone; no attribute loads, runs or leads out."""
-    policy = dict(part.strip().split(" ", 1) for part in policy_of(page).split(";"))
+    given = page.one("meta", http_equiv="Content-Security-Policy").attributes["content"] or ""
     expected = {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
     for kind, name, file in (("style-src", "style", "report.css"), ("script-src", "script", "report.js")):
         content = page.one(name).text
         assert content == resources.files("scorer.audit.report").joinpath(file).read_text("utf-8")
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        expected[kind] = f"'sha256-{digest}'"
+        expected[kind] = f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
         assert not re.search(r"url\(|@import|fetch|XMLHttpRequest|innerHTML|eval", content)
-    assert policy == expected
+    assert dict(part.strip().split(" ", 1) for part in given.split(";")) == expected
     first = [child.attributes for child in page.one("head").children if isinstance(child, Node)]
     assert "http-equiv" in first[1]  # the policy stands before anything it is to govern
+    loads = {"style", "src", "action", "formaction", "srcset", "poster", "ping", "xlink:href"}
     for node in page.walk():
-        loads = {"style", "src", "action", "formaction", "srcset", "poster", "ping", "xlink:href"}
-        assert not loads & node.attributes.keys()
-        assert not [name for name in node.attributes if name.startswith("on")]
+        assert not loads & node.attributes.keys() and not [name for name in node.attributes if name.startswith("on")]
     assert "://" not in render(document())
-
-
-def policy_of(page: Node) -> str:
-    return page.one("meta", http_equiv="Content-Security-Policy").attributes["content"] or ""
 
 
 def test_it_is_readable_without_eyes(page: Node) -> None:
     ids = [node.attributes["id"] for node in page.walk() if "id" in node.attributes]
-    assert len(ids) == len(set(ids))
-    targets = [(link.attributes["href"] or "").removeprefix("#") for link in page.find("a")]
-    assert {*targets, *(n.attributes["aria-labelledby"] for n in page.walk() if "aria-labelledby" in n.attributes)} <= {
-        *ids
-    }
+    targets = {(link.attributes["href"] or "").removeprefix("#") for link in page.find("a")}
+    targets |= {node.attributes["aria-labelledby"] for node in page.walk() if "aria-labelledby" in node.attributes}
+    assert len(ids) == len(set(ids)) and targets <= {*ids}
     assert page.one("html").attributes["lang"] == "en"
     assert len(page.find("main")) == len(page.find("h1")) == len(page.find("nav")) == 1
     for table in page.find("table"):
-        assert words(table.one("caption"))
         heads = table.one("thead").find("th")
-        assert all(head.attributes["scope"] == "col" and words(head) for head in heads)
+        assert table.one("caption").words and all(h.attributes["scope"] == "col" and h.words for h in heads)
         for row in table.one("tbody").find("tr"):
             inside = [cell for cell in row.children if isinstance(cell, Node)]
             assert len(inside) == len(heads)
@@ -159,7 +138,7 @@ def test_hostile_rows_add_no_element_and_no_attribute(text: str, page: Node) -> 
         assert len(found.get(name, [])) == len(known.get(name, [])), name
     assert root.one("script").text == page.one("script").text
     for node in root.walk():
-        assert node.attributes.get("href", "#").startswith(("#", "data:,"))  # type: ignore[union-attr]
+        assert (node.attributes.get("href") or "#").startswith(("#", "data:,"))
     markup.encode()
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", markup)
 
@@ -168,8 +147,8 @@ def test_it_stays_below_its_size_however_large_the_data() -> None:
     markup = render(huge("\u202e", 320))  # nothing costs more bytes for a character
     assert len(markup.encode()) < MAX_BYTES
     root = parse(markup)
-    assert root.find("li", class_="case") and root.find("section", id="predicates")
-    assert "more are not shown" in words(table_of(root, "Predicates by omission rate"))
+    assert root.find("li", class_="case")
+    assert "more are not shown" in root.one("section", id="predicates").one("caption").words
 
 
 def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
@@ -178,17 +157,15 @@ def test_large_but_ordinary_data_is_shown_in_full_measure() -> None:
     found.worst = [replace(row, row=i) for i in range(50) for row in found.worst]
     found.groups += [replace(found.groups[1], group={"system": f"s{i}"}) for i in range(400)]
     markup = render(found)
-    root = parse(markup)
+    worst = parse(markup).one("section", id="worst")
     assert len(markup.encode()) < MAX_BYTES
-    assert len(root.one("section", id="worst").find("li", class_="case")) == 20 * 6
-    assert "up to 20 rows of each kind" in words(root.one("section", id="worst"))
-    assert len(cells(table_of(root, "Rates by system"))) == 201
+    assert len(worst.find("li", class_="case")) == 20 * 6 and "up to 20 rows of each kind" in worst.words
+    assert len(rows_of(parse(markup), "Rates by system")) == 201
 
 
 def test_a_trend_needs_two_runs() -> None:
     assert not parse(render(document(runs=1))).find("section", id="trend")
-    two = parse(render(document(runs=2))).one("section", id="trend")
-    found = cells(table_of(two, "Rows that are not OK, over 2 runs, 2026-11-20 to 2026-11-21"))
+    found = rows_of(parse(render(document(runs=2))), "Rows that are not OK, over 2 runs, 2026-11-20 to 2026-11-21")
     assert [row[0] for row in found] == ["All rows", "tgensystem"]
     assert found[1][2:] == ["7.6%", "12.7%", "12.7%"]
 
