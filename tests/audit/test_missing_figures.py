@@ -15,6 +15,8 @@ from scorer.system.codec import decode
 from tests.audit.nights import command, gates_file, night, of_system, table
 from tests.scored_outputs import finish
 
+SILENT = 'metric = "not_ok_rate"\nfail = 0.1\nmin_rows = 100'
+
 
 def judged(out: Path, file: Path, **more: Any) -> Document:
     return audit(out, AuditOptions(gates=(file,), **more))
@@ -31,74 +33,68 @@ def outs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-def with_figure(metric: str) -> bool:
-    """Whether rows that are all errors have a value of the metric."""
-    return metric.endswith(("not_ok_rate", "error_rate"))
-
-
 @pytest.mark.parametrize("out", ["errors", "empty"])
 def test_a_night_of_errors_or_of_nothing_fails_every_gate(outs: dict[str, Path], tmp_path: Path, out: str) -> None:
-    written = [
-        f'metric = "{metric}"\nfail = {0.0 if with_figure(metric) else 0.99}{by}'
+    with_figure = {metric for metric in METRICS if metric.endswith(("not_ok_rate", "error_rate"))}  # of error rows
+    strict = [
+        f'metric = "{metric}"\nfail = {0.0 if metric in with_figure else 0.99}{by}'
         for metric in METRICS
         for by in ("", '\nby = ["system"]')
     ]
-    lenient = [f'{one}\nmissing = "pass"' for one in written]
-    found = judged(outs[out], gates_file(tmp_path, *written, *lenient), baseline=outs["good"]).gates
-    assert {gate.metric for gate in found} == set(METRICS)
+    lenient = [f'{one}\nmissing = "pass"' for one in strict]
+    found = judged(outs[out], gates_file(tmp_path, *strict, *lenient), baseline=outs["good"]).gates
     half = len(found) // 2
+    assert {gate.metric for gate in found} == set(METRICS)
     for gate, pardoned in zip(found[:half], found[half:], strict=True):
-        has_figure = out == "errors" and with_figure(gate.metric)
+        has_figure = out == "errors" and gate.metric in with_figure
         assert (gate.status, pardoned.status) == ("fail", "fail" if has_figure else "pass"), gate
-        if not has_figure:
-            assert gate.value is None and gate.reason
-            assert gate.message.endswith('; missing = "pass" accepts that')
+        assert has_figure or (gate.value is None and gate.reason)
+        assert has_figure or gate.message.endswith('; missing = "pass" accepts that')
 
 
 def test_a_group_that_is_new_is_silent_and_one_that_went_fails(outs: dict[str, Path], tmp_path: Path) -> None:
     file = gates_file(tmp_path, 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.1\nby = ["system"]')
-    document = judged(outs["two"], file, baseline=outs["good"])
-    assert [gate.status for gate in document.gates] == ["pass", "silent"]
-    assert "it needs rows in the baseline, and this group is new" in document.gates[1].message
-    document = judged(outs["good"], file, baseline=outs["two"])
-    assert [gate.status for gate in document.gates] == ["pass", "fail"]
-    assert document.gates[1].reason == "there are no rows"
+    for out, baseline, status, reason in (
+        ("two", "good", "silent", "needs rows in the baseline, and this group is new"),
+        ("good", "two", "fail", "there are no rows"),
+    ):
+        kept, other = judged(outs[out], file, baseline=outs[baseline]).gates
+        assert (kept.status, other.status, other.reason) == ("pass", status, reason)
 
 
 def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[str, Path], tmp_path: Path) -> None:
-    gate = 'metric = "not_ok_rate"\nfail = 0.1\nmin_rows = 100'
-    file = gates_file(tmp_path, gate)
+    file = gates_file(tmp_path, SILENT)
     for out in ("good", "empty", "errors"):
         document = judged(outs[out], file)
-        assert document.gates[0].status == "silent"
-        assert document.status == "pass"
+        assert (document.gates[0].status, document.status) == ("silent", "pass")
         assert document.checked == Checked(gates=1, silent=1, nothing_checked=True, required=False)
-    document = judged(outs["good"], file, require_gates=True)
-    assert (document.status, document.checked.required) == ("fail", True)
-    file = gates_file(tmp_path, gate, 'metric = "error_rate"\nfail = 0')
+    assert judged(outs["good"], file, require_gates=True).status == "fail"
+    file = gates_file(tmp_path, SILENT, 'metric = "error_rate"\nfail = 0')
     document = judged(outs["good"], file, require_gates=True)
     assert document.status == "pass"
     assert document.checked == Checked(gates=2, silent=1, nothing_checked=False, required=True)
 
 
 def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -> None:
-    file = gates_file(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1\nmin_rows = 100')
-    page, xml = tmp_path / "report.html", tmp_path / "junit.xml"
-    for options, why in ((("--gates", file), "Every gate was silent"), ((), "No gate was given")):
+    file, page, xml = gates_file(tmp_path, SILENT), tmp_path / "report.html", tmp_path / "junit.xml"
+
+    def last_case() -> tuple[Any, ...]:
+        suite = ElementTree.parse(xml).getroot()[0]
+        return suite.get("failures"), suite[-1].get("name"), suite[-1][0].tag
+
+    for options, title, why in (
+        (("--gates", file), "NOTHING CHECKED", "Every gate was silent"),
+        ((), "NO GATES SET", "No gate was given"),
+    ):
         shown = command("audit", outs["good"], *options, "--report", page, "--junit", xml).stdout
-        title = "NOTHING CHECKED" if options else "NO GATES SET"
         assert shown.startswith(f"{title}  {outs['good']}\n{why}, so nothing could fail. 0% of 40 rows")
         assert "Passed" not in page.read_text()
-        suite = ElementTree.parse(xml).getroot()[0]
-        assert suite.get("failures") == "0"
-        assert suite.get("skipped") == suite.get("tests")
-        assert suite[-1].get("name") == "nothing checked"
+        assert last_case() == ("0", "nothing checked", "skipped")
         document = decode(command("audit", outs["good"], *options, "--json").stdout.encode(), Document, "--json")
         assert document.checked.nothing_checked is True
         refused = command("audit", outs["good"], *options, "--require-gates", "--junit", xml, code=1)
         assert "scorer: nothing was checked, and --require-gates is set" in refused.stderr
-        suite = ElementTree.parse(xml).getroot()[0]
-        assert (suite.get("failures"), suite[-1][0].tag) == ("1", "failure")
-    file = gates_file(tmp_path, 'metric = "error_rate"\nfail = 0')
-    assert command("audit", outs["good"], "--gates", file, "--require-gates").stdout.startswith("PASS")
-    assert "1 of 1 gates failed" in command("audit", outs["empty"], "--gates", file, code=1).stderr
+        assert last_case() == ("1", "nothing checked", "failure")
+    assert "1 of 1 gates failed" in command(
+        "audit", outs["empty"], "--gates", gates_file(tmp_path, 'metric = "error_rate"\nfail = 0'), code=1
+    ).stderr  # fmt: skip

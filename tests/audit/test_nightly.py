@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,13 +22,13 @@ from typer.testing import CliRunner
 from scorer.audit import AuditOptions, audit
 from scorer.audit.gates import load_gates
 from scorer.commands import app
-from tests.audit.nights import night, row
+from tests.audit.nights import night, of_system
 from tests.bundles import RESTAURANTS, make_bundle
 from tests.conftest import ROOT
 from tests.docs.test_examples import blocks
 
-DOCS = ROOT / "docs"
-PAGE = DOCS / "nightly.md"
+PAGE = ROOT / "docs" / "nightly.md"
+GOOD, BAD = "The Mill serves French food.", "The Mill is in the city centre."
 
 
 def block(language: str, word: str) -> str:
@@ -68,28 +69,26 @@ def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProc
 
 @pytest.mark.slow
 def test_the_script_for_three_weeks(home: Path) -> None:
-    good, bad = "The Mill serves French food.", "The Mill is in the city centre."
-    first = tonight(home, "2026-01-01", [good] * 4)
+    nights = home / "nights"
+    first = tonight(home, "2026-01-01", [GOOD] * 4)
     assert first.returncode == 0, first.stderr
-    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
-    failed = tonight(home, "2026-01-02", [bad] * 4)
-    assert failed.returncode == 1, failed.stderr
-    assert "0 rows kept, 4 added, 4 removed" in failed.stdout
-    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
-    assert ElementTree.parse(home / "nights" / "2026-01-02" / "_junit.xml").getroot()[0].get("failures") == "1"
+    failed = tonight(home, "2026-01-02", [BAD] * 4)
+    assert failed.returncode == 1 and "0 rows kept, 4 added, 4 removed" in failed.stdout, failed.stderr
+    assert ElementTree.parse(nights / "2026-01-02" / "_junit.xml").getroot()[0].get("failures") == "1"
     (home / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nfail = 0.5\n')
-    warned = tonight(home, "2026-01-02", [good] * 3 + [bad])
+    warned = tonight(home, "2026-01-02", [GOOD] * 3 + [BAD])
     assert warned.returncode == 0 and "\nWARN  nights/2026-01-02" in warned.stdout, warned.stdout
-    assert (home / "nights" / "passed").resolve() == home / "nights" / "2026-01-01"
-    for day in range(3, 19):
-        done = tonight(home, f"2026-01-{day:02}", [good] * 4)
-        assert done.returncode == 0, done.stderr
-    assert "4 in, 0 scored, 4 reused" in done.stdout
+    assert (nights / "passed").resolve() == nights / "2026-01-01"
+    for day in range(3, 17):  # two weeks that somebody else ran
+        shutil.copytree(nights / "2026-01-01", nights / f"2026-01-{day:02}")
+    for day in (17, 18):
+        done = tonight(home, f"2026-01-{day:02}", [GOOD] * 4)
+        assert done.returncode == 0 and "4 in, 0 scored, 4 reused" in done.stdout, done.stderr
     assert "baseline: nights/2026-01-17" in done.stdout
-    kept = sorted(path.name for path in (home / "nights").iterdir())
+    kept = sorted(path.name for path in nights.iterdir())
     assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), "passed"]
-    # Eighteen nights, of which the second was scored twice.
-    assert len(set(pq.read_table(home / "history.parquet")["night"].to_pylist())) == 19
+    # Four nights, of which the second was scored twice.
+    assert len(set(pq.read_table(home / "history.parquet")["night"].to_pylist())) == 5
 
 
 def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
@@ -102,24 +101,20 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     night = tmp_path / "nights" / "2026-01-02"
     night.mkdir(parents=True)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLACK_WEBHOOK": "https://example.org/hook"}
+    end = "The nightly audit ended with exit code 2. Its last messages:\nline 2\nline 3\nthe reason\n"
     for lines, code, text in (
         ("exit 0", 0, None),
         (f"echo '## \"Failed\"' > {night}/_summary.md; exit 1", 1, '## "Failed"\n'),
-        (
-            "for i in 1 2 3; do echo line $i; done; echo 'the reason' >&2; exit 2",
-            2,
-            "The nightly audit ended with exit code 2. Its last messages:\nline 2\nline 3\nthe reason\n",
-        ),
+        ("for i in 1 2 3; do echo line $i; done; echo 'the reason' >&2; exit 2", 2, end),
     ):
         program(tmp_path / "nightly.sh", lines)
         (tmp_path / "sent").unlink(missing_ok=True)
         done = subprocess.run(["sh", "-c", page], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr
         assert ("the reason" in done.stdout) == (code == 2)
-        assert (tmp_path / "sent").exists() == (text is not None)
-        if text is not None:
-            assert json.loads((tmp_path / "sent").read_text()) == {"blocks": [{"type": "markdown", "text": text}]}
-            assert (tmp_path / "called").read_text().split()[-1] == "https://example.org/hook"
+        sent = json.loads((tmp_path / "sent").read_text()) if (tmp_path / "sent").exists() else None
+        assert sent == (text and {"blocks": [{"type": "markdown", "text": text}]})
+    assert (tmp_path / "called").read_text().split()[-1] == "https://example.org/hook"
 
 
 def test_the_script_and_its_lock_are_shell() -> None:
@@ -144,13 +139,10 @@ def test_the_dagster_asset() -> None:
     assert [key.name for key in graph.asset_check_keys] == ["gates"]
 
 
-@pytest.mark.slow
 def test_the_query_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     monkeypatch.chdir(tmp_path)
-    rows = [row(f"t{i}", [("food", 0.9 if i < 3 else 0.1)], system="ab"[i // 3]) for i in range(6)]
-    audit(night(Path("nights/2026-01-01"), rows), AuditOptions(history=Path("history.parquet")))
-    (query,) = re.findall(r'duckdb -c "(.*?)"\n', (DOCS / "audit.md").read_text(encoding="utf-8"))
+    audit(night(Path("nights/2026-01-01"), of_system(3, 6, "a")), AuditOptions(history=Path("history.parquet")))
+    (query,) = re.findall(r'duckdb -c "(.*?)"\n', (ROOT / "docs" / "audit.md").read_text(encoding="utf-8"))
     assert [line[1:] for line in duckdb.sql(query.replace('\\"', '"')).fetchall()] == [(6, 0.5)]
 
 

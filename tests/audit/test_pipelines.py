@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
@@ -21,14 +20,7 @@ from tests.audit.report.hostile import TEXTS
 SHOWN = {"text", "code_inline", "softbreak", "text_special", "strong_open", "strong_close"}
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\.)*)"')
-
-
-def good(name: str, **more: Any) -> dict[str, Any]:
-    return row(f"{name} text", subject=name, **more)
-
-
-def bad(name: str, text: str | None = None, **more: Any) -> dict[str, Any]:
-    return row(text or f"{name} text", [("food", 0.1)], subject=name, **more)
+LINKS = "x`https://a.example/?q=`|www.b.example @team a@c.example ``x`` \\`"
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +28,17 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Three rows stay; one flips, one is OK again; one has another text and fails; at one place is another input, which
     fails; one failing row is new at the end."""
     folder = tmp_path_factory.mktemp("pipelines")
-    same = [good("A"), good("B"), bad("C")]
-    before = [*same, good("D"), bad("E"), good("F"), good("G")]
-    now = [*same, bad("D"), good("E"), bad("F", "F |new| <b>*text*</b>\n# x"), bad("H"), bad("I")]
-    return night(folder / "before", before), night(folder / "now", now, finished="2026-01-02T03:00:00+00:00")
+
+    def good(names: str) -> list[dict[str, object]]:
+        return [row(f"{name} text", subject=name) for name in names]
+
+    def bad(names: str, text: str = "text") -> list[dict[str, object]]:
+        return [row(f"{name} {text}", [("food", 0.1)], subject=name) for name in names]
+
+    same = good("AB") + bad("C")
+    now = same + bad("D") + good("E") + bad("F", "|new| <b>*text*</b>\n# x") + bad("HI")
+    before = night(folder / "before", same + good("D") + bad("E") + good("FG"))
+    return before, night(folder / "now", now, finished="2026-01-02T03:00:00+00:00")
 
 
 @pytest.fixture(scope="module")
@@ -49,36 +48,28 @@ def document(outputs: tuple[Path, Path]) -> Document:
 
 def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Path, Path], tmp_path: Path) -> None:
     gates = gates_file(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1', *['metric = "error_rate"\nfail = 0.99'] * 40)
-    files = [str(tmp_path / name) for name in ("s.md", "m.prom")]
-    options = ("--baseline", outputs[0], "--gates", gates, "--summary", files[0], "--metrics", files[1])
+    summary, prometheus = tmp_path / "s.md", tmp_path / "m.prom"
+    options = ("--baseline", outputs[0], "--gates", gates, "--summary", summary, "--metrics", prometheus)
     command("audit", outputs[1], *options, code=1)
-    text = Path(files[0]).read_text()
-    lines = text.splitlines()
+    lines = summary.read_text().splitlines()
     assert lines[0].startswith("## Failed: ") and len(lines) < MOST_LINES
     assert sum(line.startswith("- **fail**") for line in lines) == 1
     assert "    - now: F \\|new\\| \\<b\\>\\*text\\*\\</b\\> \\# x" in lines
-    assert {'d2t_audit_gates{result="fail"} 1', "d2t_audit_failed 1"} <= set(Path(files[1]).read_text().splitlines())
+    assert {'d2t_audit_gates{result="fail"} 1', "d2t_audit_failed 1"} <= {*prometheus.read_text().splitlines()}
 
 
-def told(text: str, document: Document) -> Document:
-    """The document with ``text`` wherever the summary shows a text."""
-    worse, group = document.worse, document.groups[0]
-    rows = [replace(one, text_before=text, now=replace(one.now, file=text, text="now " + text)) for one in worse.rows]
-    findings = [replace(document.findings[0], severity="warn", kind="drift", message=text, rows=rows[:2])]
-    groups = [group, replace(group, group={"system": text})]
-    worse = replace(worse, rows=rows)
-    return replace(document, out=text, partial=text, worse=worse, findings=findings, groups=groups)
-
-
-@pytest.mark.parametrize(
-    "hostile", [*TEXTS.values(), "x`https://a.example/?q=`|www.b.example @team a@c.example ``x`` \\`"]
-)
+@pytest.mark.parametrize("hostile", [*TEXTS.values(), LINKS])
 def test_a_summary_shows_no_link_and_nothing_unseen(document: Document, hostile: str) -> None:
-    tokens = MarkdownIt().enable("table").parse(markdown(told(hostile, document)))
+    """With the text wherever the summary shows one."""
+    worse, group = document.worse, document.groups[0]
+    rows = [replace(one, text_before=hostile, now=replace(one.now, file=hostile, text=hostile)) for one in worse.rows]
+    finding = replace(document.findings[0], severity="warn", kind="drift", message=hostile, rows=rows[:2])
+    groups = [group, replace(group, group={"system": hostile})]
+    changed = replace(document, out=hostile, partial=hostile, worse=replace(worse, rows=rows), findings=[finding])
+    tokens = MarkdownIt().enable("table").parse(markdown(replace(changed, groups=groups)))
     inner = [one for token in tokens for one in token.children or ()]
     assert {one.type for one in inner} <= SHOWN
-    said = "".join(" " if one.type == "code_inline" else one.content for one in inner)
-    assert not re.search(r"://|www\.|@", said)
+    assert not re.search(r"://|www\.|@", "".join(" " if one.type == "code_inline" else one.content for one in inner))
     assert not UNSEEN.search("".join(one.content for one in inner))
 
 
@@ -98,8 +89,7 @@ def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 def test_metrics_have_the_figures_of_the_document(document: Document) -> None:
     text = metrics(document)
     found = parsed(text)
-    whole = document.groups[0]
-    assert found["d2t_audit_rows", (("group", "all rows"),)] == whole.rows == 8
+    assert found["d2t_audit_rows", (("group", "all rows"),)] == 8
     assert found["d2t_audit_rate_ratio", (("group", "all rows"), ("rate", "not_ok"))] == 5 / 8
     assert found["d2t_audit_baseline_rows", (("change", "flipped_to_not_ok"),)] == 1
     assert found["d2t_audit_finished_timestamp_seconds", ()] == 1767322800

@@ -9,88 +9,73 @@ import numpy as np
 import pytest
 
 from scorer.audit import AuditOptions, audit
+from scorer.audit.document import Gate
 from scorer.audit.gates import load_gates
 from scorer.audit.suggest import EXACT, detectable, exceeds
-from tests.audit.nights import command, night, of_system
+from tests.audit.nights import Row, command, night, of_system
 from tests.conftest import ROOT
 
 
-@pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A run, and one in which all rows are new and system b is worse by 30 points."""
-    folder = tmp_path_factory.mktemp("nights")
+def init(folder: Path, rows: list[Row]) -> tuple[Path, Path, Path]:
+    """A run of rows, and the two files of gates that are written from it."""
+    out, values, changes = night(folder / "before", rows), folder / "gates.toml", folder / "changes.toml"
+    command("gates", "init", out, "--gates", values, "--changes", changes)
+    return out, values, changes
+
+
+def judged(folder: Path, rows: list[Row], baseline: Path, gates: Path) -> list[Gate]:
+    return audit(night(folder, rows), AuditOptions(baseline=baseline, gates=(gates,))).gates
+
+
+def test_the_run_that_gates_were_written_from_passes_them_and_a_group_that_gets_worse_fails(tmp_path: Path) -> None:
     before = of_system(10, 100, "a") + of_system(20, 200, "b\n]") + of_system(2, 10, "c")
-    after = of_system(10, 100, "a", 500) + of_system(80, 200, "b\n]", 500) + of_system(2, 10, "c", 500)
-    return night(folder / "before", before), night(folder / "after", after)
-
-
-def init(out: Path, folder: Path) -> tuple[Path, Path]:
-    found = folder / "gates.toml", folder / "changes.toml"
-    command("gates", "init", out, "--gates", found[0], "--changes", found[1])
-    return found
-
-
-def test_the_run_that_gates_were_written_from_passes_them(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    files = init(nights[0], tmp_path)
-    document = audit(nights[0], AuditOptions(gates=files[:1]))
-    assert {gate.metric for gate in document.gates} == {"error_rate", "empty_rate", "not_ok_rate"}
-    assert {gate.status for gate in document.gates} == {"pass"}
-    for rule in load_gates(files[:1]):
+    out, values, changes = init(tmp_path, before)
+    document = audit(out, AuditOptions(gates=(values,)))
+    assert {gate.metric: gate.status for gate in document.gates} == dict.fromkeys(
+        ("error_rate", "empty_rate", "not_ok_rate"), "pass"
+    )
+    for rule in load_gates([values]):
         assert document.groups[0].rates[rule.metric].high < rule.warn < rule.fail
-    # A group that gets worse fails.
-    found = audit(nights[1], AuditOptions(baseline=nights[0], gates=files[1:])).gates
-    by_system = {
-        str(gate.group["system"])[0]: gate.status for gate in found if gate.group and gate.against == "baseline"
-    }
-    assert by_system == {
-        "a": "pass",
-        "b": "fail",
-        "c": "silent",
-    }
-    assert "1 of 3 groups have fewer than 50 rows" in files[1].read_text()
+    after = of_system(10, 100, "a", 500) + of_system(80, 200, "b\n]", 500) + of_system(2, 10, "c", 500)
+    found = judged(tmp_path / "after", after, out, changes)
+    by_system = [gate.status for gate in found if gate.group and gate.against == "baseline"]
+    assert by_system == ["pass", "fail", "silent"]
+    assert "1 of 3 groups have fewer than 50 rows" in changes.read_text()
 
 
 def test_eight_new_rows_all_wrong_fail_in_their_group_and_four_are_silent(tmp_path: Path) -> None:
     before = of_system(4, 60, "a") + of_system(4, 60, "b")
-    files = init(night(tmp_path / "before", before), tmp_path)
+    out, _, changes = init(tmp_path, before)
     for new, status in ((8, "fail"), (4, "silent")):
-        rows = before[: 120 - new] + of_system(new, new, "b", 900)
-        found = audit(
-            night(tmp_path / str(new), rows), AuditOptions(baseline=tmp_path / "before", gates=files[1:])
-        ).gates
+        found = judged(tmp_path / str(new), before[: 120 - new] + of_system(new, new, "b", 900), out, changes)
         limits = [gate for gate in found if gate.group == {"system": "b"} and gate.fail == 0.5]
         assert [(gate.metric, gate.status) for gate in limits] == [("added_not_ok_rate", status)]
 
 
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
     """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
-    _, changes = init(
-        night(tmp_path / "out", [one for i in range(20) for one in of_system(12, 120, f"s{i}")]), tmp_path
-    )
+    _, _, changes = init(tmp_path, [one for i in range(20) for one in of_system(12, 120, f"s{i}")])
     by_group = [rule for rule in load_gates([changes]) if rule.by and rule.metric == "not_ok_rate"]
     assert [rule.fail for rule in by_group] == [0.125]
     assert "any of 20 groups fails in 0.90% of runs" in changes.read_text()
 
 
-def table_of_the_page() -> dict[int, list[str]]:
+def test_the_table_of_the_page_is_what_the_gates_find() -> None:
     page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8").partition("### Which thresholds")[2]
     lines = re.findall(r"^\| ([\d,]+) \| (.*) \|$", page, re.MULTILINE)
-    return {int(rows.replace(",", "")): cells.split(" | ") for rows, cells in lines}
-
-
-@pytest.mark.parametrize("rows", table_of_the_page())
-def test_the_table_of_the_page_is_what_the_gates_find(rows: int) -> None:
-    for limit, cell in zip((0.02, 0.05, 0.08, 0.1), table_of_the_page()[rows], strict=True):
-        finds, chance = detectable(rows, limit, 0.1, compares=True), exceeds(rows, limit, 0.1, 0.1)
-        assert finds is not None
-        assert cell == f"+{100 * finds:.1f} ({f'{100 * chance:.1f}' if chance >= 0.001 else '< 0.1'} %)"
+    assert len(lines) == 4
+    for rows, cells in lines:
+        for limit, cell in zip((0.02, 0.05, 0.08, 0.1), cells.split(" | "), strict=True):
+            n = int(rows.replace(",", ""))
+            finds, chance = detectable(n, limit, 0.1, compares=True), exceeds(n, limit, 0.1, 0.1)
+            assert finds is not None
+            assert cell == f"+{100 * finds:.1f} ({f'{100 * chance:.1f}' if chance >= 0.001 else '< 0.1'} %)"
 
 
 @pytest.mark.parametrize("n", [40, EXACT + 1])
 def test_chances_are_those_of_simulated_runs(n: int) -> None:
     random = np.random.default_rng(3)
     now, before = random.binomial(n, 0.15, 200_000) / n, random.binomial(n, 0.1, 200_000) / n
-    limit = 0.06
-    assert exceeds(n, limit, 0.15, 0.1) == pytest.approx(np.mean(now - before > limit + 1e-12), abs=0.01)
+    assert exceeds(n, 0.06, 0.15, 0.1) == pytest.approx(np.mean(now - before > 0.06 + 1e-12), abs=0.01)
     assert exceeds(n, 0.16, 0.15) == pytest.approx(np.mean(now > 0.16 + 1e-12), abs=0.015)
     assert detectable(n, 0.99, 0.5, compares=True) is None

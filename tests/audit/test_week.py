@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,65 +19,45 @@ WORDINGS = {
     "c": "{brand} makes the {name}. It is {colour}, its weight is {weight}, and its warranty is {warranty}.",
 }
 WITHOUT_WARRANTY = "The {name} by {brand} is {colour} and weighs {weight}."
-Key = tuple[str, int]
+Texts = dict[tuple[str, int], str]
 
 
-def product(number: int) -> dict[str, str]:
+def product(number: int, heavier: int = 0) -> dict[str, str]:
     random = Random(number)
-    name, kind = (
-        random.choice(["Aria", "Nova", "Mira", "Ember", "Trail"]),
-        random.choice(["lamp", "desk", "stove", "bag"]),
-    )
+    name, kind = random.choice(["Aria", "Nova", "Mira", "Ember"]), random.choice(["lamp", "desk", "stove", "bag"])
     return {
         "name": f"{name} {kind} {number}",
         "brand": random.choice(["Lumo", "Ferra", "Kaldera", "Brandt", "Orbis"]),
-        "weight": f"{random.randint(1, 40)} kg",
+        "weight": f"{random.randint(1, 40) + heavier} kg",
         "colour": random.choice(["black", "white", "green", "grey", "orange"]),
         "warranty": f"{random.randint(1, 5)} years",
     }
 
 
-def wrong(number: int) -> dict[str, str]:
-    """The product with another weight."""
-    found = product(number)
-    return found | {"weight": f"{int(found['weight'].split()[0]) + 7} kg"}
-
-
-def week() -> list[dict[Key, str]]:
+def week() -> Iterator[Texts]:
     """The texts of each night."""
     random = Random(7)
     texts = {(system, i): WORDINGS[system].format(**product(i)) for system in WORDINGS for i in range(PRODUCTS)}
     for system, rate in (("a", 0.05), ("b", 0.08), ("c", 0.1)):
         for i in range(PRODUCTS):
             if random.random() < rate:
-                texts[system, i] = random.choice(
-                    (WITHOUT_WARRANTY.format(**product(i)), WORDINGS[system].format(**wrong(i)))
-                )
-    nights = [dict(texts)]
-    for _ in range(3):  # a few texts of one system are worded anew
-        for i in random.sample(range(PRODUCTS), 5):
-            texts["a", i] = WORDINGS["c"].format(**product(i))
-        nights.append(dict(texts))
+                wrong = WITHOUT_WARRANTY.format(**product(i)), WORDINGS[system].format(**product(i, heavier=7))
+                texts[system, i] = random.choice(wrong)
+    yield dict(texts)
+    texts |= {("a", i): WORDINGS["c"].format(**product(i)) for i in range(5)}  # a few are worded anew
+    yield dict(texts)
+    good = dict(texts)
     for i in range(PRODUCTS):  # system b leaves out the warranty of many products
         wording = WITHOUT_WARRANTY if random.random() < 0.4 else WORDINGS["a"]
         texts["b", i] = wording.format(**product(i))
-    nights.append(dict(texts))
-    texts |= {
-        key: text for key, text in nights[3].items() if key[0] == "b"
-    }  # repaired; and eight texts of c, all wrong
-    texts |= {("c", i): WORDINGS["a"].format(**wrong(i)) for i in range(20, 28)}
-    nights.append(dict(texts))
-    texts |= {("c", i): WORDINGS["a"].format(**product(i)) for i in range(20, 28)}
-    texts |= {
-        (system, i): WORDINGS[system].format(**product(i))
-        for system in WORDINGS
-        for i in range(PRODUCTS, PRODUCTS + NEW)
-    }
-    nights.append(dict(texts))
-    return nights
+    yield dict(texts)
+    # Repaired; and eight texts of c, all wrong.
+    yield good | {("c", i): WORDINGS["a"].format(**product(i, heavier=7)) for i in range(20, 28)}
+    new = range(PRODUCTS, PRODUCTS + NEW)
+    yield good | {(system, i): WORDINGS[system].format(**product(i)) for system in WORDINGS for i in new}
 
 
-def scored(folder: Path, number: int, texts: dict[Key, str]) -> Path:
+def scored(folder: Path, number: int, texts: Texts) -> Path:
     """The output of a night, which reuses the labels of the one before."""
     data, out = folder / "data", folder / f"night-{number}"
     data.mkdir(exist_ok=True)
@@ -102,15 +83,15 @@ def test_a_week_fails_when_it_should_and_says_what_broke(tmp_path: Path) -> None
         if passed is None:
             command("gates", "init", out, "--by", "system", "--gates", gates, "--changes", changes)
         against = ("--baseline", passed, "--gates", changes) if passed is not None else ()
-        result = command("audit", out, "--gates", gates, *against, "--json", code=int(number in (5, 6)))
+        result = command("audit", out, "--gates", gates, *against, "--json", code=int(number in (3, 4)))
         found[number] = json.loads(result.stdout)
         passed = out if found[number]["status"] == "pass" else passed
-    assert [found[number]["status"] for number in range(1, 8)] == [*["pass"] * 4, "fail", "fail", "pass"]
-    first = found[5]["findings"][0]
+    assert [one["status"] for one in found.values()] == ["pass", "pass", "fail", "fail", "pass"]
+    first = found[3]["findings"][0]
     assert (first["group"], first["predicate"]) == ({"system": "b"}, "warranty")
-    assert found[5]["headline"].startswith("b: warranty omitted in ")
+    assert found[3]["headline"].startswith("b: warranty omitted in ")
     assert len(first["rows"]) == 2
     for row in first["rows"]:
         assert row["now"]["file"] == "b.parquet"
         assert "warranty" in {fact["predicate"] for fact in row["now"]["facts"] if fact["omitted"]}
-    assert found[6]["findings"][0]["group"] == {"system": "c"}
+    assert found[4]["findings"][0]["group"] == {"system": "c"}
