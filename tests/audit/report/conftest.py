@@ -45,13 +45,11 @@ def opens(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
     def opens(markup: str, width: int = 1280, **options: Any) -> Opened:
         file = tmp_path / f"page-{len(contexts)}.html"
         file.write_text(markup, "utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        opened = Opened(context.new_page())
-        opened.page.on("console", lambda message: opened.messages.append(f"{message.type}: {message.text}"))
-        opened.page.on("pageerror", lambda error: opened.messages.append(f"error: {error}"))
-        opened.page.on("dialog", lambda dialog: opened.messages.append(f"dialog: {dialog.message}"))
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        contexts[-1].set_default_timeout(PATIENCE)
+        opened = Opened(contexts[-1].new_page())
+        for event in ("console", "pageerror", "dialog"):
+            opened.page.on(event, lambda found: opened.messages.append(str(found)))
         opened.page.on("request", lambda request: opened.requests.append(request.url))
         opened.page.goto(file.as_uri())
         opened.requests.remove(file.as_uri())
