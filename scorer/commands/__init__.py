@@ -24,7 +24,7 @@ from .options import takes_fields
 COMMANDS = {
     "run": ".run:run_command",
     "status": ".show:status_command",
-    "plan": ".run:plan_command",
+    "plan": ".plan:plan_command",
     "convert": ".convert:app",
     "templates": ".templates:app",
     "check": ".check:check_command",

@@ -43,16 +43,23 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
     defaults: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():
-        declared = {one.name: (one.default, one.annotation)} if isinstance(one.default, Field) else {}
+        options = {one.name: (one.default, one.annotation)} if isinstance(one.default, Field) else {}
         if isinstance(one.annotation, type) and is_dataclass(one.annotation):
             classes[one.name] = one.annotation
             hints = get_type_hints(one.annotation)
-            declared = {each.name: (each, hints[each.name]) for each in fields(one.annotation) if each.metadata}
-        if not declared:
+            options = {each.name: (each, hints[each.name]) for each in fields(one.annotation) if each.metadata}
+        if not options:
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        for name, (field, hint) in declared.items():
+        for name, (field, hint) in options.items():
             defaults[name] = field.default
             parameters.append(_parameter(name, field, hint))
+
+    declared: dict[str, Declared] = {}
+    for one in parameters:
+        for info in getattr(one.annotation, "__metadata__", ()):
+            word = str(info.default) if isinstance(info, typer.models.OptionInfo) else ""
+            is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
+            declared[one.name] = Declared(word, info.parser, is_read)
 
     @wraps(command)
     def called(**given: Any) -> None:
@@ -65,6 +72,7 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect reads it
     called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.declared = declared  # type: ignore[attr-defined]  # for check_written
     return called
 
 
@@ -200,27 +208,16 @@ class Declared(NamedTuple):
     is_read: bool
 
 
-def declared(command: Callable[..., Any]) -> dict[str, Declared]:
-    """The options and arguments of a command, by the names of its parameters."""
-    found = {}
-    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        for info in getattr(parameter.annotation, "__metadata__", ()):
-            word = str(info.default) if isinstance(info, typer.models.OptionInfo) else ""
-            is_read = info.parser in (local, location) or (info.parser is None and info.metavar in READ)
-            found[name] = Declared(word, info.parser, is_read)
-    return found
-
-
-def check_written(command: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def check_written(command: Any, given: Mapping[str, Any]) -> None:
     """Refuse a file to write that is an input of the command, a run's own, named twice, or otherwise not to be written.
 
     Args:
-        given: the values of the command's parameters, by name.
+        command: as :func:`takes_fields` makes it. given: the values of its parameters, by name.
 
     Raises:
         UsageError, OutputError: see :func:`..storage.user_files.check_user_file`.
     """
-    found = {name: one for name, one in declared(command).items() if given.get(name) is not None}
+    found = {name: one for name, one in command.declared.items() if given.get(name) is not None}
     files = {name: one for name, one in found.items() if one.parser in (written, written_parquet)}
     if not files:
         return

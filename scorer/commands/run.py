@@ -1,35 +1,20 @@
-"""``scorer run``: score files of rows into a folder; ``scorer plan``: what that would do."""
+"""``scorer run``: score files of rows into a folder."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import UsageError, count_of
-from ..metric import FINE
-from ..storage.location import Location
 from ..system.arguments import option
 from ..system.terminal import all_visible, visible
-from .console import (
-    Lines,
-    RunReporter,
-    duration,
-    kinds,
-    make_console,
-    make_reporter,
-    print_json,
-    say,
-    share,
-    table,
-    tell,
-)
+from .console import Lines, kinds, make_console, make_reporter, print_json, say, share, table
 from .ending import Command
-from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location, tell_of_bundle
+from .options import ColumnOptions, InputsArgument, Location, ModelOptions, SourceOptions, location, tell_of_bundle
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -171,8 +156,7 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     rows, facts, shards = summary.rows, summary.facts, summary.shards
     labelled = rows.scored + rows.reused
     made = table("FINE", "ROUGH", "rows", "share", left=2)
-    for name in FINE:
-        found = summary.labels[name]
+    for name, found in summary.labels.items():
         made.add_row(
             name, "OK" if name == "OK" else "not_OK", f"{found:,}", share(found / labelled if labelled else None)
         )
@@ -202,34 +186,3 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     if shards.failed:
         console.print(f"failed shards and their errors: {out}/_failed/")
     console.print(f"output: {out}")
-
-
-def plan_command(
-    inputs: InputsArgument,
-    model: ModelOptions,
-    columns: ColumnOptions,
-    source: SourceOptions,
-    out: Location | None = option(
-        "Also show what a run into this output would skip, score again or refuse to replace.",
-        "OUT",
-        None,
-        parser=location,
-    ),
-    as_json: bool = option("Print the plan as JSON.", default=False, name="--json"),
-) -> None:
-    """Show what a run would do, without scoring.
-
-    Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
-    errors and distinct pairs of a sample, and the time, from three seconds of the model.
-    """
-    from ..run.executors import RunOptions
-    from ..run.planned import plan_run
-
-    options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
-    show = (lambda line: None) if as_json else tell
-    plan = plan_run(options, model.settings(columns), show, RunReporter(), has_output=out is not None)
-    if as_json:
-        print_json(plan)
-    elif plan.seconds is not None:
-        rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
-        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")

@@ -13,7 +13,7 @@ from ..system.arguments import option
 from ..templating import ExtractOptions
 from .console import print_result, say, say_once, share
 from .ending import App
-from .options import JSON, DeviceOptions, InputsArgument, bundle_argument, local, written
+from .options import JSON, ColumnNames, DeviceOptions, InputsArgument, bundle_argument, local, written
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,17 +84,15 @@ def check_command(
     List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
     shows templates that fail far more often than others.
     """
-    from ..metric import ColumnNames
     from ..metric.templates import load_templates
     from ..scoring.outputs import Output
     from ..storage.plan import PLAN
-    from ..system.files import user_path
     from ..templating.check import review
 
     templates = load_templates(file, say_once)
     plan = ColumnNames()
-    if len(data) == 1 and (user_path(data[0]) / PLAN).exists():
-        plan = Output.open(user_path(data[0]), allow_partial=True).columns
+    if len(data) == 1 and (local(data[0]) / PLAN).exists():
+        plan = Output.open(local(data[0]), allow_partial=True).columns
     given = triples_column or mr_column
     names = replace(
         plan,

@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.commands.options import declared, location, written, written_parquet
+from scorer.commands.options import location, written, written_parquet
 from tests.faults import harness
 from tests.run.calls import scorer
 
@@ -33,7 +33,7 @@ def commands(group: Any, before: Words = ()) -> Iterator[tuple[Words, Any]]:
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
-DECLARED = {words: declared(command) for words, command in COMMANDS.items()}
+DECLARED = {words: command.declared for words, command in COMMANDS.items()}
 FILES = {
     f"{' '.join(words)} {name}": (words, name)
     for words, parameters in DECLARED.items()
