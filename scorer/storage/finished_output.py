@@ -57,18 +57,10 @@ class OutputFile:
 
     @classmethod
     def open(cls, out: Path, relative: str, size: int | None = None) -> Self:
-        """Read the footer of a file.
-
-        Args:
-            size: in bytes, which its receipt says.
-        """
+        """Read the footer of a file. ``size``: in bytes, which its receipt says."""
         path, advice = out / relative if relative else out, "" if size is None else _RUN_AGAIN
-        try:
-            found = path.stat().st_size
-        except OSError as e:
-            raise OutputError(f"{path} cannot be read: {e}{advice}") from e
-        if size is not None and found != size:
-            raise OutputError(f"{path} has another size than its receipt says{advice}")
+        if size is not None and (not path.is_file() or path.stat().st_size != size):
+            raise OutputError(f"{path} is missing, or has another size than its receipt says{advice}")
         with open_parquet(path, advice) as file:
             return cls(out, relative, file.metadata.num_rows, file.schema_arrow)
 
@@ -219,7 +211,7 @@ class FinishedOutput:
 
     def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
         for file, first in zip(self.files, self.starts.tolist(), strict=False):
-            with self._open(file) as parquet:
+            with open_parquet(file.path, _RUN_AGAIN if self.plans else "") as parquet:
                 for batch in parquet.iter_batches(batch_size=WINDOW_ROWS, columns=_chosen(parquet, columns)):
                     yield OutputWindow(first, self._with_keys(pa.Table.from_batches([batch]), file, columns))
                     first += len(batch)
@@ -248,7 +240,7 @@ class FinishedOutput:
         wanted = np.unique(np.asarray(numbers, np.int64))
         for number in np.unique(np.searchsorted(self.starts, wanted, side="right") - 1).tolist():
             file, first = self.files[number], int(self.starts[number])
-            with self._open(file) as parquet:
+            with open_parquet(file.path, _RUN_AGAIN if self.plans else "") as parquet:
                 for group in range(parquet.num_row_groups):
                     end = first + parquet.metadata.row_group(group).num_rows
                     here = wanted[(wanted >= first) & (wanted < end)]
@@ -266,9 +258,6 @@ class FinishedOutput:
             OutputError: it changed since it was opened; names the files.
         """
         return _unchanged(self.versions)
-
-    def _open(self, file: OutputFile) -> AbstractContextManager[pq.ParquetFile]:
-        return open_parquet(file.path, _RUN_AGAIN if self.plans else "")
 
     def _with_keys(self, table: pa.Table, file: OutputFile, wanted: Iterable[str]) -> pa.Table:
         """A table of a file's rows with those keys of its path that are wanted, and that no file has as a column, as

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -69,7 +69,19 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
                     f"{earlier} and {uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
                 )
-    _refuse_overlap(found.keys())
+    for relative in found:  # an output or a receipt may need a folder where another output is a file
+        folder, _, name = relative.rpartition("/")
+        if len(os.fsencode(name)) > LONGEST_NAME:
+            raise UsageError(
+                f"{relative}: a name may have at most {LONGEST_NAME} bytes, since .json is appended to it; rename it"
+            )
+        while folder:
+            if other := next((one for one in (folder, folder.removesuffix(".json")) if one in found), None):
+                raise UsageError(
+                    f"the outputs {other} and {relative} need a file and a folder of the same name; "
+                    "rename one of the inputs"
+                )
+            folder = folder.rpartition("/")[0]
     return [found[relative] for relative in sorted(found)]
 
 
@@ -165,28 +177,6 @@ def _split_glob(path: str, magic: str) -> tuple[str, Glob | None]:
     if first is None:
         return path, None
     return "/".join(parts[:first]), tuple(part for part in parts[first:] if part)
-
-
-def _refuse_overlap(relatives: Collection[str]) -> None:
-    """Refuse outputs that need a folder where another output or receipt is a file, and names too long for a receipt.
-
-    Raises:
-        UsageError: names the outputs.
-    """
-    for relative in relatives:
-        folder, _, name = relative.rpartition("/")
-        if len(os.fsencode(name)) > LONGEST_NAME:
-            raise UsageError(
-                f"{relative}: a name may have at most {LONGEST_NAME} bytes, since .json is appended to it; rename it"
-            )
-        while folder:
-            for other in (folder, folder.removesuffix(".json")):
-                if other in relatives:
-                    raise UsageError(
-                        f"the outputs {other} and {relative} need a file and a folder of the same name; "
-                        "rename one of the inputs"
-                    )
-            folder = folder.rpartition("/")[0]
 
 
 @lru_cache(maxsize=4096)

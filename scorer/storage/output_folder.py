@@ -73,7 +73,9 @@ class OutputFolder:
         self.store: Store = store or open_store(location, patient=patient)
         self._files: Mapping[str, FileInfo] = {}
         self._receipts: dict[str, Receipt | str] = {}
-        self._done: dict[str, tuple[Receipt, tuple[str, str]]] = {}
+        self._done: dict[str, Receipt] = {}
+        self._versions: dict[str, str] = {}
+        """Of the files that this process looked at or wrote."""
 
     def read_plan(self, say: Callable[[str], None] | None = None) -> Plan | None:
         """The stored plan; ``None`` if there is none.
@@ -94,14 +96,9 @@ class OutputFolder:
             return None
 
     def receipt(self, relative: str) -> Receipt | str:
-        """The receipt of a shard, or why there is none that can be used.
-
-        Raises:
-            SchemaError: another version of this program wrote it.
-        """
-        name = receipt_name(relative)
-        content = self.store.read(name)
-        if content is None:
+        """The receipt of a shard, or why there is none that can be used; a :class:`.SchemaError` if another version of
+        this program wrote it."""
+        if (content := self.store.read(receipt_name(relative))) is None:
             return NO_RECEIPT
         try:
             found = unseal(content, Receipt, "its receipt", advice="")
@@ -126,11 +123,8 @@ class OutputFolder:
         return found
 
     def why_unfinished(self, receipts: Mapping[str, Receipt | str] | None = None) -> str | None:
-        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts.
-
-        Args:
-            receipts: see :meth:`receipts`, if they are read.
-        """
+        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts, which
+        are read if they are not given."""
         success, plan = self.store.read(SUCCESS), self.read_plan(lambda message: None)
         if success is None:
             return f"it has no {SUCCESS}"
@@ -145,21 +139,15 @@ class OutputFolder:
 
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
         """Whether a receipt's output is the file that the receipt describes: by the version that an object store gave
-        it, otherwise by its SHA-256.
-
-        Args:
-            info: of the output; ``None`` if it does not exist.
-        """
+        it, otherwise by its SHA-256. ``info``: of the output; ``None`` if it does not exist."""
         output = receipt.output
         if info is None or info.size != output.bytes:
             return False
         if output.e_tag:
             return info.version == output.e_tag
-        try:
-            with self.store.open(receipt.relative, info.version) as file:
-                return sha256_of(file) == output.sha256
-        except (OSError, OutputError):
-            return False
+        with suppress(OSError, OutputError), self.store.open(receipt.relative, info.version) as file:
+            return sha256_of(file) == output.sha256
+        return False
 
     def extra_outputs(
         self, files: Mapping[str, FileInfo], stored: Plan | None, plan: Plan
@@ -174,8 +162,7 @@ class OutputFolder:
         before = {} if stored is None else stored.inputs
         known = {*before, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)} - plan.inputs.keys()
         planned = {_input_of(name, record.groups) for name, record in plan.inputs.items()}
-        divided: list[str] = []
-        stale: list[str] = []
+        divided, stale = list[str](), list[str]()
         for relative in sorted(filter(is_output, known)):
             if not {relative, receipt_name(relative)} & files.keys():
                 continue
@@ -197,13 +184,14 @@ class OutputFolder:
             rescore: score shards again that were scored on another device or runtime.
         """
         self._files = self.store.list()
+        self._versions = {name: info.version for name, info in self._files.items()}
         self._receipts = self.receipts(one.relative for one in shards if receipt_name(one.relative) in self._files)
         todo: dict[Shard, str] = {}
         for shard in shards:
             receipt = self._receipts.get(shard.relative, NO_RECEIPT)
             reason = self._why_unfinished(shard, plan, receipt, self._files)
             if reason is None and rescore:
-                made = self._done[shard.relative][0].provenance
+                made = self._done[shard.relative].provenance
                 if (made.worker, made.origin.get("runtime")) != (plan.device, plan.runtime):
                     reason = f"it was scored elsewhere ({made.worker})"
             if reason is not None:
@@ -231,7 +219,7 @@ class OutputFolder:
         counted = receipt.counts.rows.all == receipt.output.rows
         if not counted or not self.is_intact(receipt, files.get(shard.relative)):
             return "its output is damaged"
-        self._done[shard.relative] = receipt, _versions_of(shard.relative, files)
+        self._done[shard.relative] = receipt
         return None
 
     def refuse_replacement(
@@ -287,23 +275,17 @@ class OutputFolder:
         """The outputs that would be replaced by fewer rows, with both numbers; all row ranges of an input are one."""
         before, after = Counter[str](), Counter[str]()
         for shard in todo:
-            name = _input_of(shard.relative, shard.groups)
+            name, receipt = _input_of(shard.relative, shard.groups), self._receipts.get(shard.relative)
             after[name] += shard.rows
-            if shard.relative in self._files:
-                before[name] += self._rows(shard.relative)
+            if isinstance(receipt, Receipt) and shard.relative in self._files:
+                before[name] += receipt.output.rows
+            elif shard.relative in self._files:  # of a shard that was quarantined: its earlier output has no receipt
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+
+                with suppress(OSError, pa.ArrowException), self.store.open(shard.relative) as file:
+                    before[name] += pq.read_metadata(file).num_rows
         return [f"{name}: {rows:,} rows, now {after[name]:,}" for name, rows in before.items() if rows > after[name]]
-
-    def _rows(self, relative: str) -> int:
-        """Rows of an output, by its receipt or its footer; 0 if neither can be read."""
-        receipt = self._receipts.get(relative)
-        if isinstance(receipt, Receipt):
-            return receipt.output.rows
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with suppress(OSError, pa.ArrowException), self.store.open(relative) as file:
-            return int(pq.read_metadata(file).num_rows)
-        return 0
 
     def _refuse_other_labels(self, stored: Plan | None, plan: Plan, todo: Iterable[Shard]) -> None:
         """Refuse to replace labels because the bundle, the templates or an option changed."""
@@ -336,12 +318,6 @@ def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
 def _input_of(relative: str, groups: tuple[int, int] | None) -> str:
     """Relative path that the outputs of one input share: the folder of its row ranges, or the output itself."""
     return relative if groups is None else relative.rpartition("/")[0]
-
-
-def _versions_of(relative: str, files: Mapping[str, FileInfo]) -> tuple[str, str]:
-    """Versions of an output and its receipt."""
-    one, other = (files[name].version if name in files else "" for name in (relative, receipt_name(relative)))
-    return one, other
 
 
 @dataclass(frozen=True)
@@ -403,10 +379,7 @@ class LockedOutput(OutputFolder):
 
     def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
         """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
-        receipts of the shards that will be scored are removed.
-
-        Args:
-            todo: see :meth:`unfinished`, which comes first.
+        receipts of the shards that will be scored (:meth:`unfinished`, which comes first) are removed.
 
         Returns:
             Relative paths of the outputs that were removed, because their input is divided in another way now.
@@ -444,13 +417,11 @@ class LockedOutput(OutputFolder):
         return target.with_name(temporary_name())
 
     def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
-        """Give a shard's output its name, then write its receipt. Threads may call this at the same time.
+        """Give a shard's output its name, then write its receipt, which is returned. Threads may call this at the same
+        time.
 
         Args:
             temporary: the complete file; ``None``: the worker has uploaded it, in the version of the receipt.
-
-        Returns:
-            The receipt as it was written.
 
         Raises:
             OutputError: the lock was lost, or something cannot be written.
@@ -467,7 +438,8 @@ class LockedOutput(OutputFolder):
         if receipt_name(relative, FAILED) in self._files:
             self.store.delete([receipt_name(relative, FAILED)])
         with self._guard:
-            self._done[relative] = receipt, (version, written or "")
+            self._done[relative] = receipt
+            self._versions |= {relative: version, receipt_name(relative): written or ""}
         return receipt
 
     def quarantine(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
@@ -482,32 +454,26 @@ class LockedOutput(OutputFolder):
 
     def totals(self, plan: Plan, shards: Sequence[Shard]) -> Totals:
         """All planned shards as they are now. Outputs and receipts that were replaced since this process hashed or
-        wrote them are checked again.
-
-        Args:
-            shards: those that could be read; the other inputs of the plan are quarantined.
-        """
+        wrote them are checked again. ``shards``: those that could be read; other inputs of the plan are quarantined."""
         files = self.store.list()
         totals = Totals(stale=self.extra_outputs(files, None, plan)[1])
         by_name = {shard.relative: shard for shard in shards}
         for relative in plan.inputs:
-            shard, done = by_name.get(relative), self._done.get(relative)
+            shard, names = by_name.get(relative), (relative, receipt_name(relative))
+            is_same = all(name in files and files[name].version == self._versions.get(name) for name in names)
             if relative in self._quarantined:
                 (totals.failed if receipt_name(relative, FAILED) in files else totals.missing).append(relative)
-            elif done is not None and done[1] == _versions_of(relative, files):
-                totals.receipts.append(done[0])
-            elif shard and self._why_unfinished(shard, plan, self.receipt(relative), files) is None:
-                totals.receipts.append(self._done[relative][0])
+            elif (is_same and relative in self._done) or (
+                shard and self._why_unfinished(shard, plan, self.receipt(relative), files) is None
+            ):
+                totals.receipts.append(self._done[relative])
             else:
                 totals.missing.append(relative)
         return totals
 
     def finish(self, plan: Plan, run_json: bytes, totals: Totals) -> None:
-        """Write ``_run.json``, then ``_SUCCESS`` if every planned shard is done.
-
-        Raises:
-            OutputError: another run replaced the plan.
-        """
+        """Write ``_run.json``, then ``_SUCCESS`` if every planned shard is done; an :class:`.OutputError` if another
+        run replaced the plan."""
         self._lock.check()
         stored = self.read_plan(lambda message: None)
         if stored is None:
