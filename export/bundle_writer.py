@@ -263,7 +263,7 @@ def _check_options(
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
     check_name(name)
     if templates is not None:
-        from scorer.metric.templates import load_templates
+        from scorer.metric.templates import Templates
 
-        load_templates(templates, log)
+        Templates.load(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]

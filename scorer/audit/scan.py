@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
 from ..metric.facts import encode
-from ..metric.formats import as_elements, part_columns
+from ..metric.formats import part_columns
 from ..metric.inputs import FactForm, find_facts, holders_of, one_array, read_facts
 from ..metric.values import is_text
 from ..metric.verdict import EMPTY_TEXT, FINE
@@ -263,7 +263,7 @@ class FactReader:
     def read(self, table: pa.Table) -> Facts:
         """The facts of a window."""
         if self.form == "triples" and not is_text((column := one_array(table, self.column)).type):
-            flat = as_elements(pc.list_flatten(column))
+            flat = pc.list_flatten(column)
             if pa.types.is_struct(flat.type):
                 return self._from_structs(column, flat)
         parsed = read_facts(table, self.column, self.form, self.subject)

@@ -84,12 +84,12 @@ def check_command(
     List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
     shows templates that fail far more often than others.
     """
-    from ..metric.templates import load_templates
+    from ..metric.templates import Templates
     from ..scoring.outputs import Output
     from ..storage.plan import PLAN
     from ..templating.check import review
 
-    templates = load_templates(file, say_once)
+    templates = Templates.load(file, say_once)
     plan = ColumnNames()
     if len(data) == 1 and (local(data[0]) / PLAN).exists():
         plan = Output.open(local(data[0]), allow_partial=True).columns

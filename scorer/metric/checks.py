@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import ColumnError, TemplateError
 from . import Options, factspotter
-from .facts import Rows, Triple
+from .facts import Rows
 from .templates import Fact, Templates
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
@@ -147,9 +147,14 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
         if rows.triples.sentences:
             raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")
         return [Fact(factspotter.describe(triple), backoff=False) for triple in rows.triples.distinct]
-    filled = [templates.fill(triple) for triple in rows.triples.distinct]
-    if options.missing_template == "error":
-        _refuse_backoff(rows.triples.distinct, [fact.backoff for fact in filled])
+    distinct = rows.triples.distinct
+    filled = [templates.fill(triple) for triple in distinct]
+    missing = [triple for triple, fact in zip(distinct, filled, strict=True) if fact.backoff]
+    if missing and options.missing_template == "error":
+        raise TemplateError(
+            f"no template for predicate {missing[0].predicate!r} (object {missing[0].object!r}; {len(missing)} such "
+            "triples in this window): add it to the template file, or allow --missing-template backoff"
+        )
     return filled
 
 
@@ -185,13 +190,3 @@ def _joined(
             seen[key] = strings.setdefault(facts, len(strings))
         result[r] = seen[key]
     return result
-
-
-def _refuse_backoff(triples: list[Triple], backoff: list[bool]) -> None:
-    missing = [triple for triple, missed in zip(triples, backoff, strict=True) if missed]
-    if missing:
-        first = missing[0]
-        raise TemplateError(
-            f"no template for predicate {first.predicate!r} (object {first.object!r}; {len(missing)} such triples "
-            "in this window): add it to the template file, or allow --missing-template backoff"
-        )

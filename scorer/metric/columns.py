@@ -10,7 +10,6 @@ text and the selection as above; below 2**24 facts no row of triples has the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from hashlib import blake2b
 
 import numpy as np
@@ -78,8 +77,8 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
         _lists(pa.array(verdicts.fact_entailment, from_pandas=True), offsets, verdicts.facts_checked),
         pa.array(verdicts.text_entailment, from_pandas=True),
         pa.array(verdicts.all_facts_entailment, from_pandas=True),
-        _sparse(n, verdicts.errors),
-        _sparse(n, verdicts.notes),
+        pa.array(map(verdicts.errors.get, range(n)), pa.string()),
+        pa.array(map(verdicts.notes.get, range(n)), pa.string()),
         pa.array(np.zeros(n, bool)),
         row_keys(rows) if keys is None else keys,
     ]
@@ -129,11 +128,6 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
     indices = pa.array(codes.astype(np.int8), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(indices, pa.array(names))
-
-
-def _sparse(n: int, values: Mapping[int, str]) -> pa.Array:
-    """The values of a few of ``n`` rows; most windows have none."""
-    return pa.array([values.get(row) for row in range(n)], pa.string()) if values else pa.nulls(n, pa.string())
 
 
 def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:

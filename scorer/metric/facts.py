@@ -8,9 +8,9 @@ the predicate of a triple without subject and object, so that counts by predicat
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ NAME = "name"
 """The slot, or the attribute, that names the subject of the others."""
 NULL = b"\xff\xff\xff\xff"
 """The length of a part that is null, as row keys have it."""
+counted = struct.Struct("<I").pack
+"""A number to the bytes of the number of parts that follow, as row keys have it."""
 
 
 class Triple(NamedTuple):
@@ -156,6 +158,25 @@ Parsed = list[Triple] | str
 """The facts of a value, or the error of its row."""
 
 
+def check_utf8(facts: list[Triple]) -> list[Triple]:
+    """The same facts.
+
+    Raises:
+        FactError: a part has half of a surrogate pair, which JSON can name and no text can have.
+    """
+    if all(part.isascii() or is_utf8(part) for fact in facts for part in fact):
+        return facts
+    raise FactError(INVALID_UTF8, "is not UTF-8")
+
+
+def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
+    """The facts that a parser finds in a value, or the kind of the :class:`FactError` that it raises."""
+    try:
+        return parse(value)
+    except FactError as error:
+        return error.kind
+
+
 def build_facts(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequence[bytes]) -> FactTable:
     """The facts of rows from those of distinct values, each interned once.
 
@@ -182,35 +203,28 @@ def build_facts(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Se
 
 
 def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
-    """The rows at some positions, in the order given. int64, *Shape:* (n,) → n rows."""
-    facts = _facts(rows.triples, chosen)
+    """The rows at some positions, which may repeat, in the order given. int64, *Shape:* (n,) → n rows."""
+    triples, facts, old = rows.triples, _facts(rows.triples, chosen), chosen.tolist()
+    distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
+    taken = FactTable(
+        [triples.distinct[i] for i in distinct.tolist()],
+        np.concatenate([[0], np.cumsum(triples.lengths[chosen])]),
+        ids.astype(np.int32).reshape(-1),
+        {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
+        {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
+        triples.sentences,
+    )
     codes = rows.text_codes[chosen]
     texts, inverse = np.unique(codes[codes >= 0], return_inverse=True)
     new_codes = np.full(len(codes), -1, np.int64)
     new_codes[codes >= 0] = inverse
-    old = chosen.tolist()
     return Rows(
-        take_facts(rows.triples, chosen),
+        taken,
         new_codes,
         [rows.text_values[i] for i in texts.tolist()],
         None if rows.used is None else rows.used[facts],
         {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
         {new: rows.errors[row] for new, row in enumerate(old) if row in rows.errors},
-    )
-
-
-def take_facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> FactTable:
-    """The triples of rows at some positions, which may repeat, in the order given. int64, *Shape:* (n,) → n rows."""
-    lengths = triples.lengths[chosen]
-    used, ids = np.unique(triples.ids[_facts(triples, chosen)], return_inverse=True)
-    old = chosen.tolist()
-    return FactTable(
-        [triples.distinct[i] for i in used.tolist()],
-        np.concatenate([[0], np.cumsum(lengths)]),
-        ids.astype(np.int32).reshape(-1),
-        {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
-        {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
-        triples.sentences,
     )
 
 
@@ -253,14 +267,9 @@ def is_utf8(text: str) -> bool:
     return decode(to_bytes(text)) is not None
 
 
-def counted(n: int) -> bytes:
-    """The number of parts that follow, as row keys have it."""
-    return struct.pack("<I", n)
-
-
 def sized(value: bytes | None) -> bytes:
     """Bytes after their length, as row keys have them."""
-    return NULL if value is None else struct.pack("<I", len(value)) + value
+    return NULL if value is None else counted(len(value)) + value
 
 
 def iterate(rows: FactTable) -> Iterator[list[Triple]]:

@@ -1,7 +1,7 @@
 """The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
 A ``parse_…`` function reads the value of one row, a ``from_…`` function a column by it, each distinct value once.
-Attributes are in :mod:`.attributes`, objects of Python in :mod:`.python_forms`. Single values are spelled by
+Attributes are in :mod:`.objects`. Single values are spelled by
 :mod:`.values` in all of them. Nothing is guessed: what is in none of the forms gives its row an error.
 """
 
@@ -32,7 +32,9 @@ from .facts import (
     Parsed,
     Selection,
     Triple,
+    attempt,
     build_facts,
+    check_utf8,
     counted,
     decode,
     encode,
@@ -41,7 +43,7 @@ from .facts import (
     to_bytes,
 )
 from .sentences import split_document
-from .values import as_text, flatten, is_list, is_part, is_text, shown, spell_or_none, to_bytes_list, to_python
+from .values import as_text, flatten, is_list, is_part, is_text, shown, spell_or_none, to_python
 
 PARTS = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
 """The parts of a triple, and other names for them."""
@@ -123,11 +125,9 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
         raise ValueError(f"has {number} and not three: {shown(element)}")
     texts: list[Any] = parts if isinstance(element, str) else [spell_or_none(part) for part in parts]
-    if None in texts:
-        position = texts.index(None)
-        name, part = list(PARTS)[position], parts[position]
-        is_null = part is None
-        raise ValueError(f"has no {name}: {shown(element)}" if is_null else f"has {shown(part)} as its {name}")
+    for name, part, text in zip(PARTS, parts, texts, strict=True):
+        if text is None:
+            raise ValueError(f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}")
     subject, predicate, value = texts
     return subject.strip(), predicate.strip(), value.strip()
 
@@ -165,7 +165,7 @@ def parse_triples(value: str | list[Any]) -> list[Triple]:
         if not all(parts):
             raise FactError(MALFORMED, f"triple {number} has no {list(PARTS)[parts.index('')]}: {shown(element)}")
         found.append(Triple(*parts))
-    return _readable(found)
+    return check_utf8(found)
 
 
 def parse_sentences(value: str | list[Any]) -> list[Triple]:
@@ -184,9 +184,8 @@ def parse_sentences(value: str | list[Any]) -> list[Triple]:
         raise FactError(MALFORMED, "it is not a list")
     for number, fact in enumerate(found):
         if not isinstance(fact, str) or not fact.strip():
-            what = "null" if fact is None else f"{shown(fact)}, not a sentence"
-            raise FactError(MALFORMED, f"fact {number} is {what}")
-    return _readable([Triple("", fact.strip(), "") for fact in found])
+            raise FactError(MALFORMED, f"fact {number} is {shown(fact)}, not a sentence")
+    return check_utf8([Triple("", fact.strip(), "") for fact in found])
 
 
 def parse_mr(text: str) -> list[Triple] | None:
@@ -224,12 +223,6 @@ def _assignments(text: str) -> list[tuple[str, str]] | None:
     return [(slot.strip(), value.strip().strip("'\"").strip()) for slot, _, value in parts]
 
 
-def _readable(facts: list[Triple]) -> list[Triple]:
-    if all(part.isascii() or is_utf8(part) for fact in facts for part in fact):
-        return facts
-    raise FactError(INVALID_UTF8, "is not UTF-8")
-
-
 # --- columns ---
 
 
@@ -251,8 +244,16 @@ def from_lists(
     if is_text(column.type):
         return _from_texts(column, parse_row)
     lengths, flat = flatten(column)
-    flat = as_elements(flat)
-    codes, elements = _distinct_structs(flat) if types.is_struct(flat.type) else _distinct_strings(flat)
+    if types.is_struct(flat.type):
+        codes, elements = _distinct_structs(flat)
+    elif not (is_list(flat.type) or types.is_map(flat.type)):
+        codes, values = encode(flat)
+        elements = _texts(values, np.arange(len(values) + 1))[np.newaxis]
+    else:
+        rows = to_python(column)
+        codes = np.array([-1 if row is None else number for number, row in enumerate(rows)], np.int64)
+        parsed = [attempt(parse_triples, row or []) for row in rows]
+        return build_facts(codes, parsed, [_raw_list(row) for row in rows])
     result = _build_rows(lengths, codes, elements, parse_element)
     for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
         result.errors[row], result.raw[row] = NO_TRIPLES, NULL
@@ -273,14 +274,15 @@ def from_sentences(column: pa.Array) -> FactTable:
 
 def from_mr(column: pa.Array) -> FactTable:
     """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
+    return _from_texts(column, read_mr)
 
-    def parse(text: str) -> list[Triple]:
-        found = parse_mr(text)
-        if found is None:
-            raise FactError(MALFORMED, "it is not a list of slots with exactly one name")
-        return found
 
-    return _from_texts(column, parse)
+def read_mr(text: str) -> list[Triple]:
+    """As :func:`parse_mr`, but raises :class:`.FactError`."""
+    found = parse_mr(text)
+    if found is None:
+        raise FactError(MALFORMED, "it is not a list of slots with exactly one name")
+    return found
 
 
 def from_documents(column: pa.Array) -> FactTable:
@@ -289,81 +291,53 @@ def from_documents(column: pa.Array) -> FactTable:
     A string of a JSON list of strings and nulls is a list too, since CSV and JSON Lines have no other. Null passages
     are left out; a document without a sentence gives the error ``no_triples``.
     """
-    if is_text(column.type):
-        codes, values = encode(column)
-        documents = [[value] if (found := _passages(value)) is None else found for value in values]
-    else:
-        lengths, flat = flatten(column)
-        passages, ends = to_bytes_list(flat), np.cumsum(lengths).tolist()
-        documents = [passages[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
-    sentences: dict[bytes, list[Triple]] = {}
+    documents = [_passages(value) for value in to_python(column)]
+    sentences: dict[str, list[Triple]] = {}
     parsed: list[Parsed] = []
     for document in documents:
-        facts: Parsed = []
-        for passage in document:
-            text = decode(passage) if passage is not None else ""
-            if passage is None or isinstance(facts, str):
-                continue
-            if text is None:
-                facts = INVALID_UTF8
-                continue
+        passages = [passage for passage in document if passage is not None]
+        if not all(passage.isascii() or is_utf8(passage) for passage in passages):
+            parsed.append(INVALID_UTF8)
+            continue
+        for passage in passages:
             if passage not in sentences:
-                sentences[passage] = [Triple("", sentence, "") for sentence in split_document(text)]
-            facts = facts + sentences[passage]
-        parsed.append(facts or NO_TRIPLES)
-    raws = [counted(len(held)) + b"".join(map(sized, held)) for held in documents]
-    return replace(build_facts(codes, parsed, raws), sentences=True)
+                sentences[passage] = [Triple("", one, "") for one in split_document(passage)]
+        parsed.append([fact for passage in passages for fact in sentences[passage]] or NO_TRIPLES)
+    codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
+    return replace(build_facts(codes, parsed, [_raw_list(held) for held in documents]), sentences=True)
 
 
-def _passages(value: bytes) -> list[bytes | None] | None:
-    """The passages of a JSON list of strings and nulls; ``None`` for any other text."""
-    text = decode(value) if value.lstrip()[:1] == b"[" and value.rstrip()[-1:] == b"]" else None
+def _passages(value: str | list[str | None] | None) -> list[str | None]:
+    """The passages of a document: those of a list, or of a JSON list of strings and nulls; any other text is one."""
+    if not isinstance(value, str):
+        return value or []
     try:
-        found = json.loads(text) if text is not None else None
+        found = json.loads(value) if value.lstrip()[:1] == "[" and value.rstrip()[-1:] == "]" else None
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
-        return None
-    return [None if one is None else to_bytes(one) for one in found]
+        found = None
+    if isinstance(found, list) and all(isinstance(one, str | None) for one in found):
+        return found
+    return [value]
+
+
+def _raw_list(values: Sequence[Any] | None) -> bytes:
+    """The bytes that identify a list of :func:`.values.to_python`."""
+    parts = [value if value is None or isinstance(value, str) else repr(value) for value in values or ()]
+    return counted(len(parts)) + b"".join(sized(None if part is None else _raw(part)) for part in parts)
+
+
+def _raw(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a surrogate pair that JSON names
+        return to_bytes(text)
 
 
 def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple]]) -> FactTable:
     codes, values = encode(column)
-    parsed: list[Parsed] = []
-    for value in values:
-        text = decode(value)
-        try:
-            parsed.append(INVALID_UTF8 if text is None else parse(text))
-        except FactError as error:
-            parsed.append(error.kind)
+    texts = [decode(value) for value in values]
+    parsed = [INVALID_UTF8 if text is None else attempt(parse, text) for text in texts]
     return build_facts(codes, parsed, [sized(value) for value in values])
-
-
-def as_elements(flat: pa.Array) -> pa.Array:
-    """The elements of a column of triples: lists of three values and maps as structs of subject, predicate and object,
-    strings and structs as they are.
-
-    A list of another length, and a map without the three keys, become a struct without a predicate and an object. Its
-    subject is a copy of what was there, which identifies the row.
-    """
-    if not (types.is_map(flat.type) or is_list(flat.type)):
-        return flat
-    lengths, values = flatten(flat)
-    is_map = types.is_map(flat.type)
-    children = [to_bytes_list(child) for child in (values.flatten() if is_map else [values])]
-    ends = np.cumsum(lengths).tolist()
-    found: list[Sequence[bytes | None]] = []
-    for start, end in zip([0, *ends], ends, strict=False):
-        held = [child[start:end] for child in children]
-        parts: Sequence[bytes | None] = held[0]
-        if is_map:
-            items = {(key or b"").decode(errors="replace"): item for key, item in zip(*held, strict=True)}
-            names = part_names(items) if len(items) == len(held[0]) else None
-            parts = [items[name] for name in names or ()]
-        found.append(parts if len(parts) == 3 else (repr(held).encode(), None, None))
-    columns = [pa.array([parts[i] for parts in found], pa.large_binary()) for i in range(3)]
-    return pa.StructArray.from_arrays(columns, names=list(PARTS))
 
 
 def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
@@ -393,12 +367,6 @@ def _distinct_structs(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
         _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
         mixed = inverse.reshape(-1)
     return mixed, np.stack([_texts(of, part[first]) for of, part in zip(values, codes, strict=True)])
-
-
-def _distinct_strings(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
-    """Codes of strings, int64, *Shape:* (elements,), -1 for the last of the distinct ones, which is null."""
-    codes, values = encode(flat)
-    return codes, _texts(values, np.arange(len(values) + 1))[np.newaxis]
 
 
 def _texts(values: list[bytes], codes: npt.NDArray[np.int64]) -> _Texts:
@@ -446,7 +414,8 @@ def _build_rows(
         error = errors_of[int(codes[element]) % elements.shape[1]]
         if row not in table.errors:
             held = elements[:, codes[offsets[row] : offsets[row + 1]]].T.ravel().tolist()
-            table.raw[row] = counted(int(lengths[row])) + b"".join(sized(_raw(part)) for part in held)
+            raw = (part.encode() if isinstance(part, str) else part for part in held)
+            table.raw[row] = counted(int(lengths[row])) + b"".join(map(sized, raw))
             table.errors[row] = error
         elif error == INVALID_UTF8:
             table.errors[row] = error
@@ -457,22 +426,12 @@ def _build_rows(
     return table
 
 
-def _raw(part: str | bytes | None) -> bytes | None:
-    return part.encode() if isinstance(part, str) else part
-
-
-def read_selections(column: pa.Array) -> list[Selection]:
-    """The positions of facts that rows select: lists of whole numbers of any type, or strings of JSON lists."""
-    return [_selection(value) for value in to_python(column)]
-
-
-def _selection(value: Any) -> Selection:
+def parse_selection(value: Any) -> Selection:
+    """Read the positions of facts that a row selects: a list of whole numbers of any type, or a string of JSON."""
     found = value
     if isinstance(value, str):
-        if not value.strip():
-            return None  # an empty cell of CSV
         try:
-            found = parse_json(value)
+            found = parse_json(value) if value.strip() else None  # an empty cell of CSV
         except ValueError:
             return value
     if found is None:

@@ -37,10 +37,10 @@ from .formats import (
     from_sentences,
     holds_sentences,
     holds_triples,
-    parse_mr,
+    parse_selection,
     parse_sentences,
     parse_triples,
-    read_selections,
+    read_mr,
 )
 from .objects import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .values import is_part, is_text, shown, to_python
@@ -55,12 +55,14 @@ representations, or a source text in their place. Also the name of the column th
 
 class _Form(NamedTuple):
     """``holds``: whether a column of a type may hold it. ``expected``: the types, for people. ``example``: a value as a
-    user would write it. ``parse``: reads a column, but of attributes, which may be several."""
+    user would write it. ``parse``: reads a column; ``explain``: reads a value, and raises :class:`.FactError`. Of
+    attributes, which may be several columns, there are none."""
 
     holds: Callable[[pa.DataType], bool]
     expected: str
     example: str
-    parse: Callable[[pa.Array], FactTable] | None
+    parse: Callable[[pa.Array], FactTable] | None = None
+    explain: Callable[[Any], object] | None = None
 
 
 FORMS: dict[FactForm, _Form] = {
@@ -70,20 +72,23 @@ FORMS: dict[FactForm, _Form] = {
         '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
         "'The Lamb | eatType | pub ++ The Lamb | food | Thai'",
         from_lists,
+        parse_triples,
     ),
     "attributes": _Form(
         holds_attributes,
         "attributes are a struct, a map or a string of a JSON object",
         '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
-        None,
     ),
     "facts": _Form(
         holds_sentences,
         "facts are list<string> or a string of a JSON list, a sentence each",
         '["The Lamb is a pub.", "The Lamb serves Thai food."]',
         from_sentences,
+        parse_sentences,
     ),
-    "mr": _Form(is_text, "meaning representations are strings", "name[The Lamb], eatType[pub], food[Thai]", from_mr),
+    "mr": _Form(
+        is_text, "meaning representations are strings", "name[The Lamb], eatType[pub], food[Thai]", from_mr, read_mr
+    ),
     "document": _Form(
         holds_sentences,
         "a document is a string or list<string>, a passage each",
@@ -131,7 +136,9 @@ class InputColumns:
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        selected = read_selections(one_array(table, self.selected)) if self.selected else None
+        selected = (
+            [parse_selection(value) for value in to_python(one_array(table, self.selected))] if self.selected else None
+        )
         facts = read_facts(table, self.facts, self.form, self.names.subject)
         rows = from_arrow(facts, one_array(table, self.names.text), selected)
         for row, info in _row_infos(table):
@@ -452,26 +459,19 @@ def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> st
         return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
     if error == NO_SUBJECT and _find_path(table.schema, key) is not None:
         return f"has no subject: column {key!r} is {_shown(table, key, row)}; name another with --subject-column"
-    value = _shown(table, facts, row)
+    example = f"a value should be like {FORMS[form].example}"
+    value, shown_value = _value(table, facts, row), _shown(table, facts, row)
     if error == NO_TRIPLES and form != "mr":
-        return f"has no facts: column {facts!r} is {value}; a value should be like {FORMS[form].example}"
-    why = _why_malformed(_value(table, facts, row), form, key)
-    what = f" ({why})" if why else ""
-    return f"has {value} in column {facts!r}{what}, where a value should be like {FORMS[form].example}"
-
-
-def _why_malformed(value: Any, form: FactForm, key: str) -> str | None:
-    """The first malformed fact of a value, and why it is; ``None`` if none is."""
+        return f"has no facts: column {facts!r} is {shown_value}; {example}"
+    explain = FORMS[form].explain
     try:
         if form == "attributes":
             parse_attributes(value, None, key)
-        elif form == "mr" and parse_mr(value or "") is None:
-            return "it is not a list of slots with exactly one name"
-        elif form in ("triples", "facts") and value is not None:
-            parse_triples(value) if form == "triples" else parse_sentences(value)
-    except FactError as error:
-        return str(error)
-    return None
+        elif explain is not None and value is not None:
+            explain(value)
+    except FactError as failure:
+        return f"has {shown_value} in column {facts!r} ({failure}), where {example}"
+    return f"has {shown_value} in column {facts!r}, where {example}"
 
 
 def _value(table: pa.Table, column: str, row: int) -> Any:

@@ -24,6 +24,7 @@ from .facts import (
     Rows,
     Triple,
     build_facts,
+    check_utf8,
     counted,
     from_arrow,
     is_utf8,
@@ -198,9 +199,7 @@ def parse_attributes(
     rest = {one: item for one, item in value.items() if one != key or (subject is not None and _written(item) != named)}
     found: list[Triple] = []
     skipped = _walk(_without(rest, within), named, found, 0)
-    if not all(part.isascii() or is_utf8(part) for triple in found for part in triple):
-        raise FactError(INVALID_UTF8, "is not UTF-8")
-    return found, skipped
+    return check_utf8(found), skipped
 
 
 def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TemplateError, UsageError
 from ..system.arguments import described, strings
@@ -33,20 +33,19 @@ _OTHER_SLOT = re.compile(r"\{(subject|object)\}", re.IGNORECASE)
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
 
+Warn = Callable[[str], None]
 Pattern = tuple[str, ...]
 """A template split at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A triple in words. ``backoff``: no template was found for it."""
 
     text: str
     backoff: bool
 
 
-@dataclass(frozen=True)
-class Lookup:
+class Lookup(NamedTuple):
     """The template for a triple.
 
     ``pattern``: the template itself. ``backoff``: the file has none for this triple, and ``pattern`` is the general
@@ -81,8 +80,11 @@ class Templates:
     sha256: str = "none"
 
     @classmethod
-    def load(cls, path: str | Path) -> Templates:
+    def load(cls, path: str | Path, warn: Warn | None = None) -> Templates:
         """Read a template file, a regular file of at most :data:`LARGEST_FILE` bytes.
+
+        Args:
+            warn: called with one line if templates lack a slot.
 
         Raises:
             TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
@@ -93,11 +95,11 @@ class Templates:
             raise TemplateError(f"template file {path}: {e.strerror or e}; give a readable JSON file") from e
         except (RecursionError, ValueError) as e:
             raise TemplateError(f"template file {path} is not valid JSON ({e}); fix it or pass another file") from e
-        return cls.from_dict(data, str(path))
+        return cls.from_dict(data, f"template file {path}", warn)
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "templates") -> Templates:
-        """Build from the parsed JSON of a template file. Raises :class:`TemplateError` as :meth:`load` does."""
+    def from_dict(cls, data: Any, where: str = "templates", warn: Warn | None = None) -> Templates:
+        """Build from the parsed JSON of a template file. ``where``: the data, for people; otherwise as :meth:`load`."""
         if not isinstance(data, Mapping):
             raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
         plain: dict[str, Pattern] = {}
@@ -127,7 +129,10 @@ class Templates:
             raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
-        return cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
+        made = cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
+        if warn is not None and (incomplete := without_slot(made)):
+            warn(_slot_warning(incomplete, where))
+        return made
 
     def is_identified_by(self, digest: str) -> bool:
         """Whether a digest is that of these templates; signatures show only its first 12 digits."""
@@ -218,9 +223,7 @@ def _pattern(value: Any, where: str) -> Pattern:
 
 def _aliases(value: Any, known: set[str], where: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise TemplateError(
-            f"{where}: '$aliases' is {type(value).__name__}, not an object of other spelling → predicate"
-        )
+        raise TemplateError(f"{where}: '$aliases' is {type(value).__name__}, not an object of spelling → predicate")
     for other, predicate in value.items():
         if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
@@ -231,26 +234,12 @@ Key = tuple[str, str | None]
 """A template of the file: its predicate, and in a per-object map the object."""
 
 
-@dataclass(frozen=True)
-class IncompleteTemplate:
+class IncompleteTemplate(NamedTuple):
     """A template that lacks ``slots``."""
 
     key: Key
     template: str
     slots: tuple[str, ...]
-
-
-def load_templates(path: str | Path, warn: Callable[[str], None]) -> Templates:
-    """Read a template file; ``warn`` is called with one line if templates lack a slot.
-
-    Raises:
-        TemplateError: as :meth:`Templates.load`.
-    """
-    found = Templates.load(path)
-    message = slot_warning(found, f"template file {path}")
-    if message is not None:
-        warn(message)
-    return found
 
 
 def without_slot(templates: Templates) -> list[IncompleteTemplate]:
@@ -268,16 +257,13 @@ def without_slot(templates: Templates) -> list[IncompleteTemplate]:
     ]
 
 
-def slot_warning(templates: Templates, where: str) -> str | None:
-    """One line about the templates of ``where`` that lack a slot; ``None`` if there are none."""
-    found = without_slot(templates)
-    if not found:
-        return None
-    first = found[0]
-    predicate, value = first.key
+def _slot_warning(found: list[IncompleteTemplate], where: str) -> str:
+    """One line about the templates of ``where`` that lack a slot."""
+    (predicate, value), template, slots = found[0]
     name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
-    slots = " and ".join(f"<{slot}>" for slot in first.slots)
-    parts = " and ".join(first.slots)
-    shown = first.template if len(first.template) <= 80 else f"{first.template[:77]}..."
+    shown = template if len(template) <= 80 else f"{template[:77]}..."
     more = "" if len(found) == 1 else f" ({len(found):,} templates of the file lack a slot)"
-    return f"{where}: the template of {name} has no {slots}, so its facts do not name the {parts}: {shown!r}{more}"
+    return (
+        f"{where}: the template of {name} has no {' and '.join(f'<{slot}>' for slot in slots)}, so its facts do not "
+        f"name the {' and '.join(slots)}: {shown!r}{more}"
+    )

@@ -124,8 +124,7 @@ def decide(
     omission = any_in_row(failed & counts & ~about_text)
     hallucination = any_in_row(failed & about_text)
     fine = (omission + 2 * hallucination).astype(np.int8)
-    summary = _mean if mean else _smallest
-    confidence = summary(checks.row[judged], entailment[judged], n)
+    confidence = _confidence(checks.row[judged], entailment[judged], n, mean)
 
     errors = dict(rows.errors)
     if not scored.all():
@@ -176,15 +175,15 @@ def _notes(
     return notes
 
 
-def _smallest(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
+def _confidence(
+    row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int, mean: bool
+) -> npt.NDArray[np.float32]:
+    """The smallest of the values of each row, or their mean, and 1 without any. float32, *Shape:* (rows,)."""
     found = np.full(rows, np.inf, np.float32)
     np.minimum.at(found, row, values)
-    return found
-
-
-def _mean(row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
-    counted = np.bincount(row, minlength=rows)
-    summed = np.bincount(row, values.astype(np.float64), minlength=rows)
+    if not mean:
+        return found
+    counted, summed = np.bincount(row, minlength=rows), np.bincount(row, values.astype(np.float64), minlength=rows)
     return np.where(counted, summed / np.maximum(counted, 1), 1.0).astype(np.float32)
 
 

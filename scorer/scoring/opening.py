@@ -13,7 +13,7 @@ from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.facts import Rows
 from ..metric.sentences import SentenceSide, split_text, splitter_name
-from ..metric.templates import Templates, load_templates, parse_optional, slot_warning
+from ..metric.templates import Templates, parse_optional
 from ..storage.plan import Budgets
 from ..storage.receipts import Signature
 from .pipeline import Pipeline
@@ -65,11 +65,9 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
     if settings.protocol != "factspotter":
         of_bundle, given = (bundle or Bundle.load(settings.bundle)).templates_file, settings.templates
         if isinstance(given, Mapping):
-            templates = Templates.from_dict(given)
-            if message := slot_warning(templates, "templates"):
-                log(message)
+            templates = Templates.from_dict(given, warn=log)
         elif (file := of_bundle if given is None else given) is not None:
-            templates = load_templates(file, log)
+            templates = Templates.load(file, log)
     options = Options(
         settings.protocol,
         settings.checks,
