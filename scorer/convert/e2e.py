@@ -6,7 +6,6 @@ System outputs (TSV, header ``MR output``), the data set and its cleaned version
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ..errors import UsageError
@@ -14,10 +13,8 @@ from ..metric.facts import Triple
 from ..metric.formats import parse_mr
 from . import ConvertOptions
 from .files import Problems, parse_source, parse_systems
-from .rows import Input, References, Rows, Text, no_references
+from .rows import Input, Rows, Text
 from .sheets import Form, read_sheet
-
-_POUND = re.compile(r"Ł(?=[0-9])")
 
 
 def convert_e2e(
@@ -36,28 +33,24 @@ def convert_e2e(
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_mr, options, True, True, _repair_pounds)
+    form = Form(read_mr, options, is_e2e=True)
     rows = Rows()
-    find: References = no_references
-    if references is not None:
-        find = _by_key(read_sheet(parse_source(references), form, problems, "").inputs, rows)
+    known = read_sheet(parse_source(references), form, problems) if references is not None else []
     if options.texts:
         if len(inputs) != 1:
             raise UsageError(f"--texts needs exactly one file of inputs, but {len(inputs)} were given")
         source = parse_source(inputs[0])
-        sheet = read_sheet(source, form, problems)
-        if references is None and sheet.has_text:
-            find = _by_key(sheet.inputs, rows)
-        distinct = list({one.key: one for one in reversed(sheet.inputs)}.values())[::-1]
-        rows.add_text_files([sheet.inputs, distinct], source.shown, find, options, problems)
+        found = read_sheet(source, form, problems, needs_text=False)
+        _add_references(found, known or [one for one in found if one.texts], rows)
+        distinct = list({one.key: one for one in reversed(found)}.values())[::-1]
+        rows.add_text_files([found, distinct], source.shown, options, problems)
     else:
-        seen: set[object] = set()
-        for source in parse_systems(inputs):
-            hint = "; name it with --text-column, or pass the texts with --texts"
-            found = read_sheet(source, form, problems, hint).inputs
-            seen.update(one.key for one in found)
-            rows.add_own_texts(found, source.name, find)
-        rows.inputs = len(seen)
+        sheets = {source.name: read_sheet(source, form, problems) for source in parse_systems(inputs)}
+        every = [one for found in sheets.values() for one in found]
+        _add_references(every, known, rows)
+        for name, found in sheets.items():
+            rows.add_own_texts(found, name)
+        rows.inputs = len({one.key for one in every})
     rows.derive("gold_fine", ("added", "missing", "valerr"), slot_label)
     return rows
 
@@ -76,33 +69,18 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     return "hallucination" if extra else "omission" if omitted else "OK"
 
 
-def _repair_pounds(value: str) -> str:
-    """A value with the pound signs that some outputs have as ``Ł``, as the released reader has them too."""
-    return _POUND.sub("£", value)
-
-
 def read_mr(mr: str) -> list[Triple] | str:
     """The triples of a meaning representation, or a description of its error."""
     triples = parse_mr(mr)
-    if triples is not None:
-        return triples
-    if not mr.strip():
-        return "an empty meaning representation"
-    names = mr.replace(" ", "").count("name[")
-    if names != 1:
-        return "a meaning representation without a name" if not names else f"a meaning representation of {names} names"
-    return "not a meaning representation like name[...], food[...]"
+    return "not a meaning representation like name[...], food[...], with one name" if triples is None else triples
 
 
-def _by_key(known: Sequence[Input], rows: Rows) -> References:
-    """Look up references by input; inputs without references get an empty list and are noted."""
-    by_key: dict[object, list[str]] = {}
+def _add_references(inputs: Sequence[Input], known: Sequence[Input], rows: Rows) -> None:
+    """Look up the references of inputs among the texts of others; those without any are noted."""
+    by_key: dict[object, list[Text]] = {}
     for one in known:
-        by_key.setdefault(one.key, []).extend(one.references())
-
-    def look_up(source: Input, text: Text | None) -> list[str]:
-        if source.key not in by_key:
-            rows.unreferenced.add(source.key)
-        return by_key.get(source.key, [])
-
-    return look_up
+        by_key.setdefault(one.key, []).extend(one.texts)
+    if known:
+        for one in inputs:
+            one.references = by_key.get(one.key, [])
+        rows.unreferenced = {one.key for one in inputs} - by_key.keys()

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError
-from ..storage.location import is_hidden, local_path
+from ..metric.values import shown
+from ..storage.location import local_path
 
 UNREADABLE = "\ufffd"
 """Replaces the bytes of a line that cannot be read; fields that contain it, or NUL, become null."""
@@ -21,7 +22,6 @@ _NOT_TEXT = {
     b"\x1f\x8b": "compressed by gzip; unpack it",
 }
 _MOST_SHOWN = 20
-_VALUE_LENGTH = 80
 
 
 class Problems:
@@ -40,7 +40,7 @@ class Problems:
         Raises:
             InputError: with ``strict``.
         """
-        found = "" if value is None else f": {shorten(value)}"
+        found = "" if value is None else f": {shown(value)}"
         message = f"{file}:{line}: {what}{found}"
         if self._strict:
             raise InputError(f"{message}; fix the line, or leave out --strict to keep its row without the broken value")
@@ -84,11 +84,6 @@ def _display(path: str | Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def shorten(value: str) -> str:
-    """A value as shown in a message: on one line, control characters escaped, shortened."""
-    return repr(value if len(value) <= _VALUE_LENGTH else value[: _VALUE_LENGTH - 3] + "...")
-
-
 def parse_source(argument: str) -> Source:
     """Read ``FILE`` or ``NAME=FILE``; if a file of the whole name exists, that is meant.
 
@@ -97,11 +92,11 @@ def parse_source(argument: str) -> Source:
     """
     if not argument.strip():
         raise UsageError("a file name is empty; check for an unset variable of the shell")
-    name, sign, path = argument.partition("=")
-    if sign and name.strip() and path and not os.path.exists(argument):  # noqa: PTH110  (a long name is no error)
-        return Source(_display(name.strip()), local_path(path, "the input"), True)
-    place = local_path(argument, "the input")
-    return Source(_display(place.stem), place, False)
+    name, _, path = argument.partition("=")
+    if not name.strip() or not path or os.path.exists(argument):  # noqa: PTH110  (a long name is no error)
+        name, path = "", argument
+    place = local_path(path, "the input")
+    return Source(_display(name.strip() or place.stem), place, bool(name))
 
 
 def parse_systems(arguments: Sequence[str]) -> list[Source]:
@@ -119,30 +114,6 @@ def parse_systems(arguments: Sequence[str]) -> list[Source]:
                 "NAME=FILE"
             )
     return list(found.values())
-
-
-def expand_folders(sources: Sequence[Source], suffix: str) -> list[Source]:
-    """Replace each folder among the sources by its files of this suffix, at any depth, in the order of their paths.
-
-    Names that begin with ``_`` or ``.`` are skipped, as for Parquet inputs.
-
-    Raises:
-        InputError: a folder has no such file.
-    """
-    files: list[Source] = []
-    for source in sources:
-        if not os.path.isdir(source.path):  # noqa: PTH112  (reading it reports a long name)
-            files.append(source)
-            continue
-        found = sorted(
-            path
-            for path in source.path.rglob(f"*{suffix}")
-            if path.is_file() and not any(map(is_hidden, path.relative_to(source.path).parts))
-        )
-        if not found:
-            raise InputError(f"the folder {source.shown} has no {suffix} files")
-        files += [Source(source.name if source.named else _display(path.stem), path, source.named) for path in found]
-    return files
 
 
 def read_bytes(source: Source) -> bytes:

@@ -35,7 +35,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Text:
     """A text in the file of its input, and its line number. ``None``: the text cannot be read."""
 
@@ -47,7 +47,10 @@ class Text:
 
 @dataclass(slots=True)
 class Input:
-    """An input of a file: as written, as triples (``None``: cannot be read), and its texts in the same file."""
+    """An input of a file: as written, as triples (``None``: cannot be read), and its texts in the same file.
+
+    ``references``: the texts that others of this input are compared with; ``None`` where there are none at all.
+    """
 
     file: str
     line: int
@@ -56,20 +59,12 @@ class Input:
     texts: Sequence[Text] = ()
     extra: Mapping[str, str] = field(default_factory=dict)
     original: list[Triple] | None = None
+    references: Sequence[Text] | None = None
 
     @property
     def key(self) -> object:
         """A value that is equal for two spellings of the same input."""
         return tuple(sorted(self.triples)) if self.triples else self.mr
-
-    def references(self, without: Text | None = None) -> list[str]:
-        """The readable texts of this input, except ``without``."""
-        return [text.text for text in self.texts if text is not without and text.text]
-
-
-References = Callable[[Input, "Text | None"], "list[str] | None"]
-"""The references for a text of an input; the text is passed if it is in the file of the input and may be one of them.
-``None`` where there are none at all."""
 
 
 class Rows:
@@ -89,20 +84,14 @@ class Rows:
         """The number of systems."""
         return len({row["system"] for row in self._rows})
 
-    def add_own_texts(self, inputs: Iterable[Input], system: str, references: References) -> None:
+    def add_own_texts(self, inputs: Iterable[Input], system: str) -> None:
         """A row for every text in the file of its input. ``system``: the system of texts that name none."""
         for one in inputs:
             for text in one.texts:
-                found = references(one, text)
-                self._add(one, text.text, text.system or system, one.file, text.line, found, text.extra)
+                self._add(one, text, text.system or system, one.file)
 
     def add_text_files(
-        self,
-        choices: Sequence[Sequence[Input]],
-        where: str,
-        references: References,
-        options: ConvertOptions,
-        problems: Problems,
+        self, choices: Sequence[Sequence[Input]], where: str, options: ConvertOptions, problems: Problems
     ) -> None:
         """A row for every line of every text file, with the input of the same position.
 
@@ -126,21 +115,13 @@ class Rows:
                 if line.error is not None:
                     problems.add(system.shown, number, line.error, text)
                     text = readable(line.text.strip())
-                text = "" if text in options.empty else text
-                self._add(one, text, system.name, system.file, number, references(one, None), {})
+                self._add(one, Text(number, "" if text in options.empty else text), system.name, system.file)
 
-    def _add(
-        self,
-        one: Input,
-        text: str | None,
-        system: str,
-        file: str,
-        line: int,
-        references: list[str] | None,
-        extra: Mapping[str, str],
-    ) -> None:
-        own = (one.mr, one.triples, text, system, file, line, references, one.original)
-        more = {**one.extra, **extra}
+    def _add(self, one: Input, text: Text, system: str, file: str) -> None:
+        known = one.references
+        references = None if known is None else [other.text for other in known if other.text and other is not text]
+        own = (one.mr, one.triples, text.text, system, file, text.line, references, one.original)
+        more = {**one.extra, **text.extra}
         self._extra.update(dict.fromkeys(more))
         self._rows.append({**more, **dict(zip(_COLUMNS, own, strict=True))})
 
@@ -153,31 +134,24 @@ class Rows:
             values = [row.get(source) for source in sources]
             row[name] = None if None in values else rule(*values)
 
-    def table(self) -> pa.Table:
-        """The rows as Arrow: the columns of a conversion, then the others of the input, as numbers if all their values
-        are numbers."""
-        columns = {
-            name: pa.array([row[name] for row in self._rows], kind)
-            for name, kind in _COLUMNS.items()
-            if name not in ("references", "original_triples") or any(row[name] is not None for row in self._rows)
-        }
-        return pa.table(columns | {name: _typed([row.get(name) for row in self._rows]) for name in self._extra})
-
     def write(self, out: Path) -> None:
-        """Write the Parquet file, completely or not at all.
+        """Write the Parquet file, completely or not at all: the columns of a conversion, then the others of the input,
+        as numbers if all their values are numbers.
 
         Raises:
-            InputError: there are no rows, or none has facts and a text that can be read.
+            InputError: none of the rows has facts and a text that can be read.
             OutputError: it cannot be written; an earlier file of that name is unchanged.
         """
-        if not self._rows:
-            raise InputError(f"the inputs have no rows, so {out} was not written; check the input files")
         if not any(row["triples"] is not None and row["text"] is not None for row in self._rows):
             raise InputError(
                 f"not one of {len(self):,} lines has facts and a text that can be read, so {out} was not written; "
                 "check that the command suits the files"
             )
-        table = self.table()
+        columns = {name: pa.array([row[name] for row in self._rows], kind) for name, kind in _COLUMNS.items()}
+        for name in ("references", "original_triples"):
+            if columns[name].null_count == len(self):
+                del columns[name]
+        table = pa.table(columns | {name: _typed([row.get(name) for row in self._rows]) for name in self._extra})
         groups = [table.slice(start, _ROW_GROUP) for start in range(0, table.num_rows, _ROW_GROUP)]
         write_parquet(parquet_target(out, "--out"), groups)
 
@@ -196,15 +170,6 @@ def check_output(out: Path, inputs: Sequence[str], force: bool) -> None:
     check_user_file(out, "--out", inputs=inputs, is_parquet=True)
     if out.exists() and not force:
         raise OutputError(f"--out {out} exists; choose another name, or replace it with --force")
-
-
-def own_texts(one: Input, text: Text | None) -> list[str]:
-    """The other texts of an input in its file, as references."""
-    return one.references(without=text)
-
-
-def no_references(one: Input, text: Text | None) -> None:
-    """No references, and no column of them."""
 
 
 def free_names(names: Sequence[str]) -> list[str]:

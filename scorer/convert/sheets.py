@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,46 +22,35 @@ MAX_RECORD_LINES = 100
 """A quoted field may contain line ends. One that is not closed after this many lines is a stray quote."""
 
 
+_POUND = re.compile(r"Ł(?=[0-9])")
+"""A pound sign, as some outputs have it; the released reader repairs it too."""
+Parse = Callable[[str], "list[Triple] | str"]
+"""A meaning representation to triples, or to a description of its error."""
+
+
 @dataclass(frozen=True)
 class Form:
-    """The differences between the two kinds of data.
+    """The differences between the two kinds of data. ``is_e2e``: a file may have no header, quotes around both values,
+    and broken pound signs."""
 
-    ``parse``: from a meaning representation to triples, or to a description of its error. ``headless``: recognises a
-    file without a header by its first line. ``unwrap``: remove quotes that some systems wrote around both values.
-    ``repair``: what is done to a value first.
-    """
-
-    parse: Callable[[str], list[Triple] | str]
+    parse: Parse
     options: ConvertOptions
-    headless: bool = False
-    unwrap: bool = False
-    repair: Callable[[str], str] = str
+    is_e2e: bool = False
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """The inputs of a file. ``has_text``: whether it has a column of texts."""
-
-    inputs: list[Input]
-    has_text: bool
-
-
-def read_sheet(source: Source, form: Form, problems: Problems, need_text: str | None = None) -> Sheet:
+def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool = True) -> list[Input]:
     """Read a CSV or TSV file; malformed values are reported and become null.
-
-    Args:
-        need_text: ends the message about a file without a column of texts; ``None`` if it needs none.
 
     Raises:
         InputError: the file cannot be read, or has no column of meaning representations.
-        UsageError: it has no column of texts.
+        UsageError: it has no column of texts, and needs one.
     """
     lines = read_lines(source)
     first = next((line.text for line in lines if line.text.strip()), None)
     if first is None:
         raise InputError(f"{source.shown} has only blank lines")
     # A file with one meaning representation per line has commas, but no fields.
-    plain = form.headless and "\t" not in first and isinstance(form.parse(first.strip()), list)
+    plain = form.is_e2e and "\t" not in first and isinstance(form.parse(first.strip()), list)
     separator = None if plain else next((one for one in "\t," if one in first), None)
     records = list(_read_records(lines, separator))
     columns = _header(source, form, records[0])
@@ -68,12 +58,14 @@ def read_sheet(source: Source, form: Form, problems: Problems, need_text: str | 
         del records[0]
     else:
         columns = _guess(source, form, records[0])
-    if columns.text is None and need_text is not None:
+    if columns.text is None and needs_text:
         names = ", ".join(name or "(no name)" for name in columns.names)
-        raise UsageError(f"{source.shown} has no column of texts (its columns: {names}){need_text}")
+        raise UsageError(
+            f"{source.shown} has no column of texts (its columns: {names}); name it with --text-column, or pass the "
+            "texts with --texts NAME=FILE"
+        )
     parsed: dict[str, list[Triple] | str] = {}  # inputs recur, once for every system or reference
-    found = [_input(record, source, form, columns, problems, parsed) for record in records]
-    return Sheet(found, columns.text is not None)
+    return [_input(record, source, form, columns, problems, parsed) for record in records]
 
 
 class _Record(NamedTuple):
@@ -112,10 +104,8 @@ def _split(lines: Sequence[Line]) -> tuple[list[str], int, str | None]:
     reader = csv.reader((line.text + "\n" for line in lines), strict=True)
     try:
         return next(reader), reader.line_num, None
-    except csv.Error as error:
-        if "expected after" in str(error):
-            return [], 1, "a quote inside a quoted field that is not doubled, or one that is not closed"
-        return [], 1, "a quote that is not closed" if "unexpected end" in str(error) else str(error)
+    except csv.Error:
+        return [], 1, "a quote that is not closed, or one inside a quoted field that is not doubled"
 
 
 def _unquote(field: str) -> str:
@@ -165,7 +155,7 @@ def _guess(source: Source, form: Form, record: _Record) -> _Columns:
     """The columns of a file without a header, from its first record."""
     fields = [field.strip() for field in record.fields]
     found = [n for n, field in enumerate(fields) if isinstance(form.parse(_bare(field)), list)]
-    if not form.headless or len(found) != 1 or len(fields) > 2:
+    if not form.is_e2e or len(found) != 1 or len(fields) > 2:
         raise InputError(
             f"{source.shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
             f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
@@ -195,9 +185,8 @@ def _input(
         fields = []
     cells = [readable(field.strip()) for field in fields] + [None] * (width - len(fields))
     mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
-    mr, text = (None if value is None else form.repair(value) for value in (mr, text))
-    if form.unwrap:
-        mr, text = _unwrap(mr, text)
+    if form.is_e2e:
+        mr, text = _unwrap(*(value and _POUND.sub("£", value) for value in (mr, text)))
     triples: list[Triple] | None = None
     if mr is not None:
         if mr not in parsed:

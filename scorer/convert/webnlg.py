@@ -8,27 +8,30 @@ before their content is read.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ..errors import InputError
 from ..metric.facts import Triple
 from ..metric.formats import parse_triple
+from ..metric.values import shown
+from ..storage.location import is_hidden
 from . import ConvertOptions
-from .files import Problems, Source, expand_folders, parse_source, read_bytes, shorten
-from .rows import Input, Rows, Text, no_references, own_texts
+from .files import Problems, Source, parse_source, read_bytes
+from .rows import Input, Rows, Text
 from .sheets import Form, read_sheet
 
 REFERENCE = "reference"
 RATINGS = ("semantics", "grammar", "fluency")
 """Columns of ratings in the CSV of the human evaluation of 2017; a row has their means."""
 OK_FROM = 2.5
-MAX_DEPTH = 100
 ENTRY_ATTRIBUTES = ("eid", "category", "size", "shape", "shape_type")
 LEX_ATTRIBUTES = ("lid", "comment", "lang")
 BETWEEN_TRIPLES = "<br>"
+NO_TRIPLE = "not a triple like subject | predicate | object"
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _XML_START = re.compile(rb"\s*(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<")
 
@@ -51,35 +54,59 @@ def convert_webnlg(
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
     form = Form(read_triples, options)
-    hint = None if options.texts else "; name it with --text-column, or pass the texts with --texts NAME=FILE"
-    sources = expand_folders([parse_source(argument) for argument in inputs], ".xml")
+    sources = [file for argument in inputs for file in _files(parse_source(argument))]
     rows = Rows()
     together: list[Input] = []
     for source in sources:
         is_xml = _XML_START.match(read_bytes(source)[:100]) is not None
-        found = read_xml(source, problems, lang) if is_xml else read_sheet(source, form, problems, hint).inputs
+        found = (
+            read_xml(source, problems, lang)
+            if is_xml
+            else read_sheet(source, form, problems, needs_text=not options.texts)
+        )
+        together += found
         if options.texts:
-            together += found
-        elif is_xml:
-            if not any(entry.texts for entry in found):
-                kind = f" in the language {lang!r}" if lang is not None else ""
-                raise InputError(
-                    f"{source.shown} has no lexicalisations{kind}; pass the texts of a system with --texts NAME=FILE"
-                )
-            rows.inputs += len(found)
-            rows.add_own_texts(found, source.name if source.named else REFERENCE, own_texts)
-        else:
-            rows.inputs += len({one.key for one in found})
-            rows.add_own_texts(found, source.name, no_references)
+            continue
+        if is_xml and not any(entry.texts for entry in found):
+            kind = f" in the language {lang!r}" if lang is not None else ""
+            raise InputError(
+                f"{source.shown} has no lexicalisations{kind}; pass the texts of a system with --texts NAME=FILE"
+            )
+        rows.inputs += len(found) if is_xml else len({one.key for one in found})
+        rows.add_own_texts(found, source.name if source.named or not is_xml else REFERENCE)
     if options.texts:
         where = sources[0].shown if len(sources) == 1 else f"{len(sources)} files together"
-        references = own_texts if any(one.texts for one in together) else no_references
-        rows.add_text_files([together], where, references, options, problems)
+        has_references = any(one.texts for one in together)
+        for one in together:
+            one.references = one.texts if has_references else None
+        rows.add_text_files([together], where, options, problems)
     else:
         for name in RATINGS:
             rows.derive(f"human_{name}", (name,), str)
         rows.derive("gold_rough", ("semantics",), rated_label)
     return rows
+
+
+def _files(source: Source) -> Iterator[Source]:
+    """A file itself, or the XML files of a folder, at any depth, in the order of their paths.
+
+    Names that begin with ``_`` or ``.`` are skipped, as for Parquet inputs.
+
+    Raises:
+        InputError: a folder has no such file.
+    """
+    if not os.path.isdir(source.path):  # noqa: PTH112  (reading it reports a long name)
+        yield source
+        return
+    found = sorted(
+        path
+        for path in source.path.rglob("*.xml")
+        if path.is_file() and not any(map(is_hidden, path.relative_to(source.path).parts))
+    )
+    if not found:
+        raise InputError(f"the folder {source.shown} has no .xml files")
+    for path in found:
+        yield Source(source.name if source.named else path.stem, path, source.named)
 
 
 def rated_label(semantics: str) -> str | None:
@@ -92,15 +119,12 @@ def rated_label(semantics: str) -> str | None:
 
 def read_triples(mr: str) -> list[Triple] | str:
     """The triples of ``s | p | o<br>s | p | o``, or a description of its error."""
-    if not mr.strip():
-        return "an input without triples"
-    triples = []
-    for part in filter(str.strip, _BREAK.split(mr)):
-        triple = parse_triple(part)
-        if triple is None:
-            return f"{shorten(part.strip())} is not a triple like subject | predicate | object"
-        triples.append(triple)
-    return triples
+    parts = [part for part in _BREAK.split(mr) if part.strip()]
+    triples = [triple for part in parts if (triple := parse_triple(part)) is not None]
+    if len(triples) < len(parts):
+        broken = next(part for part in parts if parse_triple(part) is None)
+        return f"{shown(broken.strip())} is {NO_TRIPLE}"
+    return triples or "an input without triples"
 
 
 def read_xml(source: Source, problems: Problems, lang: str | None = None) -> list[Input]:
@@ -111,9 +135,37 @@ def read_xml(source: Source, problems: Problems, lang: str | None = None) -> lis
     Raises:
         InputError: not well-formed, not safe, or not WebNLG; the message names the line.
     """
-    reader = _Reader(source, problems, lang)
+    root, lines = _parse(source)
+    found = [_input(entry, lines, source, problems, lang) for entry in root.iter("entry")]
+    if not found:
+        raise InputError(f"{source.shown} has no <entry> elements; WebNLG's XML has one for every input")
+    return found
+
+
+def _parse(source: Source) -> tuple[Element, dict[Element, int]]:
+    """The elements of a file, and the line of each."""
+    builder, parser = TreeBuilder(), expat.ParserCreate()
+    lines: dict[Element, int] = {}
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        lines[builder.start(name, attributes)] = parser.CurrentLineNumber
+
+    def refuse(what: str) -> None:
+        raise InputError(f"{source.shown}:{parser.CurrentLineNumber}: {what}")
+
+    def declaration(name: str, system: str | None, public: str | None, subset: bool) -> None:
+        if system or public:
+            refuse(f"the document refers to an external part ({system or public!r}), which is never opened")
+
+    def entity(name: str, *rest: object) -> None:
+        refuse(f"the document declares the entity {name!r}; write its text instead")
+
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler, parser.EntityDeclHandler = declaration, entity
     try:
-        reader.parser.Parse(read_bytes(source), True)
+        parser.Parse(read_bytes(source), True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code) or "unknown error"
         raise InputError(
@@ -121,118 +173,51 @@ def read_xml(source: Source, problems: Problems, lang: str | None = None) -> lis
         ) from error
     except (LookupError, ValueError) as error:
         raise InputError(f"{source.shown}: unknown encoding ({error}); save the file as UTF-8") from error
-    if not reader.inputs:
-        raise InputError(f"{source.shown} has no <entry> elements; WebNLG's XML has one for every input")
-    return reader.inputs
+    return builder.close(), lines
 
 
-@dataclass(slots=True)
-class _Element:
-    """An element of an entry. ``characters``: those directly in it, not those of annotation inside it."""
+def _input(entry: Element, lines: dict[Element, int], source: Source, problems: Problems, lang: str | None) -> Input:
+    """An entry with its texts, each of which has the others as its references."""
+    modified, original = (
+        [one for found in entry.findall(f"{kind}tripleset")[:1] for one in found.findall(f"{kind[0]}triple")]
+        for kind in ("modified", "original")
+    )
+    facts = modified or original
+    if not facts:
+        problems.add(source.shown, lines[entry], "an entry without triples", entry.get("eid"))
+    for fact in facts:
+        if parse_triple(_text(fact)) is None:
+            problems.add(source.shown, lines[fact], NO_TRIPLE, _text(fact))
+    texts = []
+    for lex in entry.findall("lex"):
+        # Version 1.5 has the text in its own element, next to its annotation.
+        text = _text((lex.findall("text") or [lex])[-1])
+        if not text:
+            problems.left_out += 1  # a lexicalisation that was never written is no empty text
+        elif lang is None or lex.get("lang", lang) == lang:
+            texts.append(Text(lines[lex], text, None, _attributes(lex, LEX_ATTRIBUTES)))
+    return Input(
+        source.file,
+        lines[entry],
+        BETWEEN_TRIPLES.join(map(_text, facts)),
+        _triples(facts),
+        texts,
+        _attributes(entry, ENTRY_ATTRIBUTES),
+        _triples(original) if modified else None,
+        texts,
+    )
 
-    name: str
-    line: int
-    attributes: Mapping[str, str]
-    children: list[_Element] = field(default_factory=list)
-    characters: list[str] = field(default_factory=list)
 
-    @property
-    def text(self) -> str:
-        return "".join(self.characters).strip()
-
-    def all(self, name: str) -> list[_Element]:
-        return [child for child in self.children if child.name == name]
-
-    def chosen(self, names: Sequence[str]) -> dict[str, str]:
-        """Those of some attributes that there are."""
-        return {name: self.attributes[name] for name in names if name in self.attributes}
+def _triples(facts: Sequence[Element]) -> list[Triple] | None:
+    """The triples of elements; ``None`` if there are none, or one cannot be read."""
+    triples = [triple for fact in facts if (triple := parse_triple(_text(fact))) is not None]
+    return triples if len(triples) == len(facts) and triples else None
 
 
-class _Reader:
-    """The handlers of expat, and the entries that they have read."""
+def _text(element: Element) -> str:
+    """The characters directly in an element, not those of annotation inside it."""
+    return "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
 
-    def __init__(self, source: Source, problems: Problems, lang: str | None) -> None:
-        self.inputs: list[Input] = []
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self.parser.EntityDeclHandler = self._entity
-        self._source, self._problems, self._lang = source, problems, lang
-        self._depth = 0
-        self._open: list[_Element] = []  # from the entry down
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self._refuse(f"elements nested over {MAX_DEPTH} deep")
-        if name == "entry" and self._open:
-            self._refuse("an <entry> inside an <entry>")
-        if name == "entry" or self._open:
-            element = _Element(name, self.parser.CurrentLineNumber, attributes)
-            if self._open:
-                self._open[-1].children.append(element)
-            self._open.append(element)
-
-    def _end(self, name: str) -> None:
-        self._depth -= 1
-        if self._open:
-            element = self._open.pop()
-            if not self._open:
-                self.inputs.append(self._input(element))
-
-    def _characters(self, data: str) -> None:
-        if self._open:
-            self._open[-1].characters.append(data)
-
-    def _input(self, entry: _Element) -> Input:
-        modified, original = (
-            [triple for found in entry.all(f"{kind}tripleset")[:1] for triple in found.all(f"{kind[0]}triple")]
-            for kind in ("modified", "original")
-        )
-        facts = modified or original
-        if not facts:
-            what = entry.attributes.get("eid")
-            self._problems.add(self._source.shown, entry.line, "an entry without triples", what)
-        triples = self._parse(facts)
-        mr = BETWEEN_TRIPLES.join(fact.text for fact in facts)
-        return Input(
-            self._source.file,
-            entry.line,
-            mr,
-            triples or None,
-            self._texts(entry),
-            entry.chosen(ENTRY_ATTRIBUTES),
-            self._parse(original, report=False) if modified else None,
-        )
-
-    def _texts(self, entry: _Element) -> list[Text]:
-        found = []
-        for lex in entry.all("lex"):
-            # Version 1.5 has the text in its own element, next to its annotation.
-            text = (lex.all("text") or [lex])[-1].text
-            if not text:
-                self._problems.left_out += 1  # a lexicalisation that was never written is no empty text
-            elif self._lang is None or lex.attributes.get("lang", self._lang) == self._lang:
-                found.append(Text(lex.line, text, None, lex.chosen(LEX_ATTRIBUTES)))
-        return found
-
-    def _parse(self, facts: Sequence[_Element], report: bool = True) -> list[Triple] | None:
-        triples = [parse_triple(fact.text) for fact in facts]
-        for fact, triple in zip(facts, triples, strict=True):
-            if triple is None and report:
-                what = "not a triple like subject | predicate | object"
-                self._problems.add(self._source.shown, fact.line, what, fact.text)
-        return None if None in triples else [triple for triple in triples if triple is not None]
-
-    def _doctype(self, name: str, system: str | None, public: str | None, subset: bool) -> None:
-        if system or public:
-            self._refuse(f"the document refers to an external part ({system or public!r}), which is never opened")
-
-    def _entity(self, name: str, *rest: object) -> None:
-        self._refuse(f"the document declares the entity {name!r}; write its text instead")
-
-    def _refuse(self, what: str) -> None:
-        raise InputError(f"{self._source.shown}:{self.parser.CurrentLineNumber}: {what}")
+def _attributes(element: Element, names: Sequence[str]) -> dict[str, str]:
+    return {name: element.attrib[name] for name in names if name in element.attrib}

@@ -84,7 +84,7 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
     strings = _Interner(checks.texts)
     asked = np.flatnonzero(checks.kind == HALLUCINATION)
     work = _Asking(checks, rows, side, strings)
-    lengths = work.lengths(set(checks.hypothesis[asked].tolist()))
+    lengths = work.measured({*checks.hypothesis[asked].tolist()}, side.hypothesis)
     refused: dict[int, str] = {}
     if not side.truncates:
         too_long = np.array([lengths[h] >= NOT_TOKENISED for h in checks.hypothesis[asked].tolist()], bool)
@@ -146,11 +146,12 @@ class _Asking:
         """The sentences of each distinct text with distinct facts. ``lengths``: of the texts."""
         checks = self.checks
         check_of = {key: check for check, (_, key) in zip(asked.tolist(), self.keys(asked), strict=True)}
-        premises = self._measured(set(checks.premise[asked].tolist()), self.side.premise)
+        premises = self.measured({*checks.premise[asked].tolist()}, self.side.premise)
         texts = {h: checks.texts[h] for h in {h for _, h, _ in check_of}}
         spans = {h: self.side.split(text) or [(0, len(text))] for h, text in texts.items()}
         hypotheses = {h: [self.strings[texts[h][a:b]] for a, b in spans[h]] for h in spans}
-        lengths = lengths | self.lengths({s for sentences in hypotheses.values() for s in sentences})
+        parts = {s for sentences in hypotheses.values() for s in sentences}
+        lengths = lengths | self.measured(parts, self.side.hypothesis)
 
         found: dict[_Key, _Text] = {}
         index: FactIndex | None = None
@@ -221,30 +222,23 @@ class _Asking:
             if triple.sentence is None or self.added_tokens[fact] <= most:
                 found.append((fact, self.terms[number]))
                 continue
-            parts = self._cut(fact, most)
+            parts = cut(self.strings.texts[fact], most, self._added)
             found += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
         self._count_tokens([fact for fact, _ in found])
         return [fact for fact, _ in found], [terms for _, terms in found]
 
-    def _cut(self, fact: int, most: int) -> list[str]:
-        def measure(texts: Sequence[str]) -> Ints:
-            none, *added = self.side.premise(["", *(" " + text for text in texts)]).tolist()
-            return np.array(added, np.int64) - none
-
-        return cut(self.strings.texts[fact], most, measure)
+    def _added(self, texts: Sequence[str]) -> Ints:
+        """The number of tokens that each text adds to a premise, including the blank before it."""
+        none, *added = self.side.premise(["", *(" " + text for text in texts)]).tolist()
+        return np.array(added, np.int64) - none
 
     def _count_tokens(self, facts: list[int]) -> None:
-        """Note the number of tokens that each fact adds to a premise, including the blank before it."""
+        """Note the number of tokens that each fact adds to a premise."""
         new = sorted({fact for fact in facts if fact not in self.added_tokens})
-        if new:
-            none, *added = self.side.premise(["", *(" " + self.strings.texts[fact] for fact in new)]).tolist()
-            self.added_tokens.update((fact, tokens - none) for fact, tokens in zip(new, added, strict=True))
+        self.added_tokens.update(self.measured(new, self._added))
 
-    def lengths(self, ids: set[int]) -> dict[int, int]:
-        """Tokens of each text as a hypothesis."""
-        return self._measured(ids, self.side.hypothesis)
-
-    def _measured(self, ids: set[int], measure: Measure) -> dict[int, int]:
+    def measured(self, ids: Iterable[int], measure: Measure) -> dict[int, int]:
+        """The number of tokens of each text, by its id."""
         order = sorted(ids)
         return dict(zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True))
 

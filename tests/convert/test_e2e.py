@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,15 +20,12 @@ TEXTS = ["The Lamb is a Thai pub.", "Fox is near Café Ünal."]
     "content",
     [
         f"\ufeffMR\toutput\r\n{LAMB}\t{TEXTS[0]}\r\n{FOX}\t{TEXTS[1]}\r\n",
-        f"mr\tsystem_output\n{LAMB}\t{TEXTS[0]}\n{FOX}\t{TEXTS[1]}",
         f'mr,ref\n"{LAMB}",{TEXTS[0]}\n"{FOX}","{TEXTS[1]}"\n',
         f"MR\toutput\n'{LAMB}'\t'{TEXTS[0]}'\n'{FOX}'\t'{TEXTS[1]}'\n",
         f'MR\toutput\n"{LAMB}"\t{TEXTS[0]} \n "{FOX}" \t  {TEXTS[1]}\n',
-        f'"{LAMB}",{TEXTS[0]}\n"{FOX}",{TEXTS[1]}\n',
         f"{TEXTS[0]}\t{LAMB}\n{TEXTS[1]}\t{FOX}\n",
         f"MR\toutput\r{LAMB}\t{TEXTS[0]}\r{FOX}\t{TEXTS[1]}\r",
-        f"ref\tMR\n{TEXTS[0]}\t{LAMB}\n\n{TEXTS[1]}\t{FOX}\n\n",
-        f'meaning_representation,human_reference\n"{LAMB}",{TEXTS[0]}\n"{FOX}",{TEXTS[1]}\n',
+        f"human_reference\tMR\n{TEXTS[0]}\t{LAMB}\n\n{TEXTS[1]}\t{FOX}\n\n",
         f'mr,ref\n"{LAMB}",{TEXTS[0]},,\n"{FOX}",{TEXTS[1]}\n',
     ],
 )
@@ -70,7 +66,7 @@ def test_several_systems(write: Write, convert: Convert) -> None:
         ("out", "one", None),
         ("second", "two", 5),
     ]
-    assert "2 rows, 1 inputs, 2 systems" in result.err
+    assert "2 rows, 1 input, 2 systems" in result.err
 
 
 def test_references_are_joined_by_input(write: Write, convert: Convert) -> None:
@@ -79,7 +75,7 @@ def test_references_are_joined_by_input(write: Write, convert: Convert) -> None:
     references = write("refs.csv", f'mr,ref\n"{LAMB}",r1\n"{turned}",r2\n"{FOX}",r3\n')
     result = convert("e2e", outputs, "--references", references)
     assert [row["references"] for row in result.rows] == [["r1", "r2"], ["r3"], []]
-    assert "1 inputs without references" in result.err
+    assert "1 input without references" in result.err
     assert "references" not in convert("e2e", outputs, "--force").rows[0]
 
 
@@ -127,32 +123,12 @@ def test_counts_of_the_slot_script_are_gold_labels(write: Write, convert: Conver
     assert [row["gold_fine"] for row in rows] == ["OK", "hallucination", "omission", both, both, None]
     assert [row["system"] for row in rows] == ["tgen"] * 5 + ["slug"]
     assert [row["added"] for row in rows] == [0, 1, 0, 1, 0, None]
+    own = write("own.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tgold_fine\n{LAMB}\t{TEXTS[0]}\t1\t0\t0\tOK\n")
+    assert convert("e2e", own, "--force").rows[0]["gold_fine"] == "OK"
 
 
-def test_gold_of_the_file_itself_is_kept(write: Write, convert: Convert) -> None:
-    path = write("e2e.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tgold_fine\n{LAMB}\t{TEXTS[0]}\t1\t0\t0\tOK\n")
-    assert convert("e2e", path).rows[0]["gold_fine"] == "OK"
-
-
-@pytest.mark.parametrize(
-    ("column", "mr", "expected"),
-    [
-        ("mr", "inform(name[Elm Run 2], release_year[2013], genres[racing, puzzle])",
-         [("Elm Run 2", "release_year", "2013"), ("Elm Run 2", "genres", "racing, puzzle")]),
-        ("mr", "give_opinion(name[Owl Bay], esrb[E (for Everyone)])", [("Owl Bay", "esrb", "E (for Everyone)")]),
-        ("da", "inform(name=Elm Inn,phone=5551234)", [("Elm Inn", "phone", "5551234")]),
-        ("da", "inform(name='Elm Inn';food=thai)", [("Elm Inn", "food", "thai")]),
-        ("mr", "name[Elm Inn], priceRange[less than Ł20]", [("Elm Inn", "priceRange", "less than £20")]),
-    ],
-)  # fmt: skip
-def test_dialogue_acts_are_read(write: Write, convert: Convert, column: str, mr: str, expected: list[Any]) -> None:
-    content = f'{column},ref\n"{mr}",It costs Ł20.\n"?request(food)",What?\n'
-    result = convert("e2e", write("acts.csv", content), "--mr-column", column)
-    assert [triples(row) for row in result.rows] == [expected, None]
-    assert result.rows[0]["text"] == "It costs £20."
-
-
-def test_nothing_but_malformed_lines_is_exit_2(write: Write, convert: Convert) -> None:
-    result = convert("e2e", write("no.csv", "mr,ref\nno slots,A text.\n?request(food),What?\n"))
-    assert (result.code, result.rows) == (2, [])
-    assert "not one of 2 lines has facts and a text that can be read" in result.err
+def test_dialogue_acts_with_broken_pounds_are_read(write: Write, convert: Convert) -> None:
+    path = write("acts.csv", 'da,ref\n"inform(name=Elm Inn,price=Ł20)",It costs Ł20.\n"?request(food)",What?\n')
+    rows = convert("e2e", path, "--mr-column", "da").rows
+    assert [triples(row) for row in rows] == [[("Elm Inn", "price", "£20")], None]
+    assert rows[0]["text"] == "It costs £20."

@@ -52,7 +52,7 @@ def test_lexicalisations_are_the_texts_without_system_files(write: Write, conver
     assert (first["eid"], first["category"], first["size"], first["shape"]) == ("Id1", "Ship", 2, "(X (X) (X))")
     assert (first["lid"], first["comment"], result.rows[1]["comment"]) == ("Id1", "good", "toFix")
     assert [t["predicate"] for t in first["original_triples"]] == ["len", "owner"]
-    assert "3 rows, 2 inputs, 1 system, 0 malformed lines, 1 lexicalisations without a text left out" in result.err
+    assert "3 rows, 2 inputs, 1 system, 0 malformed lines, 1 lexicalisation without a text left out" in result.err
     english = convert("webnlg", write("ship.xml", XML), "--lang", "en", "--force")
     assert [row["text"] for row in english.rows] == texts[:2]
 
@@ -68,13 +68,8 @@ def test_system_files(write: Write, convert: Convert) -> None:
     ]
     assert len(result.rows[0]["references"]) == 3
     assert "lid" not in result.rows[0]
-
-
-def test_another_number_of_lines_is_an_error(write: Write, convert: Convert) -> None:
-    for content, count in [("one\n", "1 lines"), ("one\ntwo\n\n", "3 lines")]:
-        result = convert("webnlg", write("t.xml", XML), "--texts", write("s.txt", content))
-        assert result.code == 2 and count in result.err and "2 inputs" in result.err
-        assert result.rows == []
+    refused = convert("webnlg", xml, "--texts", write("s.txt", "one\n"), "--force")
+    assert refused.code == 2 and "1 lines" in refused.err and "2 inputs" in refused.err
 
 
 def test_inputs_without_lexicalisations_need_texts(write: Write, convert: Convert) -> None:
@@ -121,15 +116,9 @@ def test_human_evaluation_csv(write: Write, convert: Convert) -> None:
         (2, "unseen", 1.0, 3.0),
         (3, "unseen", 0.0, 1.0),
     ]
+    gold = [("OK", 2.6666666666666665), ("OK", 3.0), ("not_OK", 1.0)]
+    assert [(row["gold_rough"], row["human_semantics"]) for row in result.rows] == gold
     assert "3 rows, 2 inputs, 3 systems" in result.err
     assert convert("webnlg", write("all.csv", content), "--force").rows[1]["text"] == "null"
     named = convert("webnlg", f"mine={write('all.csv', content)}", "--force").rows[0]
     assert (named["system"], named["team"]) == ("mine", "forge")
-
-
-def test_ratings_of_the_human_evaluation_are_gold(write: Write, convert: Convert) -> None:
-    lines = [f'"Ulm | river | Danube",Ulm is on it.,team{n},{rating},3.0\n' for n, rating in enumerate((2.5, 2.4, ""))]
-    path = write("human.csv", "mr,text,team,semantics,fluency\n" + "".join(lines))
-    rows = convert("webnlg", path).rows
-    assert [row["gold_rough"] for row in rows] == ["OK", "not_OK", None]
-    assert [(row["human_semantics"], row["human_fluency"]) for row in rows] == [(2.5, 3.0), (2.4, 3.0), (None, 3.0)]
