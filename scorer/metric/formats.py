@@ -43,7 +43,7 @@ from .facts import (
     to_bytes,
 )
 from .sentences import split_document
-from .values import as_text, flatten, is_list, is_part, is_text, shown, spell_or_none, to_python
+from .values import as_text, flatten, is_list, is_part, is_text, shown, spell, to_python
 
 PARTS = {"subject": ("s",), "predicate": ("p", "property"), "object": ("o",)}
 """The parts of a triple, and other names for them."""
@@ -106,7 +106,7 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     If the parts of a string contain bars themselves, only bars between blanks separate parts.
 
     Raises:
-        ValueError: it has others; says why, without a subject.
+        ValueError: it has others, or an integer of thousands of digits; says why, without a subject.
     """
     if isinstance(element, str):
         parts: list[Any] = element.split("|")
@@ -124,7 +124,7 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     if len(parts) != 3:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
         raise ValueError(f"has {number} and not three: {shown(element)}")
-    texts: list[Any] = parts if isinstance(element, str) else [spell_or_none(part) for part in parts]
+    texts: list[Any] = parts if isinstance(element, str) else [spell(part) for part in parts]
     for name, part, text in zip(PARTS, parts, texts, strict=True):
         if text is None:
             raise ValueError(f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}")

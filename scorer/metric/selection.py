@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -33,6 +33,16 @@ from .facts import Triple
 
 MOST_SUBJECTS = 64
 """Largest number of subjects of a sentence; those with the largest part of their name in it are kept."""
+Terms = frozenset[str]
+"""Words of a text, folded and without function words, and its numbers, normalised by :func:`number`."""
+
+
+class FactTerms(NamedTuple):
+    """Terms of a fact. ``subject``, ``object``: their terms; ``said``: the other words of the fact's sentence."""
+
+    subject: Terms
+    object: Terms
+    said: Terms
 
 
 class FactIndex:
@@ -40,48 +50,40 @@ class FactIndex:
 
     Args:
         facts: the facts of the row, in its order.
-        most: largest number of facts that could ever fit; no list in the index is longer.
-
-    ``looked_at``: number of index entries read or written so far; tests count them.
+        most: largest number of facts that could ever fit; no list in the index is longer, but those of facts without a
+            subject.
     """
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
         self._facts = facts
         self._most = max(1, most)
-        self._names: list[frozenset[str]] = []
         self._subject_of: list[int] = []
-        self._subjects: dict[str, list[int]] = {}
-        self._bearers: Counter[str] = Counter()
-        self._about: dict[int, list[int]] = {}
-        self._saying: dict[str, list[int]] = {}
-        self._both: dict[tuple[int, str], list[int]] = {}
-        self.looked_at = 0
-        numbered: dict[frozenset[str], int] = {}
+        self._subjects: defaultdict[str, list[int]] = defaultdict(list)
+        self._about: defaultdict[int, list[int]] = defaultdict(list)
+        self._saying: defaultdict[str, list[int]] = defaultdict(list)
+        self._both: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+        numbered: dict[Terms, int] = {}
         for position, fact in enumerate(facts):
             subject = numbered.setdefault(fact.subject, len(numbered))
-            if subject == len(self._names):
-                self._names.append(fact.subject)
-                self._bearers.update(fact.subject)
-                for word in fact.subject:
-                    self._add(self._subjects.setdefault(word, []), subject)
             self._subject_of.append(subject)
             if not fact.subject:
                 for term in fact.object:
-                    self._saying.setdefault(term, []).append(position)
-                self.looked_at += len(fact.object)
+                    self._saying[term].append(position)
                 continue
-            self._add(self._about.setdefault(subject, []), position)
+            self._add(self._about[subject], position)
             for term in fact.object - fact.subject:
-                self._add(self._saying.setdefault(term, []), position)
-                self._add(self._both.setdefault((subject, term), []), position)
+                self._add(self._saying[term], position)
+                self._add(self._both[subject, term], position)
+        self._names = list(numbered)
+        self._bearers = Counter(word for name in self._names for word in name)
+        for subject, name in enumerate(self._names):
+            for word in name:
+                self._add(self._subjects[word], subject)
 
     def subjects(self, sentence: Terms) -> dict[int, float]:
         """The subjects in a sentence, each with the share of its name that occurs there, the largest share first."""
-        every = sentence.all
         said = {
-            subject: self._names[subject] & every
-            for word in every
-            for subject in self._read(self._subjects.get(word, ()))
+            subject: self._names[subject] & sentence for word in sentence for subject in self._subjects.get(word, ())
         }
         shares = {subject: self._weight(words) / self._weight(self._names[subject]) for subject, words in said.items()}
         kept = sorted(shares, key=lambda subject: (-shares[subject], subject))[:MOST_SUBJECTS]
@@ -94,8 +96,7 @@ class FactIndex:
         Args:
             subjects: its subjects, as :meth:`subjects` gives them for it or for a sentence before it.
         """
-        every = sentence.all
-        said = sorted(term for term in every if term in self._saying)
+        said = sorted(term for term in sentence if term in self._saying)
         if not any(self._names):  # facts without subjects, of which a common word may be in thousands
             said.sort(key=lambda term: len(self._saying[term]))
         tiers: tuple[Iterable[Sequence[int]], ...] = (
@@ -107,12 +108,11 @@ class FactIndex:
         for tier, lists in enumerate(tiers):
             found = 0
             for positions in lists:
-                self.looked_at += 1
-                for position in self._read(positions):
+                for position in positions:
                     if position not in chosen:
                         share = subjects.get(self._subject_of[position], 0.0)
                         fact = self._facts[position]
-                        own_words = len(fact.said & every) if tier < 2 or not fact.subject else 0
+                        own_words = len(fact.said & sentence) if tier < 2 or not fact.subject else 0
                         chosen[position] = (tier, -share if tier < 2 else 0.0, -own_words, position)
                         found += 1
                 if found >= self._most:
@@ -123,13 +123,8 @@ class FactIndex:
         return math.fsum(1 / self._bearers[word] for word in words)
 
     def _add(self, entries: list[int], entry: int) -> None:
-        self.looked_at += 1
         if len(entries) < self._most:
             entries.append(entry)
-
-    def _read(self, entries: Sequence[int]) -> Sequence[int]:
-        self.looked_at += len(entries)
-        return entries
 
 
 _TOKEN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?|[^\W\d_]+")
@@ -142,7 +137,6 @@ NUMBER_WORDS = {word: value for value, word in enumerate(_BELOW_TWENTY.split())}
     word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)
 }
 """The numbers of one word, without those that multiply what stands before them."""
-SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 # Function words. "will", "may" and "can" are also names, but hardly ever the only word of a name.
 _FUNCTION_WORDS = (
     "a about after also although an and any are as at be been before both but by can could did do does during each for "
@@ -154,51 +148,25 @@ _FUNCTION_WORDS = (
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-class Terms(NamedTuple):
-    """Words and numbers of a text. ``words``: folded, without function words. ``numbers``: normalised by
-    :func:`number`."""
-
-    words: frozenset[str]
-    numbers: frozenset[str]
-
-    @property
-    def all(self) -> frozenset[str]:
-        """Both; a number is never a word."""
-        return self.words | self.numbers
-
-
-class FactTerms(NamedTuple):
-    """Terms of a fact. ``subject``, ``object``: their terms; ``said``: the other words of the fact's sentence."""
-
-    subject: frozenset[str]
-    object: frozenset[str]
-    said: frozenset[str]
-
-
 def terms_of(text: str) -> Terms:
     """The words and numbers of a text."""
-    words: set[str] = set()
-    numbers: set[str] = set()
+    found: set[str] = set()
     tens = 0  # of a "twenty" whose "five" may come next
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
-        if token[0].isdecimal():
-            numbers.add(number(token))
-            tens = 0
-            continue
-        word = fold(token)
+        word = number(token) if token[0].isdecimal() else fold(token)
         value = NUMBER_WORDS.get(word)
         if value is None:
             tens = 0
             if word not in FUNCTION_WORDS:
-                words.add(word)
+                found.add(word)
         elif tens and 0 < value < 10:
-            numbers.discard(str(tens))
-            numbers.add(str(tens + value))
+            found.discard(str(tens))
+            found.add(str(tens + value))
             tens = 0
         else:
-            numbers.add(str(value))
+            found.add(str(value))
             tens = value if value >= 20 else 0
-    return Terms(frozenset(words), frozenset(numbers))
+    return frozenset(found)
 
 
 def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
@@ -207,11 +175,12 @@ def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
     A name that has only function words (``The Who``) keeps them, otherwise it could never be found. A fact that was
     given as a sentence has no subject; all its terms are those of its object.
     """
+    terms = terms_of(sentence)
     if triple.sentence is not None:
-        terms = terms_of(triple.sentence).all
         return FactTerms(frozenset(), terms, terms)
     subject, value = (_name(part) for part in (triple.subject, triple.object))
-    return FactTerms(subject, value, terms_of(sentence).words - subject - value)
+    words = frozenset(term for term in terms if not term[:1].isdecimal())
+    return FactTerms(subject, value, words - subject - value)
 
 
 def fold(word: str) -> str:
@@ -228,6 +197,5 @@ def number(digits: str) -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def _name(part: str) -> frozenset[str]:
-    found = terms_of(part).all
-    return found or frozenset(fold(token) for token in _TOKEN.findall(part))
+def _name(part: str) -> Terms:
+    return terms_of(part) or frozenset(fold(token) for token in _TOKEN.findall(part))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -30,10 +29,12 @@ from .facts import encode
 Names = list[str | None]
 MOST_CHARACTERS = 120
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_NARROW: tuple[type, ...] = (np.float16, np.float32)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCALARS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_date, types.is_time,
             types.is_timestamp, types.is_duration)  # fmt: skip
 _STRINGS = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+_BINARIES = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
 _LISTS = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
 
 
@@ -61,8 +62,9 @@ def spell(value: Any) -> str | None:
         return str(int(value))
     if isinstance(value, Decimal):
         return spell_number(str(value)) if value.is_finite() else None
-    if isinstance(value, Real):
-        return spell_number(_digits(value)) if math.isfinite(value) else None
+    if isinstance(value, Real):  # the shortest decimal that reads back, at its own precision
+        digits = str(value) if isinstance(value, _NARROW) else repr(float(value))
+        return spell_number(digits) if math.isfinite(value) else None
     if isinstance(value, timedelta):
         return _duration((value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000)
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -71,19 +73,6 @@ def spell(value: Any) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat(" ") if value == value else None  # pandas has a time that is none
     return value.isoformat() if isinstance(value, date | time) else None
-
-
-def _digits(value: Any) -> str:
-    """The shortest decimal that reads back as the float, at its own precision."""
-    return str(value) if isinstance(value, np.float16 | np.float32) else repr(float(value))
-
-
-def spell_or_none(value: Any) -> str | None:
-    """As :func:`spell`, and ``None`` for an integer of thousands of digits."""
-    try:
-        return spell(value)
-    except ValueError:
-        return None
 
 
 def spell_column(column: pa.Array) -> list[Any]:
@@ -324,7 +313,21 @@ def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Na
     Raises:
         ColumnError: lists, structs and the like, which have no single values.
     """
-    codes, texts = _name_codes(column, name)
+    plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+    plain = plain.dictionary_decode() if types.is_dictionary(plain.type) else plain
+    texts: Names
+    if is_text(plain.type):
+        codes, values = encode(plain)
+        texts = [value.decode(errors="backslashreplace") for value in values]
+    elif any(test(plain.type) for test in _BINARIES):
+        codes, values = encode(plain)
+        texts = [value.hex() for value in values]
+    elif is_part(plain.type):
+        codes, stored, write = stored_values(plain)
+        texts = [value_name(value, write) for value in stored]
+    else:
+        raise ColumnError(f"column {name!r} is {column.type} and cannot group rows; name one of single values")
+    texts.append(None)  # where the code of null points
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str | None, int] = {}
     places = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
@@ -335,30 +338,3 @@ def value_names(column: pa.Array, name: str) -> Names:
     """A column's values, each as text; see :func:`encode_names`."""
     codes, distinct = encode_names(column, name)
     return [distinct[code] for code in codes.tolist()]
-
-
-def _name_codes(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Names]:
-    """Codes and texts, the last of which is ``None``; the texts may be equal, and need not all be used."""
-    plain, is_uuid = column, False
-    if isinstance(plain.type, pa.BaseExtensionType):
-        is_uuid, plain = plain.type.extension_name == "arrow.uuid", plain.storage
-    if types.is_run_end_encoded(plain.type):
-        plain = pc.run_end_decode(plain)
-    if types.is_dictionary(plain.type):
-        plain = plain.dictionary_decode()
-    kind = plain.type
-    if (
-        is_text(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_binary_view(kind)
-        or (types.is_fixed_size_binary(kind))
-    ):
-        codes, values = encode(plain)
-        if is_uuid:
-            return codes, [*(str(uuid.UUID(bytes=value)) for value in values), None]
-        return codes, [*(v.decode(errors="backslashreplace") if is_text(kind) else v.hex() for v in values), None]
-    if is_part(kind):
-        codes, stored, write = stored_values(plain)
-        return codes, [*(value_name(value, write) for value in stored), None]
-    raise ColumnError(f"column {name!r} is {column.type} and cannot group rows; name one of single values")
