@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from scorer.metric.inputs import find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
 from scorer.scoring.tables import as_table
-from scorer.storage.shards import RefusedError
 from scorer.storage.text_files import read_records, schema_of, to_batch
 
 Row = dict[str, Any]
@@ -143,24 +141,3 @@ def test_a_line_of_any_bytes_costs_no_other(line: bytes, place: int) -> None:
     assert len(rows) == 4
     assert rows[:place] + rows[place + 1 :] == expected
     assert rows[place][0] or rows[place][2] is not None
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.binary(max_size=30) | st.sampled_from([b'"', b"a,b\n", b'{"a": 1}\n', b"[\n", b"]"]), max_size=6))
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
-def test_any_bytes_are_rows_or_a_message_with_a_line(form: str, parts: list[bytes]) -> None:
-    try:
-        table = read(form, b"".join(parts))
-    except RefusedError as error:
-        assert any(words in str(error) for words in ("line ", "is empty", "not UTF-8"))
-    else:
-        table.validate()
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=30).filter(lambda one: b'"' not in one and b"\n" not in one and b"\r" not in one))
-def test_a_record_of_any_bytes_costs_no_other(line: bytes) -> None:
-    content = b"text,triples\nt,a | b | c\n" + line + b"\nu,d | e | f\n"
-    rows = found(read("csv", content))
-    expected = found(read("csv", b"text,triples\nt,a | b | c\nu,d | e | f\n"))
-    assert [rows[0], rows[-1]] == expected and len(rows) == 2 + bool(line)

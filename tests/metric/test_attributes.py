@@ -54,8 +54,6 @@ def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, null
     ("value", "written"),
     [
         ('{"name": "A", "v": 9.90}', "9.90"),
-        ('{"name": "A", "v": 1e3}', "1000"),
-        ({"name": "A", "v": 5.0}, "5"),
         ([("name", "A"), ("v", " x ")], "x"),
         ({"name": "A", "v": {"value": -12, "unit": "°C"}}, "-12 °C"),
         ('{"name": "A", "v": {"currency": "EUR", "amount": 9.90}}', "9.90 EUR"),
@@ -76,7 +74,6 @@ def test_values_have_one_spelling(value: Any, written: str) -> None:
         ('{"name": " ", "v": 1}', "no_subject"),
         ('{"name": {"first": "A"}, "v": 1}', "no_subject"),
         ("[1]", "malformed_attributes"),
-        ("", "malformed_attributes"),
         ('{"name": "A", "v": 1, "v": 2}', "malformed_attributes"),
         ('{"name": "A", " ": 1}', "malformed_attributes"),
         ('{"name": "A", "v": ' + '{"w": ' * 100 + "1" + "}" * 101, "malformed_attributes"),

@@ -60,8 +60,6 @@ def test_a_missing_template_can_be_refused() -> None:
     [
         ("e2e_primary", "e2e", "nlgi_eval", 61_593, 58_537),
         ("e2e_primary", "e2e", "paper", 53_802, 51_038),
-        ("e2e_all", "e2e", "nlgi_eval", 164_248, 127_197),
-        ("e2e_all", "e2e", "paper", 143_472, 110_969),
         ("webnlg17_humeval", "webnlg", "nlgi_eval", 6_390, 5_793),
         ("webnlg17_humeval", "webnlg", "paper", 5_060, 4_836),
     ],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -77,13 +75,3 @@ def test_a_sentence_of_a_document_that_is_longer_than_the_model_is_cut() -> None
     assert all(word in document for word in premise.split())
     (premise,) = premises(document, "word300 " * 40, 50)  # leaves less room than a part has
     assert len(premise.split()) <= LEAST_TOKENS
-
-
-def test_facts_that_are_triples_are_not_cut() -> None:
-    from scorer.metric.objects import from_pairs
-
-    given = from_pairs([([("A", "text", "long " * 60), ("B", "is", "short")], "A is long.")])
-    checks = build_checks(given, Templates(), Options(sides="hallucination"))
-    checks = add_sentences(checks, given, SentenceSide(split, 40, count, count))
-    found: list[Any] = asked(checks)
-    assert [len(premise.split()) for _, _, premise, _ in found] == [65]

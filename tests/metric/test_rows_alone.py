@@ -11,7 +11,6 @@ import pytest
 
 from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks
-from scorer.metric.formats import parse_mr
 from scorer.metric.inputs import find_columns
 from scorer.metric.objects import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates
@@ -41,13 +40,6 @@ def test_one_bad_byte_or_value_costs_its_row_alone(line: bytes, error: str | Non
     expected = found(read("jsonl", lines(PUB, PUB)))
     rows = found(read("jsonl", lines(PUB, line, PUB)))
     assert [rows[0], rows[2]] == expected and rows[1][2] == error
-
-
-def test_values_of_an_unused_column_are_text() -> None:
-    ids = [9007199254740993, 9007199254740992, 1.5, "7b", None, True]
-    table = read("jsonl", lines(*({**PUB, "id": value} for value in ids)))
-    assert table["id"].to_pylist() == ["9007199254740993", "9007199254740992", "1.5", "7b", None, "true"]
-    assert len(set(map(str, found(table)))) == 1
 
 
 def test_a_cell_of_csv_is_what_is_written() -> None:
@@ -122,22 +114,6 @@ def test_one_plain_column_is_an_attribute() -> None:
         table = pa.table({"text": ["t"], "product": ["Lamp"], "Colour": column})
         value = table["Colour"][0].as_py()
         assert found(table, attributes="Colour", subject="product")[0][1] == [f"The Colour of Lamp is {value}."]
-
-
-@pytest.mark.parametrize(
-    ("mr", "expected"),
-    [
-        ("inform(name[A], food[Thai, French])", [("A", "food", "Thai, French")]),
-        ("give_opinion(name[Owl Bay], esrb[E (for Everyone)])", [("Owl Bay", "esrb", "E (for Everyone)")]),
-        ("inform(name=A,phone=5551234)", [("A", "phone", "5551234")]),
-        ("inform(name='A';food=thai)", [("A", "food", "thai")]),
-        ("request(specifier[dull])", None),
-        ("?request(food)", None),
-        ("name=A, food=Thai", None),
-    ],
-)
-def test_dialogue_acts(mr: str, expected: Any) -> None:
-    assert parse_mr(mr) == expected
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "?", "–", "_", "☆ ☆"])

@@ -99,20 +99,6 @@ def test_a_text_too_long_to_tokenise_is_not_divided_where_its_facts_are_an_error
     assert found(optional).refused == {}, "no fact is asked for"
 
 
-def test_a_tokenizer_whose_parts_do_not_add_up_is_asked_again() -> None:
-    """Here a premise of n facts takes n² tokens more than its words."""
-
-    def premise(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-        return np.array([len(text.split()) + (text.count(".") ** 2 if text.count(".") > 1 else 0) for text in texts])
-
-    row = [("Ann Ash", "PTS", str(i)) for i in range(10)]
-    rows = from_pairs([(row, "Ann Ash ran.")])
-    side = SentenceSide(split, 40, premise, count)
-    checks = build_checks(rows, TEMPLATES, Options(sides="hallucination"))
-    ((_, _, shown, _),) = asked(add_sentences(checks, rows, side))
-    assert shown.count(".") == 4, "4 · 5 + 16 + 3 fits into 40, 5 · 5 + 25 + 3 does not"
-
-
 def test_selected_facts_alone_are_shown() -> None:
     rows = from_pairs([([ANN, BOB, ("Ann Ash", "REB", "1")], TEXT)] * 2)
     rows.used = np.array([True, False, True, True, True, False])
@@ -165,11 +151,3 @@ def test_sentences_decide_where_the_whole_text_does_not_fit(
     assert (row["text_entailment"] is None) == (limit < 20), "asked of the whole text alone"
     if label is not None:
         assert row["confidence"] == pytest.approx(0.8 if limit == 20 else min(entailments))
-
-
-def test_a_text_in_which_no_sentence_is_found_is_one() -> None:
-    rows = from_pairs([([ANN], "x")])
-    checks = build_checks(rows, TEMPLATES, Options())
-    found = add_sentences(checks, rows, SentenceSide(lambda text: [], 40, count, count))
-    assert found.sentences is not None
-    assert (found.sentences.starts.tolist(), found.sentences.ends.tolist()) == ([0], [1])

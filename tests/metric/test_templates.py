@@ -9,7 +9,7 @@ import pytest
 
 from scorer.errors import TemplateError, UsageError
 from scorer.metric.facts import Triple
-from scorer.metric.templates import LARGEST_FILE, Templates, parse_optional
+from scorer.metric.templates import Templates, parse_optional
 
 RATED = {
     "$version": 1,
@@ -30,7 +30,6 @@ RATED = {
         (("A", "familyFriendly", "'no'"), "<subject> is for adults.", False, ("familyFriendly", "no")),
         (("A", "familyFriendly", '"maybe'), "The family Friendly of <subject> is <object>.", True,
          ("familyFriendly", '"maybe')),
-        (("A", "birthPlace", "B"), "The birth Place of <subject> is <object>.", True, ("birthPlace", None)),
         (("A", "near", "B"), "<subject> lies near <object>.", False, ("near", None)),
     ],
 )  # fmt: skip
@@ -84,16 +83,13 @@ def test_the_hash_is_of_the_content_not_of_its_layout(tmp_path: Path) -> None:
     [
         ([], "top level"),
         ({"p": []}, "'p'"),
-        ({"p": " "}, "'p'"),
         ({"p": "The {Subject} is <object>."}, "found {Subject} in .* did you mean <subject>"),
         ({"p": {"yes": None}}, "'yes'"),
         ({"$version": 2}, "version 2"),
         ({"$alias": {}}, r"'\$alias'"),
         ({"p": "x", "$aliases": {"q": "r"}}, "'r'"),
-        ({"p": "x", "$aliases": ["q"]}, "aliases"),
         ({"$optional": "near=x"}, "optional"),
         ({"p": "<subject> \udfff"}, r"\\udfff is half of a surrogate pair"),
-        ({"$aliases": {"q": []}, "p": "x"}, r"alias 'q' points to \[\]"),
         ({"$optional": ["p"]}, r"'\$optional': optional fact 'p': write PREDICATE=OBJECT"),
     ],
 )
@@ -106,7 +102,6 @@ def test_what_a_file_may_not_hold(data: object, says: str) -> None:
     ("text", "key"),
     [
         ('{"p": "<subject> <object>", "q": "<subject> <object>", "p": "<subject> <object>"}', "p"),
-        ('{"p": {"yes": "<subject>", "no": "<subject>", "yes": "<subject>"}}', "yes"),
         ('{"p": ["<subject> <object>", {"deep": 1, "deep": 2}]}', "deep"),
     ],
 )
@@ -114,14 +109,6 @@ def test_a_key_that_stands_twice_is_refused(text: str, key: str, tmp_path: Path)
     file = tmp_path / "t.json"
     file.write_text(text)
     with pytest.raises(TemplateError, match=re.escape(f"the key {key!r} occurs twice")):
-        Templates.load(file)
-
-
-def test_a_file_of_more_than_the_limit(tmp_path: Path) -> None:
-    file = tmp_path / "t.json"
-    with file.open("wb") as sparse:
-        sparse.truncate(LARGEST_FILE + 1)
-    with pytest.raises(TemplateError, match="more than the 67,108,864 bytes"):
         Templates.load(file)
 
 
