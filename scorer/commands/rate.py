@@ -79,22 +79,14 @@ def print_rates(console: Console, report: RateReport) -> None:
     """Print the rates of all rows, then those of groups."""
     console.print(f"{report.path}: {report.rows:,} rows, {report.labels:,} of them labelled")
     console.print(f"signature: {report.signature or 'no signature'}\n")
-    whole = [one for one in report.rates if one.group is None]
-    made = table("rate", "true", INTERVAL, "metric's own", "labels", "random labels for as much")
-    for one in whole:
-        made.add_row(_NAMES[one.rate], share(one.value), interval((one.low, one.high), share), share(one.metric),
-                     f"{one.labels:,}", f"{one.random_labels:,}")  # fmt: skip
+    figures = ("true", INTERVAL, "metric's own", "rows", "labels", "random labels for as much")
+    made = table(report.by or "", "rate", *figures, left=2)
+    for one in report.rates:
+        group = "all rows" if one.group is None else one.group
+        made.add_row(group, _NAMES[one.rate], share(one.value), interval((one.low, one.high), share), share(one.metric),
+                     f"{one.rows:,}", f"{one.labels:,}", f"{one.random_labels:,}")  # fmt: skip
     console.print(made)
-    for one in whole:
-        if not one.low <= one.metric <= one.high:
+    for one in report.rates:
+        if one.group is None and not one.low <= one.metric <= one.high:
             own = f"the metric's own {_NAMES[one.rate]} rate, {share(one.metric)}"
             console.print(f"note: {own}, is outside the interval")
-    if report.by is None:
-        return
-    made = table("group", "rate", "true", INTERVAL, "metric's own", "rows", "labels", left=2)
-    for one in report.rates:
-        if one.group is not None:
-            made.add_row(one.group, _NAMES[one.rate], share(one.value), interval((one.low, one.high), share),
-                         share(one.metric), f"{one.rows:,}", f"{one.labels:,}")  # fmt: skip
-    console.print(f"\nBy {report.by}")
-    console.print(made)

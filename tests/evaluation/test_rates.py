@@ -14,8 +14,7 @@ import pytest
 from scorer.errors import InputError
 from scorer.evaluation.rates import true_rates
 from scorer.evaluation.sampling import COLUMNS, LabelledOutput, draw_rows, read_items, read_labels, write_items
-from tests.evaluation.outputs import output
-from tests.evaluation.scored import save, scored
+from tests.evaluation.scored import output, save, scored
 from tests.run.calls import scorer
 
 
@@ -167,7 +166,7 @@ def test_from_sample_to_rate(tmp_path: Path) -> None:
         line["label"] = truth[row]
     write(file, lines)
     shown = scorer("rate", out, "--labels", file, "--by", "system").stdout
-    assert "400 rows, 80 of them labelled" in shown and "By system" in shown and "hallucination" in shown
+    assert "400 rows, 80 of them labelled" in shown and "all rows" in shown and "hallucination" in shown
     found = json.loads(scorer("rate", out, "--labels", file, "--json").stdout)
     first = found["rates"][0]
     assert (found["rows"], first["rate"], first["labels"]) == (400, "not_ok_rate", 80)
