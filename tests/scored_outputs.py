@@ -22,13 +22,13 @@ from scorer.metric.columns import OUTPUT, to_columns
 from scorer.metric.inputs import find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
+from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
 from scorer.status import SCORED
 from scorer.storage.output_folder import lock_output
 from scorer.storage.plan import Part
-from scorer.storage.receipts import FactCounts, PredicateCounts, RowCounts, Signature
+from scorer.storage.receipts import CheckCounts, FactCounts, PredicateCounts, RowCounts, Signature, TokenCounts
 from scorer.storage.windows import ShardWriter
 from scorer.system.codec import encode
-from tests.plans import made_summary
 from tests.storage.records import make_plan, make_receipt, make_shard
 
 SIGNATURE = (
@@ -98,11 +98,25 @@ def finish(
             _count(found, table, prefix)
         counted = {name: PredicateCounts(**n) for name, n in (by_predicate or {}).items()}
         template, backoff = (sum(getattr(n, kind) for n in counted.values()) for kind in ("template", "backoff"))
-        summary = made_summary(
-            signature,
+        summary = RunSummary(
+            signature_line=Signature.of_line(signature).line,
+            signature_parts=Signature.of_line(signature).parts,
             rows=convert(found, RowCounts),
+            labels={},
             facts=FactCounts(template, backoff, counted),
+            checks=CheckCounts(),
+            tokens=TokenCounts(),
+            shards=ShardCounts(0, 0, 0),
+            seconds={},
+            computed_now=0,
+            speed=Speed(seconds=0.0, rows_per_s=0.0),
+            exact=None,
+            device=Device("cpu", "made up"),
+            bound=None,
             invariance_error=invariance_error,
+            origins=(),
+            reuse=(),
+            versions={"d2t-scorer": "0"},
             finished=finished,
         )
         folder.finish(plan, encode(summary, indent=1), folder.totals(plan, planned))
