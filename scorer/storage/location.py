@@ -103,21 +103,25 @@ def parse_location(given: str) -> Location:
 def local_path(given: str | Path, what: str = "") -> Path:
     """The local path for a plain path or a ``file://`` URI. A leading ``~`` is the home folder.
 
-    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here.
+    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here. A
+    ``Path`` made from a URI has lost a slash and cannot be read as one any more; it is refused if its scheme is known.
 
     Args:
-        given: as the user wrote it. A ``Path`` made from a URI has lost a slash and cannot be read as a URI any more;
-            it is refused if its scheme is known.
         what: the option or argument that named it, for the message; empty if the caller adds that itself.
 
     Raises:
         UsageError: a URI of another scheme, a ``file://`` URI of another machine, an unknown user, or not a path.
     """
     text, before = str(given), f"{what}: " if what else ""
+    if isinstance(given, str) and text[:6].lower() == "file:/":
+        found = _FILE.fullmatch(text)
+        if found is None or (found["host"] or "").lower() not in ("", "localhost"):
+            raise UsageError(f"{before}{text}: a file:// URI is a path of this machine; write file:///path")
+        # Names may not be UTF-8; Python represents such bytes as surrogates.
+        text = os.fsdecode(unquote_to_bytes(os.fsencode(found["path"])))
+        given = Path(text)
     if not text or "\0" in text:
         raise UsageError(f"{before}{text!r} is not a path; name a file or folder of this machine")
-    if isinstance(given, str) and text[:6].lower() == "file:/":
-        return Path(_path_of_uri(text, before))
     scheme = _URI.match(text) or (_COLLAPSED.match(text) if isinstance(given, Path) else None)
     if scheme is not None:
         raise UsageError(
@@ -128,17 +132,6 @@ def local_path(given: str | Path, what: str = "") -> Path:
         return user_path(given)
     except UsageError as error:
         raise UsageError(f"{before}{error}") from error
-
-
-def _path_of_uri(uri: str, before: str) -> str:
-    found = _FILE.fullmatch(uri)
-    if found is None or (found["host"] or "").lower() not in ("", "localhost"):
-        raise UsageError(f"{before}{uri}: a file:// URI is a path of this machine; write three slashes: file:///path")
-    # Names may not be UTF-8; Python represents such bytes as surrogates.
-    path = os.fsdecode(unquote_to_bytes(os.fsencode(found["path"])))
-    if "\0" in path:
-        raise UsageError(f"{before}{uri} contains a null character, which no path can have; remove it")
-    return path
 
 
 def is_hidden(name: str) -> bool:
