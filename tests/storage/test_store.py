@@ -100,19 +100,16 @@ def test_a_file_is_read_in_one_version(store: Store, tmp_path: Path) -> None:
         store.open("a", version)
 
 
-@pytest.mark.parametrize("planted", ["a link to a file", "a link to nothing", "a file"])
+@pytest.mark.parametrize("is_link", [False, True])
 def test_what_was_planted_under_a_temporary_name_is_not_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
 ) -> None:
     """Even where the name is known: it is made by this program or the write fails."""
     name = temporary_name()
     for module in ("store", "windows"):
         monkeypatch.setattr(f"scorer.storage.{module}.temporary_name", lambda: name)
-    victim = tmp_path / "victim"
-    if planted != "a file":
-        (tmp_path / name).symlink_to(victim)
-    if planted != "a link to nothing":
-        (tmp_path / name).write_bytes(b"theirs")
+    (tmp_path / "victim").write_bytes(b"theirs")
+    (tmp_path / name).symlink_to(tmp_path / "victim") if is_link else (tmp_path / name).write_bytes(b"theirs")
     before = contents(tmp_path)
     with pytest.raises(OutputError, match=re.escape(f"cannot write {tmp_path}/a.json: File exists")):
         atomic_write(tmp_path / "a.json", b"ours")

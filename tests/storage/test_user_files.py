@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.errors import OutputError, SchemaError
+from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.user_files import check_user_file, parquet_target, write_user_file
 from scorer.system.codec import encode
@@ -45,13 +45,13 @@ def test_a_link_stays_and_its_file_is_replaced_in_its_own_folder(tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir() if path.is_symlink()} == {"hop", "report.html"}
 
 
-@pytest.mark.parametrize(("target", "says"), [("nowhere", "not exist"), ("circle", "cycle")])
-def test_links_that_lead_nowhere_are_refused(tmp_path: Path, target: str, says: str) -> None:
-    (tmp_path / "circle").symlink_to("report.html")
-    (tmp_path / "report.html").symlink_to(target)
-    with pytest.raises(OutputError, match=says):
-        put(tmp_path / "report.html")
-    assert not (tmp_path / "nowhere").exists()
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    for name, target, says in (("link", "nowhere", "not exist"), ("one", "other", "cycle"), ("other", "one", "cycle")):
+        (tmp_path / name).symlink_to(target)
+        if name != "one":
+            with pytest.raises(OutputError, match=says):
+                put(tmp_path / name)
+    assert tree(tmp_path) == ["link", "one", "other"]
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
@@ -125,9 +125,6 @@ def test_what_the_run_read_is_refused_where_its_output_is_read(tmp_path: Path) -
         check_user_file(rows, "--summary", inputs=[out])
     (out / "_plan.json").write_text("[1]")
     check_user_file(rows, "--summary", inputs=[out])
-    (out / "_plan.json").write_text('{"schema": 999}')
-    with pytest.raises(SchemaError):
-        check_user_file(rows, "--summary", inputs=[out])
 
 
 STDOUT = """
