@@ -7,7 +7,6 @@ FactSpotter's figures are taken as Pearson, Spearman and Kendall of means by sys
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -52,16 +51,53 @@ class Comparison(NamedTuple):
     n: int
 
 
+Figures = dict[str, tuple[float | None, int]]
+"""By the name of a figure ours, ``None`` where undefined, and the rows or systems that it is of."""
+
+
 def against(path: Path) -> list[Comparison]:
     """The published rows about the data of a scored output; none if no paper used it."""
     names = set(Output.open(path).names)
-    lines: list[Comparison] = []
+    ours: dict[str, Figures] = {}
     if "gold_fine" in names:
-        lines += _labelled("e2e", evaluate(path, EvaluateOptions(human=(), resamples=0)))
+        ours["e2e"] = label_figures(evaluate(path, EvaluateOptions(human=(), resamples=0)))
     for data, rating in _RATING.items():
         if rating in names:
-            lines += _rated(data, path, rating, names)
-    return lines
+            ours[data] = _rating_figures(data, path, rating, names)
+    return [
+        Comparison(row.source, row.row, name, published, *ours[row.data][name])
+        for row in ROWS
+        for name, published in row.figures.items()
+        if name in ours.get(row.data, {})
+    ]
+
+
+def label_figures(report: LabelReport) -> Figures:
+    """The figures of labels and of their correlation with ratings, by the names of :data:`ROWS`."""
+    found: Figures = {
+        f"{block}.{name}": (report[block][name], report[block]["n"])
+        for block, names in (("fine", ("accuracy",)), ("rough", ("accuracy", "recall", "precision", "f1")))
+        for name in names
+    }
+    rho = report["correlation"]
+    return found if rho is None else found | {"rho": (rho["spearman"], rho["n"])}
+
+
+def _rating_figures(data: str, path: Path, rating: str, names: set[str]) -> Figures:
+    found: Figures = {}
+    if data == "webnlg17":
+        found = label_figures(evaluate(path, EvaluateOptions(human=(rating,), threshold=2.5, resamples=0)))
+    overlap = tuple(sorted({"bleu", "meteor"} & names))
+    if overlap:
+        lines = evaluate(path, EvaluateOptions(human=(rating,), metrics=overlap, resamples=0))["correlations"]
+        found |= {line["metric"]: (line["spearman"], line["n"]) for line in lines if line["level"] == "sentence"}
+    if "system" in names:
+        systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
+        excluded = (HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else ()
+        lines = evaluate(path, EvaluateOptions(exclude_systems=excluded, resamples=0))["correlations"]
+        line: Any = next(line for line in lines if (line["human"], line["level"]) == (rating, "system"))
+        found |= {name: (line[name], line["n"]) for name in ("pearson", "spearman", "kendall")}
+    return found
 
 
 def errors_by_facts(path: Path) -> dict[str, Any] | None:
@@ -82,46 +118,3 @@ def errors_by_facts(path: Path) -> dict[str, Any] | None:
     right = np.array([labels[row] == expected[row] for row in rows], np.float64)
     found = correlate(counts, right, kinds=("spearman",))
     return {"gold": gold, "n": found["n"], "spearman": found["spearman"]}
-
-
-Found = tuple[float | None, int] | None
-"""Ours and n; ``None`` where a published figure is not looked for."""
-
-
-def _compare(data: str, ours: Callable[[str], Found]) -> Iterator[Comparison]:
-    """The published figures about a data set next to ours by name."""
-    for row in ROWS:
-        for name, published in row.figures.items() if row.data == data else ():
-            if (found := ours(name)) is not None:
-                yield Comparison(row.source, row.row, name, published, *found)
-
-
-def _labelled(data: str, report: LabelReport) -> Iterator[Comparison]:
-    def ours(name: str) -> Found:
-        block, _, figure = name.partition(".")
-        if not figure:
-            return None
-        n = report["fine" if block == "fine" else "rough"]["n"]
-        return report[block][figure], n
-
-    return _compare(data, ours)
-
-
-def _rated(data: str, path: Path, rating: str, names: set[str]) -> Iterator[Comparison]:
-    if data == "webnlg17":
-        report = evaluate(path, EvaluateOptions(human=(rating,), threshold=2.5, resamples=0))
-        yield from _labelled(data, report)
-        rho = report["correlation"]
-        yield from _compare(data, lambda name: (rho["spearman"], rho["n"]) if name == "rho" else None)
-    overlap = tuple(sorted({"bleu", "meteor"} & names))
-    if overlap:
-        found = evaluate(path, EvaluateOptions(human=(rating,), metrics=overlap, resamples=0))["correlations"]
-        lines = {line["metric"]: line for line in found if line["level"] == "sentence"}
-        yield from _compare(data, lambda name: (lines[name]["spearman"], lines[name]["n"]) if name in lines else None)
-    if "system" in names:
-        systems = set(load(Output.open(path), ["system"]).array("system").to_pylist())
-        excluded = (HUMAN_SYSTEM,) if HUMAN_SYSTEM in systems else ()
-        found = evaluate(path, EvaluateOptions(exclude_systems=excluded, resamples=0))["correlations"]
-        line: Any = next(line for line in found if (line["human"], line["level"]) == (rating, "system"))
-        kinds = ("pearson", "spearman", "kendall")
-        yield from _compare(data, lambda name: (line[name], line["n"]) if name in kinds else None)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from benchmarks.paper.published import ROWS
+from benchmarks.paper.published import ROWS, label_figures
 from scorer.commands.console import number, signed, table
 from scorer.errors import ColumnError, InputError, TemplateError, UsageError
 from scorer.evaluation import EvaluateOptions
@@ -129,14 +129,8 @@ def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
 def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
     data = "e2e" if condition.data == "e2e" else "webnlg17"
     row = next(row for row in ROWS if (row.data, row.row) == (data, condition.templates))
-    rho = (report["correlation"] if condition.data == "webnlg" else None) or {}
-    ours = {"rho": rho.get("spearman")}
-    intervals = {"rho": rho.get("interval", {}).get("spearman")}
-    for figure in FIGURES:
-        block, _, name = figure.partition(".")
-        if name:
-            ours[figure] = report[block][name]
-            intervals[figure] = report[block].get("interval", {}).get(name)
+    found = label_figures(report)
+    ours = {figure: found.get(figure, (None, 0))[0] for figure in FIGURES}
     published = {figure: row.figures.get(figure) for figure in FIGURES}
     differences = {
         figure: None if None in (ours[figure], published[figure]) else ours[figure] - published[figure]
@@ -148,10 +142,17 @@ def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
         "n": report["rough"]["n"],
         "errors": report["errors"]["n"],
         "ours": ours,
-        "interval": intervals,
+        "interval": {figure: _interval(report, figure) for figure in FIGURES},
         "published": published,
         "difference": differences,
     }
+
+
+def _interval(report: LabelReport, figure: str) -> Any:
+    block, _, name = figure.partition(".")
+    if name:
+        return report[block].get("interval", {}).get(name)
+    return (report["correlation"] or {}).get("interval", {}).get("spearman")
 
 
 def _check_model(first: dict[str, Any], last: dict[str, Any]) -> None:

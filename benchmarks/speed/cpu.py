@@ -53,11 +53,12 @@ class Setting:
 
 def settings(*, everyone: bool) -> list[Setting]:
     """Settings on distinct pairs; without ``everyone`` only those that need just the checkpoint, in fp32."""
+    one: dict[str, Any] = {"batches": [1]}
     peer, bf16, onnx = peers.cross_encoder, {"dtype": "bfloat16"}, {"backend": "onnx", "folder": "onnx"}
     int8, exported, converted = "model_qint8_avx512_vnni.onnx", ("checkpoint", "onnx"), ("checkpoint", "openvino")
     found = [
         Setting(REFERENCE, "PyTorch fp32, batches by length", peers.torch_batches),
-        Setting("script", "PyTorch fp32, one pair at a time (the original script's way)", peers.one_at_a_time),
+        Setting("script", "PyTorch fp32, one pair at a time (the original script's way)", peers.torch_batches, one),
         Setting("pipeline", "transformers pipeline, as documented (batch 1)", peers.pipeline),
         Setting("ce-fp32", "CrossEncoder fp32", peer),
     ]

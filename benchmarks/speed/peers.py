@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 Spec = dict[str, Any]
 Probabilities = npt.NDArray[np.float32]
-Run = Callable[[Any, list[int]], Probabilities]
-"""Probabilities of the pairs at some positions, of a batch size or another way to compute them; zeros elsewhere."""
+Run = Callable[[int, list[int]], Probabilities]
+"""Of a batch size: probabilities of the pairs at some positions, zeros elsewhere."""
 SIZES = (1, 4, 16)
 
 
@@ -35,17 +35,8 @@ def softmax(logits: Any) -> Probabilities:
     return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-def one_at_a_time(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """PyTorch, one pair per call, including its tokenisation, as the metric's original script does."""
-    logits_of = _torch_logits(spec)
-    pairs, _ = load_pairs(spec)
-    logits_of(pairs[:4])
-    chosen["batch"] = 1
-    return lambda: softmax(np.concatenate([logits_of([pair]) for pair in pairs]))
-
-
 def torch_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """PyTorch in batches sorted by length, padded to their longest."""
+    """PyTorch in batches sorted by length, padded to their longest; in one of ``batches`` sizes, the fastest."""
     return _in_batches(spec, chosen, _torch_logits(spec))
 
 
@@ -114,38 +105,27 @@ def cross_encoder(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
 
 
 def openvino(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """OpenVINO's own runtime: one call after another, or a queue of parallel streams, whichever is faster.
-
-    ``file``: which IR. ``precision``: f32, bf16, or nothing for what the runtime chooses.
-    """
+    """OpenVINO's own runtime, with a queue of parallel streams. ``file``: which IR. ``precision``: f32, bf16, or none
+    for what the runtime chooses."""
     import openvino as ov
     from transformers import AutoTokenizer
 
     options, pairs, lengths = spec["options"], *load_pairs(spec)
-    core = ov.Core()
-    model = core.read_model(f"{spec['openvino']}/{options['file']}")
     tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
-    compiled: dict[str, Any] = {}
+    hints = {"PERFORMANCE_HINT": "THROUGHPUT", "NUM_STREAMS": spec["threads"], "INFERENCE_NUM_THREADS": spec["threads"]}
+    if options["precision"]:
+        hints["INFERENCE_PRECISION_HINT"] = options["precision"]
+    model = ov.Core().compile_model(f"{spec['openvino']}/{options['file']}", "CPU", hints)
+    requests = ov.AsyncInferQueue(model)
 
-    def queue(mode: str) -> Any:
-        if mode not in compiled:
-            compiled.clear()  # one at a time, for the memory
-            hints: dict[str, Any] = {"INFERENCE_NUM_THREADS": spec["threads"], "PERFORMANCE_HINT": "LATENCY"}
-            if mode == "streams":
-                hints |= {"PERFORMANCE_HINT": "THROUGHPUT", "NUM_STREAMS": spec["threads"]}
-            if options["precision"]:
-                hints["INFERENCE_PRECISION_HINT"] = options["precision"]
-            compiled[mode] = ov.AsyncInferQueue(core.compile_model(model, "CPU", hints))
-        return compiled[mode]
-
-    def run(way: tuple[str, int], positions: list[int]) -> Probabilities:
-        requests, found = queue(way[0]), np.zeros((len(pairs), 3), np.float32)
+    def run(size: int, positions: list[int]) -> Probabilities:
+        found = np.zeros((len(pairs), 3), np.float32)
 
         def keep(request: Any, members: list[int]) -> None:
             found[members] = softmax(request.get_output_tensor(0).data)
 
         requests.set_callback(keep)
-        for members in _by_length(lengths, positions, way[1]):
+        for members in _by_length(lengths, positions, size):
             # The kernels of each new shape must be compiled, so lengths are multiples of 8.
             texts = _sides([pairs[i] for i in members])
             inputs = tokenizer(*texts, padding=True, pad_to_multiple_of=8, return_tensors="np")
@@ -153,8 +133,8 @@ def openvino(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
         requests.wait_all()
         return found
 
-    one_pass = _fastest(options.get("batches", [("calls", 16), ("streams", 1), ("streams", 4)]), run, lengths, chosen)
-    run(tuple(chosen["batch"]), list(range(0, len(pairs), max(1, len(pairs) // 16))))  # it may be compiled again
+    one_pass = _fastest(options.get("batches", (1, 4)), run, lengths, chosen)
+    run(chosen["batch"], list(range(len(pairs))))  # so that the kernels of all shapes are there
     return one_pass
 
 
@@ -200,26 +180,22 @@ def _by_length(lengths: Sequence[int], positions: list[int], size: int) -> Itera
     return (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _fastest(ways: Sequence[Any], run: Run, lengths: Sequence[int], chosen: Spec) -> Callable[[], Probabilities]:
-    """One pass in the fastest of some ways on a small sample, each measured after its own warm-up.
+def _fastest(sizes: Sequence[int], run: Run, lengths: Sequence[int], chosen: Spec) -> Callable[[], Probabilities]:
+    """One pass in the fastest of some batch sizes on a small sample, each measured after its own warm-up.
 
     The sample is blocks of neighbours by length, as the pairs of a batch are in the whole one. Single pairs would give
     large batches more padding than they have.
-
-    Args:
-        ways: batch sizes, or tuples that end in one.
     """
-    block = max(way[-1] if isinstance(way, tuple) else way for way in ways)
-    order = np.argsort(lengths, kind="stable").tolist()
+    block, order = max(sizes), np.argsort(lengths, kind="stable").tolist()
     count = max(1, 16 // block)
     starts = [int((i + 0.5) / count * max(0, len(order) - block)) for i in range(count)]
     few = [position for start in starts for position in order[start : start + block]]
-    timed: dict[Any, float] = {}
-    for way in ways:
-        run(way, few[:: max(1, len(few) // 4)])
+    timed: dict[int, float] = {}
+    for size in sizes:
+        run(size, few[:: max(1, len(few) // 4)])
         began = time.perf_counter()
-        if len(ways) > 1:
-            run(way, few)
-        timed[way] = time.perf_counter() - began
-    best = chosen["batch"] = min(timed, key=lambda way: timed[way])
+        if len(sizes) > 1:
+            run(size, few)
+        timed[size] = time.perf_counter() - began
+    best = chosen["batch"] = min(timed, key=lambda size: timed[size])
     return lambda: run(best, list(range(len(lengths))))

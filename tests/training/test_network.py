@@ -8,23 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 import transformers
 
-from scorer.inference.bundle import Bundle
-from scorer.inference.verification import open_engine
 from tests.training.examples import make_tokenizer, tiny
 from training.batches import TrainingBatch, pools
-from training.general.evaluate import nli
 from training.general.finish import average, best_bias, calibration_error, margin, probability
 from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, save_tokenizer
 from training.general.objective import KEPT, SMOOTHING, Loss, losses_of, recipe
 from training.general.pools import NEAR, Replacer, near_pieces
 from training.general.teacher import from_mpnet
-from training.network import NLI_LABELS, classify, load, save
+from training.network import classify, load, save
 from training.train import Run, begin
 
 
@@ -213,25 +208,3 @@ def test_calibration_error_by_hand() -> None:
     true = np.array([False, True, True, True])
     assert calibration_error(p, true) == pytest.approx(0.5 * 0.45 + 0.5 * 0.05)
     assert calibration_error(np.array([1.0]), np.array([True])) == 0
-
-
-@pytest.mark.slow
-def test_accuracy_is_of_three_classes_or_of_entailment_alone(tmp_path: Path) -> None:
-    pairs = [
-        ("Blue Spice is a pub by the riverside.", "Blue Spice is a pub."),
-        ("The Mill serves French food.", "The Mill serves Italian food."),
-        ("The Mill serves French food.", "The Mill is popular."),
-        ("The Mill serves French food.", "The Mill is popular."),
-    ]
-    with open_engine(Bundle.load("embedded"), device="cpu") as engine:
-        found = [NLI_LABELS[int(np.argmax(engine.logits([p], [h])[0]))] for p, h in pairs]
-    assert found == ["entailment", "contradiction", "neutral", "neutral"]
-    gold = {"three": [*found[:3], "contradiction"], "two": ["not_entailment"] * 4}  # one of each is not what it says
-    rows = [
-        {"premise": premise, "hypothesis": hypothesis, "label": label, "set": name}
-        for name, labels in gold.items()
-        for (premise, hypothesis), label in zip(pairs, labels, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "nli.parquet")
-    report = nli("embedded", tmp_path / "nli.parquet")
-    assert [(report[name]["pairs"], report[name]["accuracy"]) for name in gold] == [(4, 0.75), (4, 0.75)]
