@@ -94,13 +94,40 @@ def settings(*, everyone: bool) -> list[Setting]:
 @dataclass
 class Measured:
     """A setting with its rounds: seconds, ``others``, ``peak_mb``. ``answers``: of its first pass. ``error``: why there
-    are none."""
+    are none. ``process``: kept between rounds, where memory allows it."""
 
     setting: Setting
     error: str | None = None
     rounds: list[dict[str, Any]] = field(default_factory=list)
     opened: dict[str, Any] = field(default_factory=dict)
     answers: Any = None
+    process: SettingProcess | None = None
+
+    def run_pass(self, number: int, spec: Mapping[str, Any], logs: Path) -> None:
+        """Time one pass, in a new process where there is none."""
+        setting, options = self.setting, dict(self.setting.options)
+        if "batch" in self.opened.get("chosen", {}):  # that of the first round, so that all measure the same
+            options["batches"] = [self.opened["chosen"]["batch"]]
+        try:
+            if self.process is None:
+                log = logs / f"{setting.name}.log"
+                self.process = SettingProcess(setting.runner, {**spec, "options": options}, log)
+                self.opened = self.opened or self.process.opened
+            found = self.process.run_pass()
+        except SettingError as error:
+            self.error = str(error)
+            say(f"round {number + 1}  failed: {setting.label}: {error}")
+            return
+        answers = found.pop("answers")
+        self.answers = answers if self.answers is None else self.answers
+        self.rounds.append({"round": number, **found})
+        say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self.process is not None:
+            self.process.close()
+        self.process = None
 
     def speed_over(self, other: Measured) -> float | None:
         """The median of the ratios within rounds."""
@@ -122,52 +149,28 @@ def run_rounds(
     """Measure settings in interleaved rounds, so that other load on the machine affects all equally: the first in the
     order given, later ones with the fastest first, so that these have most rounds when the time is over.
 
-    A process is kept between rounds if ``floor_mb`` MB are still available.
-
     Args:
-        spec: of every runner, but for its options. failed: parts that could not be prepared, with the reason.
+        spec: of every runner, but for its options. floor_mb: with less memory available, processes are not kept.
+        failed: parts that could not be prepared, with the reason.
         deadline: after it, the first round is finished and no other one started.
     """
     logs.mkdir(parents=True, exist_ok=True)
     measured = [Measured(setting) for setting in asked]
     for one in measured:
         one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
-    workers: dict[str, SettingProcess] = {}
     try:
         for number in range(rounds):
             for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
                 if number and time.monotonic() > deadline:
                     return measured
                 if one.error is None:
-                    _run_pass(one, number, spec, workers, logs)
-                if one.setting.name in workers and (one.error or available_mb() < floor_mb):
-                    workers.pop(one.setting.name).close()
+                    one.run_pass(number, spec, logs)
+                if one.error or available_mb() < floor_mb:
+                    one.close()
     finally:
-        for worker in workers.values():
-            worker.close()
+        for one in measured:
+            one.close()
     return measured
-
-
-def _run_pass(
-    one: Measured, number: int, spec: Mapping[str, Any], workers: dict[str, SettingProcess], logs: Path
-) -> None:
-    setting = one.setting
-    try:
-        if setting.name not in workers:
-            options = dict(setting.options)
-            if "batch" in one.opened.get("chosen", {}):  # that of the first round, so that all measure the same
-                options["batches"] = [one.opened["chosen"]["batch"]]
-            asked, log = {**spec, "options": options}, logs / f"{setting.name}.log"
-            workers[setting.name] = SettingProcess(setting.runner, asked, log)
-            one.opened = one.opened or workers[setting.name].opened
-        found = workers[setting.name].run_pass()
-        answers = found.pop("answers")
-        one.answers = answers if one.answers is None else one.answers
-        one.rounds.append({"round": number, **found})
-        say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
-    except SettingError as error:
-        one.error = str(error)
-        say(f"round {number + 1}  failed: {setting.label}: {error}")
 
 
 def summarise(measured: Sequence[Measured], items: int, reference: str) -> list[dict[str, Any]]:
