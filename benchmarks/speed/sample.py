@@ -93,16 +93,13 @@ def write_rows(out: Path, rows: int, shards: int, seed: int = 0, systems: int = 
 
 @dataclass(frozen=True)
 class PairSample:
-    """Files and counts of a sample. ``checks``: number of pairs; ``pairs``: distinct ones, which a run computes."""
+    """Files and counts of a sample. ``pairs``: distinct ones, which a run computes; ``tokens``: of these."""
 
     rows_file: str
     pairs_file: str
     rows: int
-    checks: int
     pairs: int
     tokens: int
-    shortest: int
-    longest: int
 
 
 def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int) -> PairSample:
@@ -134,9 +131,6 @@ def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0,
         rows_file=str(rows_file),
         pairs_file=str(pairs_file),
         rows=count,
-        checks=int((checks.row < count).sum()),
         pairs=len(chosen),
         tokens=int(lengths.sum()),
-        shortest=int(lengths.min()),
-        longest=int(lengths.max()),
     )

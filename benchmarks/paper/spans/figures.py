@@ -27,6 +27,7 @@ CATEGORIES = (
 )  # fmt: skip
 LEVELS = {"sentences": "sentence", "by_text": "text"}
 Figures = dict[str, Any]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def overlaps(spans: Spans, others: Spans) -> Ints:
 
 
 class SpanCounts:
-    """Counts of each text. ``columns``: by name, int64, *Shape:* (texts,).
+    """Counts of each input: texts or inputs are drawn, not sentences, since those of one are not independent.
 
     Args:
         flags: the spans of one way of flagging.
@@ -158,96 +159,80 @@ class SpanCounts:
         self, flags: Spans, gold: Gold, texts: list[str], sentences: Spans, clusters: dict[str, str] | None
     ) -> None:
         names = texts if clusters is None else [clusters[text] for text in texts]
-        self._inputs = np.unique(np.array(names, object), return_inverse=True)[1]
-        self._number = {text: i for i, text in enumerate(texts)}
-        self.columns: dict[str, Ints] = {}
-        chosen = self._within(gold.errors)
-        errors, category = gold.errors.take(chosen), np.array(gold.categories, object)[chosen]
-        given = flags.take(self._within(flags))
-        found = overlaps(errors, given) > 0
-        self.names = [name for name in CATEGORIES if (category == name).any()]
-        self.names += sorted(set(category.tolist()) - set(CATEGORIES))
-        self._count("errors", errors)
-        self._count("found", errors.take(found))
-        self._count("flags", given)
-        self._count("right", given.take(overlaps(given, errors) > 0))
-        for name in self.names:
-            self._count(f"errors:{name}", errors.take(category == name))
-            self._count(f"found:{name}", errors.take(found & (category == name)))
-        whole = np.zeros(len(texts), np.int64)
-        self._count_units("text", Spans(texts, whole, whole), self.columns["errors"] > 0, self.columns["flags"] > 0)
-        there = sentences.take(self._within(sentences))
-        self._count_units("sentence", there, overlaps(there, errors) > 0, overlaps(there, given) > 0)
+        inputs = np.unique(np.array(names, object), return_inverse=True)[1]
+        self._input, self._size = dict(zip(texts, inputs.tolist(), strict=True)), int(inputs.max(initial=-1)) + 1
+        category = np.array(gold.categories, object)[self._known(gold.errors)]
+        errors, flags, sentences = (spans.take(self._known(spans)) for spans in (gold.errors, flags, sentences))
+        found, right = overlaps(errors, flags) > 0, overlaps(flags, errors) > 0
+        self._spans = self._count(flags, right), self._count(flags), self._count(errors, found), self._count(errors)
+        present = set(category.tolist())
+        self._categories = {
+            name: (self._count(errors, found & (category == name)), self._count(errors, category == name))
+            for name in [*(name for name in CATEGORIES if name in present), *sorted(present - set(CATEGORIES))]
+        }
+        starts = np.zeros(len(texts), np.int64)
+        wrong, flagged = (np.isin(np.array(texts, object), np.array(spans.texts, object)) for spans in (errors, flags))
+        self._units = {
+            "text": self._unit_counts(Spans(texts, starts, starts), wrong, flagged),
+            "sentence": self._unit_counts(sentences, overlaps(sentences, errors) > 0, overlaps(sentences, flags) > 0),
+        }
 
-    def _within(self, spans: Spans) -> npt.NDArray[np.bool_]:
+    def _known(self, spans: Spans) -> Mask:
         """Whether each span is of a text that is evaluated."""
-        return np.array([text in self._number for text in spans.texts], bool)
+        return np.array([text in self._input for text in spans.texts], bool)
 
-    def _count(self, name: str, spans: Spans) -> None:
-        owners = np.array([self._number[text] for text in spans.texts], np.int64)
-        self.columns[name] = np.bincount(owners, minlength=len(self._number)).astype(np.int64)
+    def _count(self, spans: Spans, chosen: Mask | None = None) -> Indices:
+        """Spans of each input. *Shape:* (inputs,)."""
+        owners = np.array([self._input[text] for text in spans.texts], np.int64)
+        return np.bincount(owners if chosen is None else owners[chosen], minlength=self._size).astype(np.int64)
 
-    def _count_units(self, unit: str, spans: Spans, wrong: np.ndarray, flagged: np.ndarray) -> None:
-        every = np.ones(len(spans), bool)
-        for name, mask in (("all", every), ("wrong", wrong), ("flagged", flagged), ("right", wrong & flagged)):
-            self._count(f"{unit}:{name}", spans.take(mask))
+    def _unit_counts(self, spans: Spans, wrong: Mask, flagged: Mask) -> tuple[Indices, ...]:
+        """All units, those with an error, those flagged, and those with both."""
+        return tuple(self._count(spans, chosen) for chosen in (None, wrong, flagged, wrong & flagged))
 
     def figures(self, resamples: int) -> Figures:
         """Of all texts. ``resamples``: number of bootstrap samples; 0 for no intervals."""
         return {
             "all": self.spans(resamples),
-            "categories": {name: self._category(name, resamples) for name in self.names},
+            "categories": {
+                name: {"n": int(n.sum()), "found": int(found.sum()), "recall": _plain(ratio(found.sum(), n.sum())),
+                       "interval": share_interval(found, n) if resamples else None}
+                for name, (found, n) in self._categories.items()
+            },
             "units": self.units("sentence", resamples),
-        }
+        }  # fmt: skip
 
     def spans(self, resamples: int) -> Figures:
         """Flags against errors."""
-        shares = self._shares(("right", "flags", "found", "errors"), resamples)
-        return {"errors": self._sum("errors"), "found": self._sum("found"), **shares}
+        _, _, found, errors = self._spans
+        return {"errors": int(errors.sum()), "found": int(found.sum()), **_shares(*self._spans, resamples)}
 
     def units(self, unit: str, resamples: int) -> Figures:
         """Flagged sentences (or texts) against those with an error. ``unit``: ``sentence`` or ``text``."""
-        right, flagged, wrong, every = (f"{unit}:{name}" for name in ("right", "flagged", "wrong", "all"))
-        shares = self._shares((right, flagged, right, wrong), resamples)
-        return {"units": self._sum(every), "with_error": self._sum(wrong), **shares}
+        every, wrong, flagged, right = self._units[unit]
+        shares = _shares(right, flagged, right, wrong, resamples)
+        return {"units": int(every.sum()), "with_error": int(wrong.sum()), **shares}
 
-    def _category(self, name: str, resamples: int) -> Figures:
-        part, whole = f"found:{name}", f"errors:{name}"
-        errors, found = self._sum(whole), self._sum(part)
-        recall, interval = _plain(ratio(found, errors)), self._interval(part, whole, resamples)
-        return {"n": errors, "found": found, "recall": recall, "interval": interval}
 
-    def _shares(self, names: tuple[str, str, str, str], resamples: int) -> Figures:
-        """Precision (first of ``names`` over second), recall (third over fourth), F1, and their intervals."""
-        right, flags, found, errors = (self._by_input(name) for name in names)
+def _shares(right: Indices, flags: Indices, found: Indices, errors: Indices, resamples: int) -> Figures:
+    """Precision (right of flags), recall (found of errors), F1, and their intervals."""
 
-        def f1(times: Indices) -> Floats:
-            precision, recall = ratio(times @ right, times @ flags), ratio(times @ found, times @ errors)
-            return ratio(2 * precision * recall, precision + recall)
+    def f1(times: Indices) -> Floats:
+        precision, recall = ratio(times @ right, times @ flags), ratio(times @ found, times @ errors)
+        return ratio(2 * precision * recall, precision + recall)
 
-        return {
-            "flags": int(flags.sum()),
-            "right": int(right.sum()),
-            "precision": _plain(ratio(right.sum(), flags.sum())),
-            "recall": _plain(ratio(found.sum(), errors.sum())),
-            "f1": _plain(f1(np.ones((1, len(right)), np.int64))[0]),
-            "interval": {
-                "precision": self._interval(names[0], names[1], resamples),
-                "recall": self._interval(names[2], names[3], resamples),
-                "f1": drawn_interval(f1, len(right), resamples),
-            },
-        }
-
-    def _interval(self, part: str, whole: str, resamples: int) -> list[float] | None:
-        return share_interval(self._by_input(part), self._by_input(whole)) if resamples else None
-
-    def _by_input(self, name: str) -> Indices:
-        """Counts of each input. Texts or inputs are drawn, not sentences, since those of one are not independent.
-        *Shape:* (inputs,)."""
-        return np.bincount(self._inputs, self.columns[name]).astype(np.int64)
-
-    def _sum(self, name: str) -> int:
-        return int(self.columns[name].sum())
+    return {
+        "flags": int(flags.sum()),
+        "right": int(right.sum()),
+        "precision": _plain(ratio(right.sum(), flags.sum())),
+        "recall": _plain(ratio(found.sum(), errors.sum())),
+        "f1": _plain(f1(np.ones((1, len(right)), np.int64))[0]),
+        "interval": {
+            "precision": share_interval(right, flags) if resamples else None,
+            "recall": share_interval(found, errors) if resamples else None,
+            "f1": drawn_interval(f1, len(right), resamples),
+        },
+    }
 
 
 def _plain(value: Any) -> float | None:

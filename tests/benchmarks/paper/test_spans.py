@@ -172,11 +172,12 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
         },
     )
     gold = [("t1", 6, 9, "Contradictory"), ("t1", 17, 20, "Contradictory"), ("t2", None, None, None)]
-    marked = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None)]
+    marked = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None), ("t9", "stranger", 0, 1)]
     rivals = write(tmp_path / "rivals.parquet", "text_id annotator char_start char_end", marked)
     found = evaluated(tmp_path, out, PLACED, gold, rivals=rivals, resamples=20)
     lines = {line["name"]: line for line in found["rivals"]}
-    assert list(lines) == ["this output", "every sentence", "llm", "shy"]
+    assert list(lines) == ["this output", "every sentence", "llm", "shy", "stranger"]
+    assert (lines["stranger"]["texts"], lines["stranger"]["spans"]["f1"]) == (0, None)
 
     def counts(name: str, level: str) -> tuple[int, int, int | None]:
         counted = lines[name][level]

@@ -33,7 +33,7 @@ def test_a_sample_is_what_a_run_computes(sample: PairSample) -> None:
     pairs, lengths = list(map(tuple, content["pairs"])), content["tokens"]
     assert 40 <= sample.pairs == len(pairs) == len(set(pairs)) < 50
     assert pq.read_metadata(sample.rows_file).num_rows == sample.rows
-    assert (sum(lengths), min(lengths), max(lengths)) == (sample.tokens, sample.shortest, sample.longest)
+    assert sum(lengths) == sample.tokens
 
 
 def not_installed(spec: dict[str, Any], chosen: dict[str, Any]) -> Callable[[], Any]:
@@ -66,7 +66,7 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
         assert [(one["round"], one["seconds"] > 0) for one in by_name[name]["rounds"]] == [(0, True), (1, True)]
     assert (by_name["bare"]["labels"], by_name["bare"]["max_probability"]) == (1.0, 0.0)
     # Lengths are padded to multiples of 8, so at most 7 tokens a pair are padding.
-    assert by_name["engine"]["chosen"]["padding"] < 7 / sample.shortest
+    assert by_name["engine"]["chosen"]["padding"] < 7 * sample.pairs / sample.tokens
     assert len(found[2].answers) == sample.rows and "labels" not in by_name["run"]
     assert "ModuleNotFoundError" in by_name["gone"]["error"]
     assert "ended, probably for lack of memory" in by_name["killed"]["error"]
