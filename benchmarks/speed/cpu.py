@@ -232,7 +232,7 @@ def full_size(given: argparse.Namespace) -> dict[str, Any]:
     base = given.folder / given.preset
     failed = prepare(base, given.preset, say)
     paths = {part: str(base / part) for part in PARTS}
-    sample = write_sample(base / "sample", Bundle.load(base / "bundle"), pairs=given.pairs, systems=1, seed=5)
+    sample = write_sample(base / "sample", Bundle.load(base / "bundle"), given.pairs)
     floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
     title = f"{given.preset}, random weights"
     return measure(given, title, settings(everyone=True), sample, paths, failed=failed, floor_mb=floor_mb)
@@ -244,7 +244,7 @@ def embedded(given: argparse.Namespace) -> dict[str, Any]:
     if not (base / "checkpoint").exists():
         command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    sample = write_sample(base / "sample", bundle, pairs=given.pairs, systems=1, seed=5)
+    sample = write_sample(base / "sample", bundle, given.pairs)
     paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
     return measure(given, "embedded model", settings(everyone=False), sample, paths)
 

@@ -1,6 +1,6 @@
 """Full-size models with random weights and tokenizers of the same kind, for benchmarks without access to a model hub.
 
-    python -m benchmarks.speed.random_init roberta-large BUNDLE [--precision fp32,fp16,int8] [--half-weights] [--seed 0]
+    python -m benchmarks.speed.random_init roberta-large BUNDLE [--precision fp32,fp16,int8]
 
 Their labels mean nothing, and are nearly always the same. What they share with the real checkpoints is what speed
 depends on: the architecture, the size of the vocabulary, and about as many tokens for a text. A vocabulary cannot be
@@ -92,14 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("out", type=Path)
     parser.add_argument("--precision", default=",".join(PRECISIONS))
-    parser.add_argument("--half-weights", action="store_true")
-    parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
     with quiet():
-        checkpoint = random_checkpoint(asked.preset, asked.seed)
-    export_bundle(
-        checkpoint, asked.out, precisions=asked.precision.split(","), half_weights=asked.half_weights, force=True
-    )
+        checkpoint = random_checkpoint(asked.preset, 0)
+    export_bundle(checkpoint, asked.out, precisions=asked.precision.split(","), force=True)
 
 
 def family_of(model_type: str) -> Family:

@@ -102,21 +102,22 @@ class PairSample:
     tokens: int
 
 
-def write_sample(folder: Path, bundle: Bundle, *, rows: int = 0, pairs: int = 0, systems: int, seed: int) -> PairSample:
+def write_sample(folder: Path, bundle: Bundle, pairs: int) -> PairSample:
     """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
 
-    ``rows``: number of rows, or 0 for as many as give at least ``pairs`` distinct pairs. ``systems``: number of texts
-    for each input; with 1, all texts are different. Facts use the bundle's templates, otherwise backoff.
+    All texts are different. Facts use the bundle's templates, otherwise backoff.
+
+    Args:
+        pairs: least number of distinct pairs.
     """
     # Every row gives more than one pair, and nearly every row more than three.
-    made = rows or max(min(pairs, 4096), pairs // 3)
-    table = make_rows(np.random.default_rng(seed), made, 0, systems)
+    table = make_rows(np.random.default_rng(5), max(min(pairs, 4096), pairs // 3), 0, 1)
     templates = Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
     columns = find_columns(table.schema, ColumnNames())
     checks = build_checks(columns.rows(table), templates, Options())
     keys = checks.premise.astype(np.int64) << 32 | checks.hypothesis.astype(np.int64)
     first = np.sort(np.unique(keys, return_index=True)[1])  # the first check of every distinct pair
-    count = rows or int(checks.row[first][min(pairs, len(first)) - 1]) + 1
+    count = int(checks.row[first][min(pairs, len(first)) - 1]) + 1
     first = first[checks.row[first] < count]
     (folder / "rows").mkdir(parents=True, exist_ok=True)
     rows_file = folder / "rows" / "rows.parquet"

@@ -39,11 +39,10 @@ class Known:
     entities: tuple[str, ...]
 
 
-def read(path: Path, domain: str = "category", limit: int | None = None) -> list[DataText]:
-    """The rows of a Parquet file that have triples and a text.
+def read(path: Path, limit: int | None = None) -> list[DataText]:
+    """The rows of a Parquet file that have triples and a text. Their domain is the column ``category``, if it is there.
 
     Args:
-        domain: a column of strings; without it, all rows are of one domain.
         limit: keep about this many rows, spread over the file.
 
     Raises:
@@ -57,7 +56,7 @@ def read(path: Path, domain: str = "category", limit: int | None = None) -> list
         raise DataError(f"{path} cannot be trained on ({str(e).splitlines()[0][:200]}); give triples and text") from e
     if rows.triples.sentences:
         raise DataError(f"{path} has facts as sentences, and FactSpotter takes triples; give a column of triples")
-    domains = table[domain].to_pylist() if domain in table.schema.names else [""] * len(table)
+    domains = table["category"].to_pylist() if "category" in table.schema.names else [""] * len(table)
     plain = [factspotter.parts(triple) for triple in rows.triples.distinct]
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
     step = 1 if limit is None else max(1, len(rows) // limit)

@@ -40,14 +40,12 @@ def rivals_command(
     rival: Annotated[Rival, typer.Argument(help="Metric to add.")],
     data: Annotated[Path, typer.Argument(metavar="IN", exists=True, help="Parquet file or folder of them.")],
     out: Annotated[Path, typer.Option("--out", metavar="F.parquet", help="File to write.")],
-    references: Annotated[
-        str, typer.Option("--references-column", help="overlap, bertscore: column of lists of references.")
-    ] = "references",
     model: Annotated[Path | None, typer.Option("--model", help="bertscore: folder of a checkpoint.")] = None,
     layer: Annotated[int, typer.Option("--layer", min=1, help="bertscore: layer whose states are compared.")] = 6,
 ) -> None:
     """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need a column
-    `triples` of structs; if IN is no output of a run, they also write labels."""
+    `triples` of structs; if IN is no output of a run, they also write labels. The others need lists of texts in
+    `references`."""
     try:
         table = ds.dataset([str(f) for f in sorted(data.rglob("*.parquet"))] if data.is_dir() else data).to_table()
     except (pa.ArrowException, OSError) as error:
@@ -60,7 +58,7 @@ def rivals_command(
         found = labels.label_rows(facts, texts, _JUDGES[rival.value])
         columns = labels.as_columns(rival.value, found, facts, scored="fine" in table.schema.names)
     else:
-        given = _column(table, references).to_pylist()
+        given = _column(table, "references").to_pylist()
         if model is not None:
             names, values = overlap.BERTSCORE, overlap.bertscores(texts, given, model, layer=layer)
         else:

@@ -23,7 +23,7 @@ def samples(bundle: str, out: str, pairs: str = "32768", rows: str = "67000") ->
     from benchmarks.speed.sample import write_rows, write_sample
     from scorer.inference.bundle import Bundle
 
-    sample = write_sample(Path(out) / "sample", Bundle.load(bundle), pairs=int(pairs), systems=1, seed=5)
+    sample = write_sample(Path(out) / "sample", Bundle.load(bundle), int(pairs))
     write_rows(Path(out) / "many", int(rows), 1, 6, 1)
     report("samples", rows=sample.rows, pairs=sample.pairs, tokens=sample.tokens, many=int(rows))
 

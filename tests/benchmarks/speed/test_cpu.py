@@ -25,7 +25,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 @pytest.fixture(scope="module")
 def sample(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> PairSample:
-    return write_sample(tmp_path_factory.mktemp("sample"), bundle, pairs=40, systems=1, seed=1)
+    return write_sample(tmp_path_factory.mktemp("sample"), bundle, 40)
 
 
 def test_a_sample_is_what_a_run_computes(sample: PairSample) -> None:
