@@ -1,8 +1,7 @@
-"""The audit as one document: what the console, ``--json``, JUnit, Markdown, Prometheus and the HTML report all show.
+"""The audit as one document, which the console, ``--json``, JUnit, Markdown, Prometheus and the HTML report show.
 
-Everything in it is what JSON has. Rates and probabilities are between 0 and 1; a figure without any row or fact is
-null. The number ``schema`` rises when a key is removed or changes its meaning; keys may
-be added under the same one.
+Rates and probabilities are between 0 and 1; a figure without any row or fact is null. ``schema`` rises when a key is
+removed or changes its meaning; keys may be added under the same number.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Part(msgspec.Struct):
 
 
 class Flip(Part):
-    """A row in both runs whose FINE label differs; ``scorer explain`` says whether the measured bounds explain it."""
+    """A row in both runs whose FINE label differs."""
 
     row_key: str
     file: str
@@ -68,9 +67,8 @@ class FactShown(Part):
 
 
 class WorstRow(Part):
-    """A row of the sample: per kind, those of least confidence. ``kind``: a FINE label that is not OK, ``empty_text``,
-    or ``error:<kind>``. ``text`` and facts are data, cut after some thousand characters (``clipped``); ``id``: of the
-    column ``id``, null without one. ``facts`` is null where the facts were not kept or do not parse."""
+    """A row of the sample. ``kind``: a FINE label that is not OK, ``empty_text``, or ``error:<kind>``. ``id``: of the
+    column ``id``. ``clipped``: text or facts are cut. ``facts``: null where they were not kept or do not parse."""
 
     kind: str
     id: str | None
@@ -91,9 +89,9 @@ Why = Literal["flipped", "rewritten", "new"]
 
 
 class WorseRow(Part):
-    """A row that got worse. ``why``: ``flipped`` (in both runs, OK before), ``rewritten`` (a new text for facts whose
-    text was OK) or ``new`` (a new text for facts that the baseline does not have). ``before``, ``text_before``: FINE
-    label and text of the baseline, null where it has none. ``now``: the row of this run."""
+    """A row that got worse: it is in both runs (``flipped``), has a new text for facts whose text was OK
+    (``rewritten``), or facts that the baseline does not have (``new``). ``before``, ``text_before``: FINE label and
+    text of the baseline. ``now``: the row of this run."""
 
     why: Why
     before: str | None
@@ -102,10 +100,8 @@ class WorseRow(Part):
 
 
 class Worse(Part):
-    """Rows that got worse since the baseline. ``flipped``: kept rows that were OK and are not; ``rewritten``: facts
-    whose text was OK and is replaced by one that is not; ``better``: rows of both kinds that went the other way.
-    ``added_failing``: added rows that are not OK, whatever was there before. ``rows``: some to read, at most a third of
-    ``--worst`` of each kind."""
+    """Rows that got worse since the baseline, by kind as in :class:`WorseRow`; ``better``: those that went the other
+    way. ``added_failing``: all added rows that are not OK. ``rows``: at most a third of ``--worst`` of each kind."""
 
     flipped: int
     rewritten: int
@@ -122,12 +118,9 @@ class Confidence(Part):
 
 
 class Predicate(Part):
-    """A predicate's facts that were checked for omission (blank texts are left out: they do not test a template).
-
-    ``backoff``: share of its facts without a template over the whole run, null where not known. ``before``: omission
-    rate in the same group of the baseline, null where it has none. ``suspect``: its template looks wrong (a finding of
-    kind ``template``).
-    """
+    """A predicate's facts that were checked for omission, those of blank texts left out. ``backoff``: share of its
+    facts without a template over the whole run. ``before``: omission rate in the same group of the baseline.
+    ``suspect``: its template looks wrong."""
 
     predicate: str
     omission: Rate
@@ -137,9 +130,8 @@ class Predicate(Part):
 
 
 class Test(Part):
-    """Mantel and Haenszel's test of added rows against removed rows, of ``n_after`` and ``n_before`` rows; those with
-    the same facts are pairs. ``q``: p corrected over all tests of the audit (Benjamini-Hochberg). ``significant``: q
-    below 0.05."""
+    """Mantel and Haenszel's test of added against removed rows. ``q``: p corrected over all tests of the audit
+    (Benjamini-Hochberg). ``significant``: q below 0.05."""
 
     n_before: int
     n_after: int
@@ -150,8 +142,7 @@ class Test(Part):
 
 
 class RateChange(Part):
-    """A rate in the baseline and in this run over all rows of a group, the difference with its 95 % interval, and its
-    test: null where no row changed."""
+    """A rate of a group in both runs, the difference with its 95 % interval, and its test: null if no row changed."""
 
     before: Rate
     after: Rate
@@ -167,12 +158,9 @@ class RateChange(Part):
 
 
 class AddedRate(Part):
-    """A rate of the added rows of a group, and ``before`` of the rows that they are compared ``with``: the removed ones
-    or, where fewer than half as many were removed, all of the baseline's.
-
-    ``low``, ``high``: 95 % interval of the difference. ``p``: how often chance alone makes the added rows this much
-    worse (one-sided); null where a side has no rows.
-    """
+    """A rate of the added rows of a group, and ``before`` of the removed ones or, where fewer than half as many were
+    removed, of all of the baseline's. ``low``, ``high``: 95 % interval of the difference. ``p``: how often chance alone
+    makes the added rows this much worse (one-sided); null where a side has no rows."""
 
     added: Rate
     before: Rate
@@ -190,12 +178,8 @@ class ConfidenceChange(Part):
 
 
 class Change(Part):
-    """A group against the same group of the baseline; a new group has 0 ``rows_before``. ``rates``: by :data:`RATES`;
-    ``added_rates``: by :data:`ADDED_RATES`.
-
-    ``rewritten``: pairs of an added and a removed row with the same facts. ``flips``: kept rows whose FINE label
-    differs. ``backoff_before``: as :class:`GroupFigures` ``backoff``.
-    """
+    """A group against that of the baseline; a new group has 0 ``rows_before``. ``rewritten``: pairs of an added and a
+    removed row with the same facts. ``flips``: kept rows whose FINE label differs."""
 
     rows_before: int
     added: int
@@ -210,14 +194,10 @@ class Change(Part):
 
 
 class GroupFigures(Part):
-    """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows.
-
-    ``fine``, ``rough``: rows by label. ``errors``, ``notes``: rows by kind. ``rates``: by :data:`RATES`.
-    ``design_effects``: of ``rates``, the variance of each over that of as many independent rows: rows that share an
-    input say less. ``backoff``: facts without a template; null where facts were not kept. ``predicates``: by falling
-    omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest. ``change``: null without a
-    baseline.
-    """
+    """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows. ``fine``, ``rough``: rows by
+    label; ``errors``, ``notes``: by kind. ``design_effects``: the variance of each rate over that of as many
+    independent rows. ``backoff``: facts without a template, null where facts were not kept. ``predicates``: by falling
+    omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest."""
 
     group: Group
     grouping: list[str]
@@ -249,8 +229,7 @@ class BaselineChanges(Part):
 
 
 class Baseline(Part):
-    """The output that was compared with. ``differs``: parts of the signature that do, as ``key: before → after``.
-    ``partial``: as in :class:`Document`."""
+    """The output that was compared with. ``differs``: parts of the signature, as ``key: before → after``."""
 
     out: str
     partial: str | None
@@ -263,10 +242,9 @@ class Baseline(Part):
 
 class Finding(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate``
-    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group that is new or has no rows)
-    ``template`` ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts whose omissions
-    account for a change. ``gates``: messages of the gates that say so too. ``evidence``: the figures behind it, as
-    short lines. ``rows``: some that got worse."""
+    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new or has no rows) ``template``
+    ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts that account for a change.
+    ``gates``: messages of gates that say so too. ``evidence``: figures. ``rows``: some that got worse."""
 
     kind: str
     severity: Severity
@@ -279,11 +257,10 @@ class Finding(Part, kw_only=True):
 
 
 class Gate(Part):
-    """A gate on one group. ``value``: what the thresholds apply to: the metric in this run, or its change where
-    ``against`` names what it is compared with. ``p``, ``fail_p``: for added rows, the chance of such an increase
-    without a change, and below which chance the gate fails. ``rings``: the side of a threshold that warns or fails.
-    ``silent``: fewer than ``min_rows`` rows, or nothing to compare. ``missing``: its result when there is no figure.
-    ``reason``: why it is silent, with what it would have needed, or why there is no figure; else null."""
+    """A gate on one group. ``value``: what the thresholds apply to, the metric or its change where there is
+    ``against``. ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which
+    chance the gate fails. ``rings``: the side of a threshold that warns or fails. ``missing``: its result when there is
+    no figure. ``reason``: why it is silent or has no figure."""
 
     metric: str
     group: Group
@@ -307,8 +284,8 @@ class Gate(Part):
 
 
 class Checked(Part):
-    """Whether anything was checked. ``nothing_checked``: no gate was given, or all were ``silent``, and ``status`` says
-    nothing about the data. ``required``: that is a failure (``--require-gates``)."""
+    """Whether anything was checked. ``nothing_checked``: no gate was given, or all were ``silent``. ``required``: that
+    is a failure (``--require-gates``)."""
 
     gates: int
     silent: int
@@ -317,8 +294,8 @@ class Checked(Part):
 
 
 class PairedRate(Part):
-    """A rate of two groups over the inputs that both have a text for: ``difference`` of the first minus the second with
-    its 95 % interval, and ``p`` of McNemar's exact test (mid-p)."""
+    """A rate of two groups over shared inputs: ``difference`` of the first minus the second with its 95 % interval, and
+    ``p`` of McNemar's exact test (mid-p)."""
 
     first: Rate
     second: Rate
@@ -329,8 +306,7 @@ class PairedRate(Part):
 
 
 class GroupComparison(Part):
-    """Two groups of the first grouping, paired by input: ``pairs`` of their texts. ``rates``: by :data:`RATES`, those
-    that both runs of checks have."""
+    """Two groups of the first grouping, over ``pairs`` of their texts for the same input."""
 
     first: Group
     second: Group
@@ -372,10 +348,8 @@ class OptionsShown(Part):
 
 class Document(Part, kw_only=True):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
-    first, this run last; empty without ``--history``. ``notes``: figures that are missing, and why. ``partial``:
-    what of the inputs was not scored, null when all was. ``checked``: whether ``status`` means anything.
-    ``headline``: what changed most, in a sentence or two. ``worse``: null without a baseline; ``comparison``: of two
-    groups, null where no input has a text of both."""
+    first. ``notes``: figures that are missing, and why. ``partial``: what of the inputs was not scored. ``checked``:
+    whether ``status`` means anything. ``comparison``: null where no input is shared."""
 
     schema: int = 1
     out: str

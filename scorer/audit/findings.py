@@ -45,7 +45,7 @@ from .document import (
     Severity,
     TemplatesShown,
 )
-from .gates import shown, span, why_nothing
+from .gates import figure, span, why_nothing
 from .scan import ScannedRun
 
 LEAST_DIFFERENCE = 0.01
@@ -154,7 +154,7 @@ def _counts(name: str, moved: RateChange) -> str:
 def _moved(name: str, moved: RateChange) -> str:
     interval = span(name, moved.low or 0.0, moved.high or 0.0, signed=True)
     test = f"; corrected p {moved.test.q:.2g}" if moved.test is not None else ""
-    return f"{WORDS[name]} {shown(name, moved.difference, signed=True)}, {interval}{test}"
+    return f"{WORDS[name]} {figure(name, moved.difference, signed=True)}, {interval}{test}"
 
 
 def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> Iterator[Finding]:

@@ -343,7 +343,7 @@ def _against(
     return _Value(value, now, before, low, high)
 
 
-def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
+def figure(metric: str, value: float | None, *, signed: bool = False) -> str:
     """A value as people read it: rates in percent, differences of rates in points."""
     if value is None:
         return "-"
@@ -356,7 +356,7 @@ def shown(metric: str, value: float | None, *, signed: bool = False) -> str:
 
 def span(metric: str, low: float, high: float, *, signed: bool = False) -> str:
     """An interval as people read it."""
-    ends = [shown(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
+    ends = [figure(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
     return f"95% interval {ends[0]} to {ends[1]}"
 
 
@@ -367,16 +367,16 @@ def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str |
     if reason is not None:
         accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
         return f"{text} is unavailable ({reason}); {accepted}"
-    text += f" {shown(metric, found.now)}"
+    text += f" {figure(metric, found.now)}"
     if signed:
-        text += f", {shown(metric, found.value, signed=True)} {found.versus} ({shown(metric, found.before)})"
+        text += f", {figure(metric, found.value, signed=True)} {found.versus} ({figure(metric, found.before)})"
     if found.low is not None and found.high is not None:
         text += f", {span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:
         text += f", p {found.p:.2g}"
     sign = -1 if signed and rule.rings == "below" else 1
     limits = [
-        f"{name} {rule.rings} {shown(metric, sign * limit, signed=signed)}"
+        f"{name} {rule.rings} {figure(metric, sign * limit, signed=signed)}"
         for name, limit in (("warn", rule.warn), ("fail", rule.fail))
         if limit is not None
     ]

@@ -136,11 +136,10 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
 def _on_increase(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
     comment = f"{_each(columns)}.\n"
-    rates = [(group, group.rates["not_ok_rate"].value) for group in groups if group.rows >= FEW_ROWS]
     large = [
         (group.rows / group.design_effects["not_ok_rate"], max(value, LEAST_SHARE), group)
-        for group, value in rates
-        if value is not None
+        for group in groups
+        if group.rows >= FEW_ROWS and (value := group.rates["not_ok_rate"].value) is not None
     ]
     if not large:
         return f"# {comment}# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
@@ -159,25 +158,25 @@ def _on_increase(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     if left := len(groups) - len(large):
         comment += f"\n# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
     least = {"min_rows": str(FEW_ROWS)} if columns else {}
-    keys = {"against": '"baseline"', "warn": _share(warn), "fail": _share(fail), **least}
-    return _table(comment, "not_ok_rate", columns, **keys)
+    return _table(comment, "not_ok_rate", columns, against='"baseline"', warn=_share(warn), fail=_share(fail), **least)
 
 
 def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """Two gates on the rows that are new, which find a few bad ones among many that were kept."""
+    comment = f"{_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate\n"
+    comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs."
     chance = SELDOM / max(len(groups), 1)
     unit = 10.0 ** math.floor(math.log10(chance) + 1e-9)
     rounded = math.floor(chance / unit + 1e-9) * unit
-    comment = f"{_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate\n"
-    comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs."
     found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
     share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
     limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
     if limit > _NO_ROOM:
         return found
     comment = f"The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase."
-    keys = {"fail": _share(limit), "min_rows": str(FEW_ADDED)}
-    return f"{found}\n{_table(comment, 'added_not_ok_rate', columns, **keys)}"
+    return found + "\n" + _table(
+        comment, "added_not_ok_rate", columns, fail=_share(limit), min_rows=str(FEW_ADDED)
+    )  # fmt: skip
 
 
 def _each(columns: Grouping) -> str:

@@ -1,13 +1,11 @@
 """The document of an audit as people read it: the page (HTML) and the summary (Markdown); other programs' files are in
 :mod:`.exports`.
 
-The page is one file: self-contained, small, readable everywhere, without its script too.
-
 - Text is never markup: every expression of a template is escaped as its format needs (:mod:`.text`). Only the package's
   own style sheet and script, and what a macro has made, are :class:`markupsafe.Markup`. Attributes take ``|plain``.
 - A name that is not there is an error, never an empty place.
-- A line break in a template of the page, with the blanks around it, is nothing: templates can be laid out, and no blank
-  gets between two elements by accident. A tag is written on one line, and so is a sentence.
+- A line break in a template of the page, with the blanks around it, is nothing. A tag is written on one line, and so is
+  a sentence.
 """
 
 from __future__ import annotations
@@ -26,11 +24,11 @@ from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 
 from ...stats.intervals import Rate
-from ..document import RATES, Document, FactShown, Gate, GroupFigures, HistoryRow, WorstRow, describe
-from ..gates import shown
+from ..document import RATES, Document, FactShown, GroupFigures, WorstRow, describe
+from ..gates import figure
 from . import text
 from .exports import junit, metrics
-from .text import Limits, clip_plain
+from .text import Limits
 
 __all__ = ["MAX_BYTES", "Audit", "junit", "markdown", "metrics", "render"]
 
@@ -39,14 +37,6 @@ MAX_BYTES = 1_000_000
 MOST_LINES = 60
 """The summary has fewer lines."""
 MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Errors", "Empty texts"), strict=True))
-METRICS: Final = {
-    **MEASURES,
-    **{f"added_{name}": f"{title}, added rows" for name, title in MEASURES.items()},
-    "backoff_rate": "Backoff",
-    "mean_confidence": "Mean confidence",
-    "label_flips": "Label flips",
-    "psi_confidence": "Drift of confidence (PSI)",
-}
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
@@ -132,11 +122,22 @@ def environment(kind: str) -> Environment:
         lstrip_blocks=not page,
         auto_reload=False,
     )
-    functions = (describe, shown, verdict, sections, tables_of_groups, gate_figure, runs, histories,
-                 sample, facts_of, triple, place, moment, policy, own)  # fmt: skip
+    functions = (
+        describe,
+        figure,
+        verdict,
+        sections,
+        tables_of_groups,
+        histories,
+        sample,
+        facts_of,
+        triple,
+        policy,
+        own,
+    )
     made.filters |= {one.__name__: one for one in (*text.FILTERS, across, scale, nice_top)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}
-    made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "METRICS": METRICS, "STATUSES": STATUSES, "TAGS": TAGS,
+    made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
                      "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY}  # fmt: skip
     return made
 
@@ -179,7 +180,7 @@ def sections(document: Document) -> dict[str, str]:
         "gates": ("Gates", True),
         "rates": ("Rates", True),
         "comparison": ("Two groups compared", document.comparison),
-        "trend": ("Trend", len(runs(document)) > 1),
+        "trend": ("Trend", len([run for run in document.history if not run.group]) > 1),
         "predicates": ("Predicates", document.groups[0].predicates),
         "errors": ("Errors and notes", document.rows.errors or document.rows.notes),
         "worst": ("Worst rows", document.worst),
@@ -193,17 +194,6 @@ def tables_of_groups(document: Document) -> list[tuple[tuple[str, ...], list[Gro
     for group in document.groups[1:]:
         found.setdefault(tuple(group.grouping), []).append(group)
     return list(found.items()) or [((), [])]
-
-
-def gate_figure(gate: Gate, value: float | None) -> str:
-    """A value or threshold of a gate."""
-    if value is None:
-        return text.MISSING
-    if gate.metric == "label_flips":
-        return text.count(value)
-    if not gate.metric.endswith("_rate"):
-        return text.small(value)
-    return f"{text.points(value)}\u00a0points" if gate.against else text.percent(value)
 
 
 def across(share: float) -> str:
@@ -227,11 +217,6 @@ def scale(rates: Sequence[Rate]) -> float:
     firm = [rate for rate in known if (rate.high or 0.0) - (rate.low or 0.0) < _WIDE] or known
     highest = max((rate.value or 0.0 for rate in firm), default=0.0)
     return nice_top([min(2 * highest, max((rate.high or 0.0 for rate in firm), default=0.0))])
-
-
-def runs(document: Document) -> list[HistoryRow]:
-    """The runs of the history, all rows."""
-    return [run for run in document.history if not run.group]
 
 
 def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
@@ -260,15 +245,3 @@ def facts_of(row: WorstRow, most: int) -> list[FactShown]:
 def triple(fact: FactShown) -> str:
     """A fact in the notation of a triple; one that was given as a sentence as it is."""
     return f"{fact.subject} | {fact.predicate} | {fact.object}" if fact.subject else fact.predicate
-
-
-def place(row: WorstRow, limits: Limits) -> str:
-    """``part-0.parquet:17``."""
-    return f"{clip_plain(row.file, limits.name)}:{row.row}"
-
-
-def moment(stamp: str) -> str:
-    """``2026-11-21T03:12:44Z`` as ``2026-11-21 03:12 UTC``; anything else as it is."""
-    if len(stamp) >= 17 and stamp[10] == "T" and stamp.endswith(("Z", "+00:00")):
-        return f"{stamp[:10]} {stamp[11:16]} UTC"
-    return stamp[:40]
