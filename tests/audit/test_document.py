@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
-from hypothesis import HealthCheck, given, settings
 
 from scorer.audit import AuditOptions, audit, document
 from scorer.audit.document import Document
-from scorer.errors import SchemaError
 from scorer.system.codec import decode, encode
 from tests.audit.nights import SIGNATURE, gates_file, night, row
-from tests.audit.report.documents import FIXTURE
 from tests.conftest import ROOT
-from tests.stored_values import values_of
 
 KINDS = [kind for kind in vars(document).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
 
@@ -56,19 +51,6 @@ def test_every_audit_is_what_its_types_say_and_fills_every_key(tmp_path: Path) -
     assert set().union(*map(keys, documents)) == {
         f"{kind.__name__}.{name}" for kind in KINDS for name in kind.__struct_fields__
     }
-
-
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
-@given(values_of(Document))
-def test_any_document_survives_encoding(document: Document) -> None:
-    assert decode(encode(document), Document, "x") == document
-
-
-def test_the_fixture_is_read_and_written_again() -> None:
-    data = FIXTURE.read_bytes()
-    assert encode(decode(data, Document, "x"), indent=1) + b"\n" == data
-    with pytest.raises(SchemaError):
-        decode(data.replace(b'"schema": 1', b'"schema": 99'), Document, "x")
 
 
 def test_the_site_names_every_key() -> None:

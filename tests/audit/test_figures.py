@@ -14,11 +14,9 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import FactShown, OptionsShown
 from scorer.audit.scan import FactReader
-from scorer.metric.formats import from_lists
 from scorer.metric.verdict import FINE
 from scorer.scoring.summary import OTHER_PREDICATES
 from tests.audit.nights import Row, night, row, table
-from tests.run.calls import STRUCT
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
@@ -138,29 +136,11 @@ def test_texts(tmp_path: Path, texts: pa.Array) -> None:
     assert [one.text for one in audit(replaced(tmp_path / "out", "text", texts)).worst] == ["caf\ufffd", "", None]
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.large_string()), pa.large_list(pa.string()), pa.list_(pa.string(), 1)])
-def test_facts(tmp_path: Path, kind: pa.DataType) -> None:
-    document = audit(replaced(tmp_path / "out", "triples", pa.array([["a | food | b"]] * 4).cast(kind)))
-    assert [one.predicate for one in document.groups[0].predicates] == ["food"]
-
-
 def test_reused_rows_are_counted_apart_and_types_that_no_run_takes_have_no_facts(tmp_path: Path) -> None:
     rows = audit(replaced(tmp_path / "out", "reused", pa.array([True, False, True, True]))).rows
     assert (rows.all, rows.scored, rows.reused) == (4, 1, 2)  # the last one is an error
     document = audit(replaced(tmp_path / "other", "triples", pa.array([[1]] * 4)))
     assert document.groups[0].predicates == []
-
-
-def test_structs_give_what_the_parser_gives() -> None:
-    rows = [[("s", " p ", "x"), ("s", "q", " y ")], [("t", "p", "z")], None, [], [("s", "r", "x"), ("s", "p", "x")]]
-    facts = [one and [dict(zip(("subject", "predicate", "object"), f, strict=True)) for f in one] for one in rows]
-    whole = pa.array(facts, pa.list_(STRUCT))
-    reader = FactReader("facts", "triples")
-    for column in (whole, whole.slice(1)):
-        found, parsed = reader.read(pa.table({"facts": column})), from_lists(column)
-        assert found.lengths.tolist() == parsed.lengths.tolist()
-        predicates = [list(reader.predicates)[i] for i in found.predicate.tolist()]
-        assert predicates == [parsed.distinct[i].predicate for i in parsed.ids.tolist()]
 
 
 def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,23 +6,20 @@ import resource
 import tempfile
 import tracemalloc
 from collections import defaultdict
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.audit import AuditOptions, audit, database, queries
+from scorer.audit import AuditOptions, audit, database
 from scorer.audit.database import Database
 from scorer.audit.document import Document
-from scorer.audit.queries import match
-from scorer.audit.scan import rate_states, scan_output
 from scorer.errors import OutputError
-from scorer.scoring.outputs import open_labels
-from tests.audit.many_rows import two_outputs
-from tests.audit.nights import Row, night, row
+from tests.audit.nights import Row, night, of_system, row, table
+from tests.scored_outputs import finish
 
 Line = dict[str, Any]
 Pairs = list[tuple[Line, Line]]
@@ -133,39 +130,6 @@ def test_two_runs(
         check_change(*mine, group.change)
 
 
-def moments(rows: list[tuple[str, int, int]]) -> tuple[int, ...]:
-    """Of (input, counted, added up) each: inputs, Σn, Σx, Σn², Σnx, Σx²."""
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, n, x in rows:
-        sums[name][0] += n
-        sums[name][1] += x
-    found = [[n > 0, n, x, n * n, n * x, x * x] for n, x in sums.values()]
-    return tuple(np.array(found, int).reshape(-1, 6).sum(axis=0).tolist())
-
-
-def bad(line: Line) -> int:
-    return int(line["fine"] != "OK")
-
-
-def test_sums_over_rows_that_share_an_input(tmp_path: Path) -> None:
-    outs = [night(tmp_path / str(second), made(4, 260, bool(second)), shards=2) for second in (0, 1)]
-    before, after = map(lines_of, outs)
-    by, masks = ("system",), rate_states(True)
-    with Database([by]) as opened:
-        was, now = (scan_output(open_labels(out), opened, name) for out, name in zip(outs, ("was", "now"), strict=True))
-        match(was, now)
-        for place, group in enumerate(opened.groups[by].groups()):
-            mine = [[line for line in lines if line["system"] == group["system"]] for lines in (before, after)]
-            _, (removed, added) = matched(*mine)
-            pairs, (gone, fresh) = pairs_of([removed, added], "facts", "system")
-            wanted = [(now, "all", mine[1]), (now, "moved", added), (now, "single", fresh), (was, "single", gone)]
-            for run, rows, lines in wanted:
-                found = queries.clusters(run, by, masks, rows)["not_ok_rate"][place]  # type: ignore[arg-type]
-                assert astuple(found) == moments([(line["facts"], 1, bad(line)) for line in lines])
-            found = queries.clusters_of_pairs(now, by, masks, masks)["not_ok_rate"][place]
-            assert astuple(found) == moments([(a["facts"], 1, bad(b) - bad(a)) for a, b in pairs])
-
-
 def test_a_temporary_database_without_memory_or_room_is_one_line_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,15 +161,31 @@ MOST = 16
 """Bytes in Python for each row of this run and of the baseline together; the tables have a limit of their own."""
 
 
+def copy_of(rows: pa.Table, number: int) -> pa.Table:
+    """Rows with other keys."""
+    column = rows["row_key"].combine_chunks()
+    keys = np.frombuffer(column.buffers()[1], np.uint64) ^ np.uint64(number)
+    return rows.set_column(
+        rows.schema.get_field_index("row_key"),
+        "row_key",
+        pa.Array.from_buffers(column.type, len(column), [None, pa.py_buffer(keys.tobytes())]),
+    )
+
+
 @pytest.mark.slow
 def test_bytes_for_each_row_more(tmp_path: Path) -> None:
+    same, removed, added = (of_system(100, n, "a", start) for n, start in ((ROWS - 200, 0), (200, ROWS), (200, -200)))
+    nights = [table(same + removed), table(same + added)]
     peaks = []
     for copies in (10, 20):
-        first, second = two_outputs(tmp_path / str(copies), ROWS, copies, 0.01)
+        first, second = (
+            finish(tmp_path / f"{copies}-{i}", {f"{n}/a.parquet": copy_of(one, n) for n in range(copies)})
+            for i, one in enumerate(nights)
+        )
         tracemalloc.start()
         changes = audit(second, AuditOptions(baseline=first, by=(("system",),))).baseline_changes
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert changes.added == changes.removed > 0
-        assert changes.added + changes.kept == ROWS * copies
+        assert (changes.added, changes.removed) == (200 * copies, 200 * copies)
+        assert changes.kept == (ROWS - 200) * copies
     assert peaks[1] - peaks[0] < MOST * ROWS * 10

@@ -67,15 +67,3 @@ def test_the_keyboard_reaches_everything_without_the_script_too(opens: Opens) ->
     page.keyboard.press("Space")
     assert page.locator("details").first.get_attribute("open") is not None
     assert page.locator(".scroll").evaluate_all("all => all.every(one => one.tabIndex === 0)")
-
-
-@pytest.mark.slow
-def test_paper_gets_every_figure_in_dark_ink(opens: Opens) -> None:
-    page = opens(render(document()), color_scheme="dark").page
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 32, 37)"
-    assert page.locator("table:visible").count() == page.locator("table").count()
-    assert page.locator("nav.contents:visible").count() == 0
-    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between margins of a centimetre
-    assert page.evaluate(WIDER) == []
-    assert page.pdf(format="A4")[:5] == b"%PDF-"
