@@ -252,11 +252,8 @@ class FinishedOutput:
         return found
 
     def unchanged(self) -> AbstractContextManager[None]:
-        """Read the output inside; a change meanwhile is reported, whatever error it caused.
-
-        Raises:
-            OutputError: it changed since it was opened; names the files.
-        """
+        """Read the output inside; a change since it was opened is an :class:`.OutputError` that names the files,
+        whatever error it caused."""
         return _unchanged(self.versions)
 
     def _with_keys(self, table: pa.Table, file: OutputFile, wanted: Iterable[str]) -> pa.Table:
@@ -339,11 +336,8 @@ def paths_of(given: Path | Sequence[Path]) -> tuple[Path, ...]:
 
 
 def data_files(path: Path) -> list[Path]:
-    """The scored files of a folder in order, those with hidden names left out; or the file itself.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The scored files of a folder in order, those with hidden names left out; or the file itself. An
+    :class:`.InputError` where there is none."""
     if not path.is_dir():
         if path.exists():
             return [path]
@@ -356,14 +350,8 @@ def data_files(path: Path) -> list[Path]:
 
 @contextmanager
 def open_parquet(path: Path, advice: str = "") -> Iterator[pq.ParquetFile]:
-    """A scored file, closed at the end.
-
-    Args:
-        advice: ends the message of an error.
-
-    Raises:
-        InputError: it cannot be opened, is not Parquet, or cannot be read inside.
-    """
+    """A scored file, closed at the end; what cannot be read, also inside, is an :class:`.InputError`, whose message
+    ends with the ``advice``."""
     try:
         # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
         with pa.OSFile(os.fsencode(path)) as handle, pq.ParquetFile(handle) as file:

@@ -182,11 +182,7 @@ class RecordLock(Closing):
         return info is not None and info.version == self._version
 
     def _require_conditions(self) -> None:
-        """Make sure that the store refuses writes whose condition does not hold.
-
-        Raises:
-            OutputError: it writes them nevertheless.
-        """
+        """Refuse a store that writes although the condition of the write does not hold."""
         first = self._version or ABSENT
         self._renew()
         if any(self._write(expect) is not None for expect in (ABSENT, first)):
@@ -239,11 +235,8 @@ def lock_holder(store: Store) -> LockRecord | None:
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
-    """The version of the record to replace: :data:`ABSENT`, or that of a holder that is lost.
-
-    Raises:
-        OutputError: the holder renews it.
-    """
+    """The version of the record to replace: :data:`ABSENT`, or that of a holder that is lost; an error where its holder
+    renews it."""
     first = store.list(LOCK).get(LOCK)
     if first is None:
         return ABSENT

@@ -50,14 +50,8 @@ class StoreError(OutputError):
 
 
 class ObjectStore:
-    """See :class:`.LocalStore`. Names are keys below the prefix. Threads may share it.
-
-    Args:
-        patient: retry requests for four minutes while the store does not answer, as a run does; otherwise for seconds.
-
-    Raises:
-        MissingDependencyError: ``obstore`` is not installed. StoreError: the configuration is wrong.
-    """
+    """See :class:`.LocalStore`. Names are keys below the prefix. Threads may share it. See :func:`connect` for what a
+    new one raises, and how long a ``patient`` one, that of a run, retries requests."""
 
     is_remote = True
 
@@ -120,11 +114,7 @@ class ObjectStore:
         return VersionedFile(partial(self._read_range, key, found.version), found)
 
     def _read_range(self, key: str, version: str, start: int, end: int) -> bytes:
-        """The bytes from ``start`` to before ``end`` of one version of an object.
-
-        Raises:
-            OSError: it cannot be read, or has another version.
-        """
+        """The bytes from ``start`` to before ``end`` of one version of an object; ``OSError`` where it is replaced."""
         get = partial(self._obstore.get, self._bulk, key, options={"range": (start, end), "if_match": version})
         try:
             found: bytes = self._request("read", key, lambda: bytes(get().bytes()))
@@ -137,11 +127,8 @@ class ObjectStore:
         return found
 
     def _put(self, bucket: Any, key: str, content: bytes | Path, expect: str | None, **options: Any) -> str | None:
-        """Write an object, over any version or over the expected one.
-
-        Returns:
-            The new version; ``None`` if another version than the expected one is there.
-        """
+        """The new version of an object that is written over any version or over the expected one; ``None`` if another
+        one is there."""
         errors = self._obstore.exceptions
         refusals: tuple[type[Exception], ...] = (errors.AlreadyExistsError,)  # 409: another write is under way
         if expect is not None:  # after the last two the request may have arrived nevertheless
@@ -271,11 +258,7 @@ class _Ranges(io.RawIOBase):
 
 
 def client() -> ModuleType:
-    """The package ``obstore``.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-    """
+    """The package ``obstore``; a :class:`.MissingDependencyError` where it is not installed."""
     try:
         import obstore
     except ImportError as error:

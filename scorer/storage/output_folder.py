@@ -88,7 +88,7 @@ class OutputFolder:
         """
         content = self.store.read(PLAN)
         try:
-            return None if content is None else decode(content, Plan, self.store.uri(PLAN))
+            return None if content is None else decode(content, Plan, f"{self.location}/{PLAN}")
         except DamagedFileError as error:
             if say is None:
                 raise
@@ -349,7 +349,7 @@ def lock_output(location: Location, say: Callable[[str], None] = lambda message:
             created = make_folders(location)
     store = open_store(location)
     with take_lock(store, say) as held, ExitStack() as stack:
-        staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else None
+        staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else ""
         output = LockedOutput(location, store, held, staging)
         try:
             output.sweep()
@@ -369,7 +369,7 @@ class LockedOutput(OutputFolder):
     ``has_begun``: whether :meth:`begin` was called.
     """
 
-    def __init__(self, location: Location, store: Store, lock: RunLock, staging: str | None) -> None:
+    def __init__(self, location: Location, store: Store, lock: RunLock, staging: str) -> None:
         super().__init__(location, store=store)
         self._lock, self._staging = lock, staging
         self.has_begun = False
@@ -408,10 +408,10 @@ class LockedOutput(OutputFolder):
     def temporary(self, relative: str) -> Path:
         """A new path for a worker to write an output to: in the folder of its final name, or in a local folder where
         the output is in a store."""
-        if self._staging is not None:
+        if not isinstance(self.location, Path):
             return Path(self._staging, temporary_name())
-        target = Path(self.store.uri(relative))
-        refuse_links(Path(self.store.uri("")), target)
+        target = self.location.absolute() / relative
+        refuse_links(self.location.absolute(), target)
         with output_errors("create", target.parent):
             make_folders(target.parent)
         return target.with_name(temporary_name())
@@ -497,7 +497,7 @@ class LockedOutput(OutputFolder):
 
     def sweep(self) -> None:
         """Remove temporary files, of this run or of a killed one."""
-        if self._staging is None and self._lock.may_publish:
+        if not self._staging and self._lock.may_publish:
             self.store.delete(filter(TEMPORARY.fullmatch, self.store.list()))
 
 

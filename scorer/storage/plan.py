@@ -140,11 +140,7 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:
     """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it, such as the
-    parts of a run.
-
-    Raises:
-        StoreError: a store cannot be read.
-    """
+    parts of a run."""
     found: list[Location] = []
     for place in given:
         below: list[Location] = []
@@ -163,7 +159,7 @@ def check_parts(
     allow_partial: bool = False,
     advice: str = "name all of them, or the folder above them, or pass --allow-partial",
 ) -> tuple[int, ...]:
-    """Refuse outputs that are not the parts of one run, each there once.
+    """Refuse outputs that are not the parts of one run, each there once (:class:`.OutputError`).
 
     Args:
         plans: by the name of the output. allow_partial: parts may be missing, and planned over other inputs.
@@ -171,9 +167,6 @@ def check_parts(
 
     Returns:
         Numbers of the missing parts.
-
-    Raises:
-        OutputError: names two outputs that do not belong together, or the missing parts.
     """
     (first, plan), *others = plans.items()
     if plan is None or plan.part is None:
@@ -240,13 +233,8 @@ class Coverage:
 
 
 def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
-    """Refuse to compare outputs when one lacks rows that the other has.
-
-    Two runs with the same limit compare: both hold the first rows.
-
-    Raises:
-        UsageError: says which of them is partial, and why.
-    """
+    """Refuse to compare outputs when one lacks rows that the other has (:class:`.UsageError`). Two runs with the same
+    limit compare: both hold the first rows."""
     if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
         return
     one, other = ("complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline))
