@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError
 from ..metric import ColumnNames
@@ -79,8 +78,8 @@ class Inputs:
     """The input of each row.
 
     ``codes``: int64, *Shape:* (rows,), equal for rows of the same input. ``lengths``: int64, *Shape:* (rows,), number
-    of facts of each row, or ``None``. ``known`` is False if no column identifies the inputs; each row then counts as
-    its own input, and there are no intervals.
+    of facts of each row, ``None`` without a column of facts. ``known`` is False if no column identifies the inputs;
+    each row then counts as its own input, and there are no intervals.
     """
 
     codes: Indices
@@ -91,20 +90,19 @@ class Inputs:
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
     """Identify inputs by their facts in any order, or by the values of a column.
 
-    A row whose facts do not parse is its own input. If the column of facts is missing or has another type, the number
-    of facts is the length of the stored ``fact_entailment``, or the value of the column ``n_triples``.
+    A row whose facts do not parse is its own input.
 
     Raises:
         ColumnError: ``column`` does not exist, or has lists or structs.
     """
     if column is not None and not scored.has(column):
         raise ColumnError(f"--input-column {column!r}: no such column; name a column of the scored files")
-    by_column = scored.groups(column)[0] if column is not None else None
     parsed = _facts(scored, names)
-    if parsed is None:
-        codes = by_column if by_column is not None else np.arange(len(scored.table))
-        return Inputs(codes, _stored_lengths(scored, names.prefix), by_column is not None)
-    return Inputs(by_column if by_column is not None else _by_facts(parsed), parsed.lengths)
+    if column is not None:
+        codes = scored.groups(column)[0]
+    else:
+        codes = _by_facts(parsed) if parsed is not None else np.arange(len(scored.table))
+    return Inputs(codes, parsed.lengths if parsed is not None else None, column is not None or parsed is not None)
 
 
 def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
@@ -123,17 +121,6 @@ def _by_facts(parsed: FactTable) -> Indices:
         key = np.sort(parsed.ids[start:end]).tobytes() or b"row %d" % row
         codes[row] = seen.setdefault(key, len(seen))
     return codes
-
-
-def _stored_lengths(scored: Scored, prefix: str) -> Indices | None:
-    name = prefix + "fact_entailment"
-    if scored.has(name) and pa.types.is_list(scored.array(name).type):
-        lengths = numbers(pc.list_value_length(scored.array(name)), name)
-    elif scored.has("n_triples"):
-        lengths = numbers(scored.array("n_triples"), "n_triples")
-    else:
-        return None
-    return np.nan_to_num(lengths, posinf=0, neginf=0).astype(np.int64)
 
 
 def finite(column: pa.Array, what: str) -> Floats:

@@ -26,7 +26,7 @@ from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, kno
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "facts", "mr", "attributes", "n_triples", SUSPECT)
+_INPUT = ("triples", "facts", "mr", "attributes", SUSPECT)
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
