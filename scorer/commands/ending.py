@@ -95,7 +95,21 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     stdout and stderr are replaced by streams on which printing cannot fail (:mod:`..system.terminal`).
     """
     out, _ = install()
-    code = _run(app, name)
+    try:
+        # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
+        command = typer.main.get_command(app)
+        ended = command.main(prog_name=name, standalone_mode=False, default_map=configured(command))
+        code = ended if isinstance(ended, int) else 0
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            say(error.code, always=True)
+        code = error.code if isinstance(error.code, int) and error.code != 1 else 2 if error.code else 0
+    except _ParserError as error:
+        code = _refusal(error)
+    except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
+        code = _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
+    except (Exception, KeyboardInterrupt, Terminated) as error:
+        code = _code_of(error)
     sys.stdout.flush()
     if lost := was_lost(out):
         say(f"scorer: stdout: {lost}; the output printed there is incomplete", always=True)
@@ -103,32 +117,18 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
     return code
 
 
-def _run(app: typer.Typer, name: str) -> int:
-    try:
-        # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.
-        command = typer.main.get_command(app)
-        code = command.main(prog_name=name, standalone_mode=False, default_map=configured(command))
-        return code if isinstance(code, int) else 0
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            say(ended.code, always=True)
-        return ended.code if isinstance(ended.code, int) and ended.code != 1 else 2 if ended.code else 0
-    except _ParserError as error:
-        context = getattr(error, "ctx", None)
-        command_name = getattr(context, "info_name", None) or ""
-        for word in _QUOTED.split(str(error)):
-            if instead := GONE.get(f"{command_name} {word}") or GONE.get(word):
-                say(f"scorer: {word} is gone; {instead}", always=True)
-                return 2
-        shown = io.StringIO()
-        error.show(shown)  # type: ignore[attr-defined]  # the class is found at run time
-        for line in shown.getvalue().replace("Value error, ", "").splitlines():
-            say(line, always=True)
-        return 2
-    except typer.Abort as error:  # the parser raises it for an interrupt, and for the end of its input
-        return _code_of(error.__cause__ if isinstance(error.__cause__, EOFError) else KeyboardInterrupt())
-    except (Exception, KeyboardInterrupt, Terminated) as error:
-        return _code_of(error)
+def _refusal(error: Any) -> int:
+    """Print why the parser refuses the arguments, or what to use instead of what is gone; return the exit code."""
+    command = getattr(getattr(error, "ctx", None), "info_name", None) or ""
+    for word in _QUOTED.split(str(error)):
+        if instead := GONE.get(f"{command} {word}") or GONE.get(word):
+            say(f"scorer: {word} is gone; {instead}", always=True)
+            return 2
+    shown = io.StringIO()
+    error.show(shown)
+    for line in shown.getvalue().replace("Value error, ", "").splitlines():
+        say(line, always=True)
+    return 2
 
 
 def _code_of(error: BaseException) -> int:
