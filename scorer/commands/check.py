@@ -33,27 +33,25 @@ _NAMES = {"omission": "text → fact {}", "hallucination": "facts → text", "al
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowOptions:
-    """The row to check."""
-
-    triples: str | None = option(
-        "Triples of the row, separated by ++; exits 2 if one is malformed.", '"S | P | O ++ S | P | O"', None
-    )
-    fact: tuple[str, ...] = option("Fact as a sentence, instead of --triples. Repeatable.", "F", ())
-    document: tuple[str, ...] = option(
-        "Source text, whose sentences are the facts. Repeatable: each is a passage.", "D", ()
-    )
-    text: str | None = option("Text of the row.", "T", None)
-
-
-@dataclass(frozen=True, kw_only=True)
 class CheckModelOptions(ModelOptions):
     """The options of a scorer, of the embedded model by default."""
 
     bundle: str = option(**BUNDLE, default="embedded")
 
 
-def check_command(row: RowOptions, model: CheckModelOptions, as_json: bool = JSON) -> None:
+def check_command(
+    *,
+    triples: str | None = option(
+        "Triples of the row, separated by ++; exits 2 if one is malformed.", '"S | P | O ++ S | P | O"', None
+    ),
+    fact: tuple[str, ...] = option("Fact as a sentence, instead of --triples. Repeatable.", "F", ()),
+    document: tuple[str, ...] = option(
+        "Source text, whose sentences are the facts. Repeatable: each is a passage.", "D", ()
+    ),
+    text: str | None = option("Text of the row.", "T", None),
+    model: CheckModelOptions,
+    as_json: bool = JSON,
+) -> None:
     """Score one row and explain the result.
 
     Print the label, the omitted facts, and the contradiction (C), neutral (N) and entailment (E) probabilities of every
@@ -61,8 +59,8 @@ def check_command(row: RowOptions, model: CheckModelOptions, as_json: bool = JSO
     """
     from ..metric.sentences import split_document
 
-    triples, facts, text = row.triples, list(row.fact), row.text
-    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(row.document)}
+    facts = list(fact)
+    sources = {"--triples": triples is not None, "--fact": bool(facts), "--document": bool(document)}
     named = [name for name, there in sources.items() if there]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be combined; pass one of them")
@@ -72,9 +70,9 @@ def check_command(row: RowOptions, model: CheckModelOptions, as_json: bool = JSO
         raise UsageError("--fact is blank; write a sentence")
     parsed = _parse(triples) if triples is not None else []
     settings = model.settings(ColumnOptions())
-    if row.document:
+    if document:
         settings = replace(settings, columns=replace(settings.columns, document="document"))
-        facts = [sentence for passage in row.document for sentence in split_document(passage)]
+        facts = [sentence for passage in document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
         tell_of_bundle(settings)
         if not named:
