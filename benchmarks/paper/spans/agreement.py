@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import InputError
-from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.label_figures import Indices, ratio
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
 """Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
@@ -59,12 +58,11 @@ def majority(votes: Votes) -> list[str | None]:
     return result
 
 
-def fleiss_kappa(counts: Indices, weights: Indices | None = None) -> Floats:
-    """Fleiss' κ (Psychological Bulletin 76, 1971) of samples of items; NaN with one label alone.
+def fleiss_kappa(counts: Indices) -> float:
+    """Fleiss' κ (Psychological Bulletin 76, 1971); NaN with one label alone.
 
     Args:
         counts: int64, *Shape:* (items, labels), number of raters who gave the item the label.
-        weights: int64, *Shape:* (samples, items), how often a sample has each item; by default each once.
 
     Raises:
         InputError: items have different numbers of raters, or one rater.
@@ -72,32 +70,17 @@ def fleiss_kappa(counts: Indices, weights: Indices | None = None) -> Floats:
     raters = np.unique(counts.sum(axis=1))
     if len(raters) > 1 or not (raters > 1).all():
         raise InputError(f"Fleiss' kappa needs two annotators or more, as many for each item; found {raters.tolist()}")
-    weights = np.ones((1, len(counts)), np.int64) if weights is None else weights
     agreed = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    items = weights.sum(axis=1)
-    chance = ((weights @ counts / (items * raters)[:, None]) ** 2).sum(axis=1)
-    return ratio(weights @ agreed / items - chance, 1 - chance)
+    chance = ((counts.sum(axis=0) / counts.sum()) ** 2).sum()
+    return float(ratio(agreed.mean() - chance, 1 - chance))
 
 
-def agreement(votes: Votes, texts: Sequence[str] | None = None, resamples: int = RESAMPLES) -> dict[str, Any]:
+def agreement(votes: Votes) -> dict[str, Any]:
     """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
-    label too; each with its number of items and its interval over texts.
-
-    Args:
-        texts: the text of each item; by default every item is one of its own.
-    """
+    label too; each with its number of items."""
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
-    names = np.arange(len(votes.items)) if texts is None else np.unique(list(texts), return_inverse=True)[1]
     kappas = {}
-    for name, chosen in (("typed_by_all", typed), ("all_items", np.ones(len(typed), bool))):
-        counts, codes = votes.counts[chosen], np.unique(names[chosen], return_inverse=True)[1]
-        kappas[name] = {"kappa": None, "n": len(counts), "interval": None}
-        if len(counts) and not np.isnan(value := fleiss_kappa(counts)[0]):
-            draw = partial(_of_texts, counts, codes)
-            kappas[name] |= {"kappa": float(value), "interval": drawn_interval(draw, int(codes.max()) + 1, resamples)}
+    for name, counts in (("typed_by_all", votes.counts[typed]), ("all_items", votes.counts)):
+        kappa = fleiss_kappa(counts) if len(counts) else np.nan
+        kappas[name] = {"kappa": None if np.isnan(kappa) else kappa, "n": len(counts)}
     return {"annotators": int(votes.counts.sum(axis=1).max(initial=0)), "fleiss_kappa": kappas}
-
-
-def _of_texts(counts: Indices, codes: Indices, weights: Indices) -> Floats:
-    """κ of samples of texts. ``codes``: the text of each item. *Shape:* weights (samples, texts) → (samples,)."""
-    return fleiss_kappa(counts, weights[:, codes])

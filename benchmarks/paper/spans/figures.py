@@ -114,18 +114,16 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
             for name, values in groups.items()
         },
         "rivals": rivals,
-        "agreement": None if options.annotations is None else _agreement(options.annotations, options.resamples),
+        "agreement": None if options.annotations is None else _agreement(options.annotations),
     }
 
 
-def _agreement(path: Path, resamples: int) -> Figures:
-    votes, texts = read_votes(path)
+def _agreement(path: Path) -> Figures:
+    votes = read_votes(path)
     joined = majority(votes)
     categories = {name: joined.count(name) for name in CATEGORIES if name in joined}
-    return {
-        **agreement(votes, texts, resamples),
-        "majority": {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories},
-    }
+    found = {"items": len(joined), "errors": len(joined) - joined.count(None), "categories": categories}
+    return {**agreement(votes), "majority": found}
 
 
 def overlaps(spans: Spans, others: Spans) -> Ints:

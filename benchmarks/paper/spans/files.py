@@ -135,15 +135,10 @@ def read_annotators(path: Path) -> dict[str, Gold]:
     return {name: _gold(path, table.filter(pc.equal(names, name))) for name in found}
 
 
-def read_votes(path: Path) -> tuple[Votes, list[str] | None]:
-    """The labels that all annotators gave (``item_id``, ``label``), and the text of each item where the file has it."""
+def read_votes(path: Path) -> Votes:
+    """The labels that all annotators gave (``item_id``, ``label``)."""
     table = _read(path)
-    items = _strings(table, "item_id", path)
-    votes = Votes.collect(items, _strings(table, "label", path))
-    if "text_id" not in table.column_names:
-        return votes, None
-    of_item = dict(zip(items, _strings(table, "text_id", path), strict=True))
-    return votes, [of_item[item] for item in votes.items]
+    return Votes.collect(_strings(table, "item_id", path), _strings(table, "label", path))
 
 
 def _gold(path: Path, table: pa.Table) -> Gold:

@@ -92,12 +92,3 @@ def test_right_changes_keep_all_that_is_said() -> None:
         assert set(re.findall(r"\w+", one.base)) == set(re.findall(r"\w+", one.edited))
     for one in of("pronoun"):
         assert re.search(r"\. (It|She|He) ", one.edited)
-
-
-def test_exchanges_keep_the_words() -> None:
-    for kind in ("conflation", "reference", "role swap"):
-        for one in of(kind):
-            assert Counter(re.findall(r"[\w,.]*\w", one.base)) == Counter(re.findall(r"[\w,.]*\w", one.edited))
-    assert all(len(one.triples) >= 10 for one in of("long text"))
-    first = Counter(one.base.startswith(one.triples[0].subject) for one in of("role swap"))
-    assert min(first[True], first[False]) >= PER_KIND // 4, "the order of the names does not tell the roles"

@@ -44,39 +44,11 @@ def test_the_name(text: str, name: str, added: list[str]) -> None:
     assert (found.omission, found.hallucination) == (name != "said", name == "wrong" or bool(added))
 
 
-@pytest.mark.parametrize(
-    ("slot", "value", "text"),
-    [
-        ("near", "The Six Bells", "is near The Six Bells"),
-        ("priceRange", "less than £20", "has meals for less than 20 pounds"),
-        ("priceRange", "£20-25", "costs £ 20 - 25"),
-        ("customer rating", "average", "received average customer reviews"),
-        ("familyFriendly", "yes", "is kid-friendly"),
-        ("familyFriendly", "no", "is not family friendly"),
-        ("area", "city centre", "is in the centre of the city"),
-    ],
-)
-def test_ways_to_say_a_value(slot: str, value: str, text: str) -> None:
-    assert _judge({slot: value}, f"Blue Spice {text}.") == SlotErrors(slots=2)
-
-
-@pytest.mark.parametrize(
-    ("slot", "value", "text"),
-    [
-        ("priceRange", "cheap", "has meals for less than £20"),  # more than was given
-        ("customer rating", "low", "has a rating of 5 out of 5"),
-        ("familyFriendly", "no", "is child friendly"),
-    ],
-)
-def test_another_value_is_wrong(slot: str, value: str, text: str) -> None:
-    assert _judge({slot: value}, f"Blue Spice {text}.") == SlotErrors(wrong=[0], slots=2)
-
-
 def test_agrees_with_the_gold(shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "slots.parquet"
     rivals_command(Rival.e2e_slots, shared_data / "e2e_primary.parquet", out)
     report = evaluate(out, EvaluateOptions(resamples=0))
-    assert report["fine"]["accuracy"] >= 0.95
-    assert report["omission"]["f1"] >= 0.93
-    assert report["without_suspect"]["hallucination"]["f1"] >= 0.80
+    assert report["fine"]["accuracy"] >= 0.985
+    assert report["omission"]["f1"] >= 0.99
+    assert report["without_suspect"]["hallucination"]["f1"] >= 0.93
     assert report["rows"] == 7791

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.paper.challenge.natural import NATURAL, JudgedPairs, NaturalResult, judge_natural, measure
 from benchmarks.paper.challenge.sentence_pairs import is_trained
-from scorer.errors import ColumnError, InputError
 from scorer.scoring.scorer import Scorer
 
 
@@ -66,21 +64,6 @@ def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
     assert exchanged.flagged.count == exchanged.flagged.n == exchanged.pairs > 0
     assert passives.passed.count == passives.passed.n == passives.pairs > 0
     assert exchanged.auc is None
-
-
-@pytest.mark.parametrize(
-    ("columns", "error"),
-    [
-        ({"sentence1": ["a"]}, ColumnError),
-        ({"sentence1": [None], "sentence2": [["x"]], "paraphrase": ["?"], "split": [7]}, InputError),
-    ],
-)
-def test_files_of_another_form_are_refused(tmp_path: Path, columns: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(InputError, match="none of the files"):
-        judge(tmp_path, Truthful())
-    pq.write_table(pa.table(columns), tmp_path / "paws_wiki_dev_test.parquet")
-    with pytest.raises(error, match="paws_wiki_dev_test"):
-        judge(tmp_path, Truthful())
 
 
 def test_figures_by_hand() -> None:

@@ -192,7 +192,7 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
 
 
 def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> None:
-    votes, _ = read_votes(shared_data / "tr_annotations.parquet")
+    votes = read_votes(shared_data / "tr_annotations.parquet")
     gold = {row["id"]: row for row in pq.read_table(shared_data / "tr_gold_errors.parquet").to_pylist()}
     joined = dict(zip(votes.items, majority(votes), strict=True))
     assert joined.keys() == gold.keys()
@@ -203,7 +203,7 @@ def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> 
 
 def test_kappa_of_the_published_annotations(shared_data: Path) -> None:
     """Both by the data's own description: .77 over items that all three typed, .50 over all."""
-    found = agreement(read_votes(shared_data / "tr_annotations.parquet")[0])
+    found = agreement(read_votes(shared_data / "tr_annotations.parquet"))
     assert found["annotators"] == 3
     assert found["fleiss_kappa"]["typed_by_all"]["kappa"] == pytest.approx(0.77, abs=0.005)
     assert found["fleiss_kappa"]["all_items"]["kappa"] == pytest.approx(0.50, abs=0.005)
