@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,23 +73,6 @@ def test_parts_in_a_store_are_copied_to_be_read(parts: Path, memory: Any) -> Non
     found = json.loads(scorer("audit", folder, "--json").stdout)
     assert (found["out"], found["rows"]["in"]) == (str(folder), sum(SHARDS.values()))
     assert json.loads(scorer("status", folder, "--json").stdout)["finished"]
-
-
-def test_every_reader_takes_parts(whole: Path, parts: Path, tmp_path: Path) -> None:
-    def asked(*arguments: Any) -> Mapping[str, Any]:
-        found = json.loads(scorer(*arguments, "--json").stdout)
-        return {key: value for key, value in found.items() if key not in ("path", "out", "audited")}
-
-    assert asked("audit", parts)["groups"] == asked("audit", whole)["groups"]
-    compared = asked("audit", *sorted(parts.iterdir()), "--baseline", whole)["baseline_changes"]
-    assert (compared["kept"], compared["added"], compared["removed"]) == (sum(SHARDS.values()), 0, 0)
-    drawn = []
-    for name, out in (("whole", whole), ("parts", parts)):
-        scorer("sample", out, "--rows", 10, "--file", tmp_path / f"{name}.csv")
-        drawn.append((tmp_path / f"{name}.csv").read_text())
-    assert drawn[0] == drawn[1]
-    scorer("gates", "init", parts, "--gates", tmp_path / "gates.toml", "--changes", tmp_path / "changes.toml")
-    assert "[[gates]]" in (tmp_path / "gates.toml").read_text()
 
 
 def test_parts_that_are_missing_there_twice_or_of_another_run_are_refused(

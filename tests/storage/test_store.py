@@ -158,14 +158,3 @@ def test_a_parquet_file_is_what_was_written(tmp_path: Path) -> None:
     again = tmp_path / "again"
     write_parquet(again / "a.parquet", [one, two], {"signature": "é|1"})
     assert (again / "a.parquet").read_bytes() == path.read_bytes() and tree(again) == ["a.parquet"]
-
-
-def test_columns_that_change_end_a_writer_and_leave_nothing(tmp_path: Path) -> None:
-    writer = ShardWriter(tmp_path / temporary_name(), rows_table(1).schema, path=tmp_path / "a.parquet")
-    writer.write(rows_table(100))
-    with pytest.raises(OutputError, match=r"a\.parquet: the columns of a later window differ"):
-        writer.write(pa.table({"x": [1]}))
-    for attempt in (lambda: writer.write(rows_table(1)), writer.finish):
-        with pytest.raises(OutputError, match="finished or abandoned"):
-            attempt()
-    assert tree(tmp_path) == []

@@ -21,7 +21,7 @@ from scorer.metric.inputs import find_columns
 from scorer.storage import text_files
 from scorer.storage.inputs import find_files
 from scorer.storage.shards import OpenedFile, RefusedError, read_shards, read_tables
-from scorer.storage.text_files import TextLines, read_records
+from scorer.storage.text_files import TextLines
 from scorer.system.files import ROW_INFO, Format, format_of
 from tests.storage.tables import input_of
 
@@ -192,17 +192,3 @@ def test_what_cannot_be_unpacked_is_refused(tmp_path: Path, monkeypatch: pytest.
     ):
         with pytest.raises(RefusedError, match=message):
             lines_of(tmp_path / "a.jsonl.gz", content)
-
-
-def test_members_and_blank_lines_of_a_small_file_are_read_and_tick(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ticks: list[None] = []
-    monkeypatch.setattr(text_files, "advance", lambda: ticks.append(None))
-    path, row = tmp_path / "a.gz", b'{"a": 1}\n'
-    path.write_bytes(gzip.compress(row, mtime=0) * 2_000 + gzip.compress(b"\n \r\n" * 50_000 + row + b"{\n"))
-    with OpenedFile(str(path)) as opened:
-        found = list(read_records("jsonl", TextLines(opened), {}))
-    assert [record.line for record in found[1999:]] == [2_000, 102_001, 102_002]
-    assert found[-1].error == "malformed_json:line 102002"
-    assert len(ticks) >= 102_002 // text_files.BATCH_ROWS
