@@ -28,7 +28,6 @@ SELECTED = (
 )
 """Tests of signals, processes, locks, locales, dates, permissions, temporary files and the cache folder."""
 COMPUTING = re.compile(r"^\s*(?:import|from) (?:torch|onnxruntime|transformers)\b", re.MULTILINE)
-"""In the files of tests that compute on their own."""
 LIMIT_S = 3000
 
 
@@ -45,10 +44,11 @@ class Surroundings:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     umask: int = -1
     before: Callable[[], None] | None = None
-    tests: Sequence[str] = SELECTED
+    tests: Callable[[], Sequence[str]] = lambda: SELECTED
 
 
 def computing() -> list[str]:
+    """Files of tests that compute on their own."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(path.relative_to(ROOT)) for path in files if COMPUTING.search(path.read_text("utf-8"))]
 
@@ -69,10 +69,10 @@ PLACES = {
     ),
     # A limit above what the processor has changes nothing.
     "kernels of an old processor": Surroundings(
-        {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}, tests=computing()
+        {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}, tests=computing
     ),
     "kernels of another processor, two threads": Surroundings(
-        {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "2"}, tests=computing()
+        {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "2"}, tests=computing
     ),
 }
 
@@ -87,7 +87,7 @@ def _passes(given: Surroundings, base: Path, before: Sequence[str] = (), cwd: Pa
         Path(environment["TMPDIR"]).mkdir(exist_ok=True)
     options = ["-n", "0", "-p", "no:cacheprovider", f"--basetemp={base / 'base'}"]
     ended = subprocess.run(
-        [*before, sys.executable, "-m", "pytest", *options, *given.tests], cwd=cwd, env=environment,
+        [*before, sys.executable, "-m", "pytest", *options, *given.tests()], cwd=cwd, env=environment,
         umask=given.umask, preexec_fn=given.before, start_new_session=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, stdin=None if given.before else subprocess.DEVNULL, text=True, timeout=LIMIT_S,
         check=False,

@@ -140,6 +140,21 @@ def human_ratings(scored: Scored, column: str) -> Floats:
     return finite(scored.array(column), column)
 
 
+def predicted(scored: Scored, prefix: str) -> tuple[Codes | None, Codes]:
+    """The metric's FINE labels, ``None`` if it has only ROUGH ones, and its ROUGH labels, -1 for none.
+
+    Raises:
+        ColumnError: there is neither column, or it has unknown labels.
+    """
+    fine, rough = prefix + "fine", prefix + "rough"
+    if scored.has(fine):
+        codes = fine_codes(scored.array(fine), fine)
+        return codes, rough_of(codes)
+    if scored.has(rough):
+        return None, rough_codes(scored.array(rough), rough)
+    raise ColumnError(f"no column {fine!r}; score the data first, or pass the --prefix with which it was scored")
+
+
 @dataclass(frozen=True)
 class GoldLabels:
     """Gold labels, int8, *Shape:* (rows,), -1 for no label; and the names of their columns."""

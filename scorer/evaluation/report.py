@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from ..errors import ColumnError, UsageError, install_hint
 from ..metric import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
-from ..scoring.output_columns import NO_LABEL, fine_codes, numbers, rough_codes, rough_of
+from ..scoring.output_columns import NO_LABEL, numbers
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
 from . import EvaluateOptions, correlation
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
-from .gold import Scored, find_gold, find_inputs, load
+from .gold import Scored, find_gold, find_inputs, load, predicted
 from .label_figures import Blocks, Indices, Labels, Mask
 from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, known_metrics, rating_columns
 
@@ -222,27 +222,20 @@ class _Evaluation:
     def _labels(self) -> tuple[Labels | None, Mask]:
         """Predictions and gold (``None`` if there is no gold of either kind), and a mask of the rows without a
         label."""
-        prefix, options = self.prefix, self.options
-        none = np.zeros(self.rows, bool)
-        fine = rough = None
-        if self.scored.has(prefix + "fine"):
-            fine = fine_codes(self.scored.array(prefix + "fine"), prefix + "fine")
-            rough = rough_of(fine)
-        elif self.scored.has(prefix + "rough"):
-            rough = rough_codes(self.scored.array(prefix + "rough"), prefix + "rough")
-        else:
-            raise ColumnError(
-                f"no column {prefix + 'fine'!r}; score the data first, or pass the --prefix with which it was scored"
-            )
+        options = self.options
+        fine, rough = predicted(self.scored, self.prefix)
         unlabelled = (rough < 0) & ~self.failed
         gold = find_gold(self.scored, self.ratings.columns, options.gold_fine, options.gold_rough, options.threshold)
         self.gold = {"fine": gold.fine_name, "rough": gold.rough_name}
-        gold_fine, gold_rough = gold.fine, gold.rough
-        if gold_rough is None or unlabelled.all():
-            return None, unlabelled if gold_rough is not None else none
-        gold_rough = np.where(unlabelled, NO_LABEL, gold_rough).astype(np.int8)
-        if gold_fine is not None:
-            gold_fine = np.where(unlabelled, NO_LABEL, gold_fine).astype(np.int8)
+        if gold.rough is None:
+            return None, np.zeros(self.rows, bool)
+        if unlabelled.all():
+            return None, unlabelled
+        gold_fine, gold_rough = (
+            None if codes is None else np.where(unlabelled, NO_LABEL, codes).astype(np.int8)
+            for codes in (gold.fine, gold.rough)
+        )
+        assert gold_rough is not None
         if options.exclude_systems and not (gold_rough >= 0).any():
             raise UsageError("--exclude-system leaves no row with gold; exclude fewer systems")
         return Labels(fine, rough, gold_fine, gold_rough, self.inputs.codes), unlabelled

@@ -26,10 +26,9 @@ from ..metric.inputs import find_columns
 from ..metric.templates import Templates
 from ..metric.values import encode_names, spelled
 from ..metric.verdict import FINE, ROUGH
-from ..scoring.output_columns import fine_codes, rough_codes
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
-from .gold import Scored, load
+from .gold import Scored, load, predicted
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int8]
@@ -108,21 +107,18 @@ def read_labels(
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
     """
     output = Output.open(*paths_of(out), allow_partial=allow_partial)
-    names, prefix = output.names, output.columns.prefix
-    label = next((prefix + kind for kind in ("fine", "rough") if prefix + kind in names), None)
-    if label is None:
-        raise ColumnError(f"{name} has no column {prefix + 'fine'!r}: score it first with `scorer run`")
+    prefix = output.columns.prefix
     key = prefix + "row_key"
-    scored = load(output, [label, key, *more])
-    has_sides = label == prefix + "fine"
-    fine = (fine_codes if has_sides else rough_codes)(scored.array(label), label)
+    scored = load(output, [prefix + "fine", prefix + "rough", key, *more])
+    sides, rough = predicted(scored, prefix)
+    fine = rough if sides is None else sides
     if not len(fine):
         raise InputError(f"{name} has no rows")
     digest = hashlib.blake2b(fine.tobytes(), digest_size=4)
     if scored.has(key):
         for batch in scored.table.select([key]).to_batches(max_chunksize=1 << 16):
             digest.update(b"".join(batch.column(0).cast(pa.binary()).fill_null(b"").to_pylist()))
-    return LabelledOutput(name, output, scored, fine, has_sides, digest.hexdigest())
+    return LabelledOutput(name, output, scored, fine, sides is not None, digest.hexdigest())
 
 
 def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Ints:
