@@ -8,8 +8,10 @@ interval of a difference takes rows that both runs have as fixed: under equal si
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -49,7 +51,7 @@ class RunRates:
 
     def __init__(self, run: ScannedRun) -> None:
         self.run, self.masks = run, rate_states(run.omissions_checked)
-        self._sums: dict[Grouping, dict[str, list[ClusterSums]]] = {}
+        self._of_all = cache(lambda grouping: queries.clusters(run, grouping, self.masks))
 
     def samples(self, grouping: Grouping, rows: queries.Chosen = "all") -> Samples:
         """Of all rows, or of some whose inputs are correlated as those of all rows are."""
@@ -64,11 +66,6 @@ class RunRates:
             for group, known in enumerate(within)
         ]
 
-    def _of_all(self, grouping: Grouping) -> dict[str, list[ClusterSums]]:
-        if grouping not in self._sums:
-            self._sums[grouping] = queries.clusters(self.run, grouping, self.masks)
-        return self._sums[grouping]
-
 
 def correlations(
     sums: Mapping[str, Sequence[ClusterSums]], of_all: Mapping[str, float | None]
@@ -76,26 +73,21 @@ def correlations(
     """How rows that share an input are correlated in each group, by rate.
 
     Few inputs estimate this badly, and too small a value makes false alarms: it is taken to be at least the mean of all
-    groups. Where a group cannot tell (few inputs, or no row differs) that mean is taken, then the one of the not_OK
-    rate, then what all rows say; where these cannot tell either, 0.
+    groups by rows. Where no group can tell (few inputs, or no row differs), that of the not_OK rate is taken, then what
+    all rows say; where these cannot tell either, 0.
 
     Args:
         sums: by rate, of each group. of_all: by rate, the correlation of all rows.
     """
     own = {name: [correlation(one) for one in groups] for name, groups in sums.items()}
-    mean = {name: _mean(own[name], groups) for name, groups in sums.items()}
-    least = {}
-    for name in sums:
+    mean, least = {}, {}
+    for name, groups in sums.items():
+        told = [(value, one.rows) for value, one in zip(own[name], groups, strict=True) if value is not None]
+        mean[name] = sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
         others = (mean[name], mean[_FIRST], of_all.get(name), of_all.get(_FIRST))
         least[name] = next((one for one in others if one is not None), 0.0)
-    groups = range(len(sums[_FIRST]))
-    return [{name: max(own[name][group] or 0.0, least[name]) for name in sums} for group in groups]
-
-
-def _mean(values: Sequence[float | None], groups: Sequence[ClusterSums]) -> float | None:
-    """Of the groups that can tell, by rows."""
-    told = [(value, one.rows) for value, one in zip(values, groups, strict=True) if value is not None]
-    return sum(value * rows for value, rows in told) / sum(rows for _, rows in told) if told else None
+    number = len(sums[_FIRST])
+    return [{name: max(own[name][group] or 0.0, least[name]) for name in sums} for group in range(number)]
 
 
 def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
@@ -175,11 +167,11 @@ class FactTables:
 def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
     """Counts by name, most frequent first; what does not occur is left out. Each of joined notes counts. *Shape:*
     (names,)."""
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for joined, count in zip(names, counts.tolist(), strict=True):
         for name in joined.split("+"):
-            found[name] = found.get(name, 0) + count
-    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name)) if found[name]}
+            found[name] += count
+    return {name: count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])) if count}
 
 
 def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> None:

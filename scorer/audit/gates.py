@@ -26,7 +26,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -233,15 +232,21 @@ def why_nothing(found: Checked) -> str:
 
 @dataclass(frozen=True)
 class _Value:
-    """A figure now and before, and what the thresholds apply to: ``value`` with its interval."""
+    """A figure now and before, with the interval of its ``value``, which the thresholds apply to."""
 
-    value: float | None = None
     now: float | None = None
     before: float | None = None
     low: float | None = None
     high: float | None = None
     p: float | None = None
     versus: str = "since the baseline"
+    is_difference: bool = False
+
+    @property
+    def value(self) -> float | None:
+        if not self.is_difference:
+            return self.now
+        return None if self.now is None or self.before is None else self.now - self.before
 
 
 GateStatus = Literal["pass", "warn", "fail", "silent"]
@@ -305,42 +310,29 @@ def _unjudged(
 
 
 def _value(rule: Rule, group: GroupFigures) -> _Value:
-    change, metric = group.change, rule.metric
+    change, metric, differs = group.change, rule.metric, rule.is_difference
     if metric == "mean_confidence":
-        return _against(rule, group.confidence.mean, change.confidence.before.mean if change else None)
+        before = change.confidence.before.mean if change else None
+        return _Value(group.confidence.mean, before, is_difference=differs)
+    rate = group.backoff if metric == "backoff_rate" else group.rates.get(metric)
+    if change is None or (rate is not None and not differs):
+        return _of_rate(rate)
     if metric == "backoff_rate":
-        before = change.backoff_before.value if change and change.backoff_before else None
-        found = _of_rate(group.backoff)
-        return _against(rule, found.now, before) if rule.against else replace_fields(found, before=before)
-    if metric in RATES and not (rule.against and change):
-        return _of_rate(group.rates[metric])
-    if change is None:
-        return _Value()
+        then = change.backoff_before
+        return _Value(rate.value if rate else None, then.value if then else None, is_difference=True)
     if metric in RATES:
         moved = change.rates[metric]
-        return _against(rule, moved.after.value, moved.before.value, moved.low, moved.high)
+        return _Value(moved.after.value, moved.before.value, moved.low, moved.high, is_difference=True)
     if metric in ADDED_RATES:
         one = change.added_rates[metric]
-        if not rule.against:
-            return _of_rate(one.added)
-        found = _against(rule, one.added.value, one.before.value, one.low, one.high)
-        versus = "the removed rows" if one.compared_with == "removed" else "the baseline"
-        return replace_fields(found, p=one.p, versus=f"against {versus}")
-    return _against(rule, float(change.flips) if metric == "label_flips" else change.confidence.psi, None)
+        versus = f"against the {'removed rows' if one.compared_with == 'removed' else 'baseline'}"
+        against = _Value(one.added.value, one.before.value, one.low, one.high, one.p, versus, is_difference=True)
+        return against if differs else _of_rate(one.added)
+    return _Value(float(change.flips) if metric == "label_flips" else change.confidence.psi)
 
 
 def _of_rate(rate: Rate | None) -> _Value:
-    return _Value(rate.value, rate.value, low=rate.low, high=rate.high) if rate is not None else _Value()
-
-
-def _against(
-    rule: Rule, now: float | None, before: float | None, low: float | None = None, high: float | None = None
-) -> _Value:
-    """A figure and its difference from before, where the rule is on that."""
-    value = now
-    if rule.is_difference:
-        value = None if now is None or before is None else now - before
-    return _Value(value, now, before, low, high)
+    return _Value(rate.value, low=rate.low, high=rate.high) if rate is not None else _Value()
 
 
 def figure(metric: str, value: float | None, *, signed: bool = False) -> str:
