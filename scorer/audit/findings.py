@@ -40,7 +40,7 @@ from .document import (
     Gate,
     Group,
     GroupFigures,
-    Predicate,
+    Rate,
     RateChange,
     Severity,
     TemplatesShown,
@@ -116,39 +116,34 @@ def _what_changed(group: GroupFigures, gates: Sequence[Gate]) -> tuple[str, str 
     """The change of a group in a sentence, and the predicate that accounts for it."""
     name, change = name_of(group.group), group.change
     if change is None or not change.rows_before:
-        whole = group.rates["not_ok_rate"]
-        return f"{name}: {whole.count:,} of {whole.n:,} rows are not OK", None
+        return f"{name}: {_of(group.rates['not_ok_rate'])} rows are not OK", None
     if gates and all(gate.metric in ADDED_RATES for gate in gates):
         one, word = change.added_rates[gates[0].metric], WORDS[gates[0].metric.removeprefix("added_")]
         rows = "" if one.compared_with == "removed" else " rows"
-        text = f"{name}: {word} in {one.added.count:,} of {one.added.n:,} new texts"
-        return f"{text}, before in {one.before.count:,} of {one.before.n:,}{rows}", None
-    increase = {key: _extra(one.before.count, one.before.n, one.after.count, one.after.n)
-                for key, one in change.rates.items()}  # fmt: skip
+        return f"{name}: {word} in {_of(one.added)} new texts, before in {_of(one.before)}{rows}", None
+    increase = {key: _extra(one.before, one.after) for key, one in change.rates.items()}
     half = increase["not_ok_rate"] / 2
-    worst = max(group.predicates, key=_extra_omissions, default=None)
-    if worst is not None and worst.before is not None and _extra_omissions(worst) >= max(2, half):
-        now, before = worst.omission, worst.before
-        text = f"{worst.predicate} omitted in {now.count:,} of {now.n:,}"
-        return f"{name}: {text}, before in {before.count:,} of {before.n:,}", worst.predicate
+    worst = max(group.predicates, key=lambda one: _extra(one.before, one.omission), default=None)
+    if worst is not None and worst.before is not None and _extra(worst.before, worst.omission) >= max(2, half):
+        text = f"{worst.predicate} omitted in {_of(worst.omission)}, before in {_of(worst.before)}"
+        return f"{name}: {text}", worst.predicate
     kinds = ("hallucination_rate", "omission_rate", "error_rate", "empty_rate")
     kind = max(kinds, key=increase.__getitem__)
     kind = kind if increase[kind] >= half > 0 else "not_ok_rate"
     return f"{name}: {_counts(kind, change.rates[kind])}", None
 
 
-def _extra(before: int, n_before: int, now: int, n: int) -> float:
+def _extra(before: Rate | None, now: Rate) -> float:
     """Hits beyond those of the earlier rate."""
-    return now - n * before / n_before if n_before else 0.0
+    return now.count - now.n * before.count / before.n if before is not None and before.n else 0.0
 
 
-def _extra_omissions(one: Predicate) -> float:
-    return _extra(one.before.count, one.before.n, one.omission.count, one.omission.n) if one.before else 0.0
+def _of(rate: Rate) -> str:
+    return f"{rate.count:,} of {rate.n:,}"
 
 
 def _counts(name: str, moved: RateChange) -> str:
-    now, before = moved.after, moved.before
-    return f"{WORDS[name]} in {now.count:,} of {now.n:,} rows, before in {before.count:,} of {before.n:,}"
+    return f"{WORDS[name]} in {_of(moved.after)} rows, before in {_of(moved.before)}"
 
 
 def _moved(name: str, moved: RateChange) -> str:
@@ -300,4 +295,4 @@ def _everywhere(counts: queries.FactCounts, code: int) -> tuple[bool, list[str]]
 
 
 def _line(what: str, count: int, n: int) -> str:
-    return f"{what}: {count:,} of {n:,} ({percent(count / n)})" if n else f"{what}: no fact"
+    return f"{what}: {count:,} of {n:,} ({percent(count / n)})"
