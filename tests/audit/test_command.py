@@ -63,20 +63,6 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def test_missing_shards(tmp_path: Path) -> None:
-    """What is left by a run of which two shards of three were scored."""
-    whole, out = (night(tmp_path / name, [row(f"t{i}") for i in range(9)], shards=3) for name in ("whole", "lacking"))
-    (out / "_SUCCESS").unlink()
-    (out / "_receipts" / "part-1.parquet.json").unlink()
-    edit(out / "_run.json", rows={**json.loads((out / "_run.json").read_text())["rows"], "in": 6})
-    for arguments in ((out,), (out, "--baseline", whole), (whole, "--baseline", out)):
-        assert "it has no _SUCCESS" in command("audit", *arguments, code=2).stderr
-    shown = command("audit", out, "--allow-partial").stdout
-    assert shown.startswith("PARTIAL  1 of 3 shards were not scored: part-1.parquet\n") and "rows: 6 in" in shown
-    shown = command("audit", whole, "--baseline", out, "--allow-partial").stdout
-    assert shown.startswith("NO GATES SET") and "  partial: 1 of 3 shards" in shown
-
-
 def test_a_limit_is_said_first_and_not_compared_with_a_complete_output(tmp_path: Path) -> None:
     part, whole = (night(tmp_path / str(rows), [row(f"t{i}") for i in range(rows)]) for rows in (10, 30))
     edit(part / "_plan.json", limit=10)
