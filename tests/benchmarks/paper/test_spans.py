@@ -97,21 +97,9 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     assert [(line["value"], line["texts"], line["all"]["errors"]) for line in lines] == [("r", 1, 2), ("s", 1, 3)]
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        (lambda t: t.drop_columns("sentences"), ColumnError, "--sentences"),
-        (lambda t: t.set_column(0, "text_id", [["t1", "t1", "t2"]]), ColumnError, "occurs twice"),
-        (lambda t: t.set_column(0, "text_id", [["x", "y", "z"]]), InputError, "in common"),
-    ],
-)
-def test_outputs_that_cannot_be_used(files: tuple[Path, Path], change: Any, error: type, words: str) -> None:
-    save(change(OUT), files[0] / "x.parquet")
-    with pytest.raises(error, match=words):
-        evaluate_spans(files[0], SpanOptions(files[1]))
-
-
-def test_gold_that_cannot_be_used(files: tuple[Path, Path]) -> None:
+def test_files_that_cannot_be_used(files: tuple[Path, Path]) -> None:
+    with pytest.raises(InputError, match="in common"):
+        evaluate_spans(files[0], SpanOptions(write(files[1], PLACED, [("x", 1, 2, "word")])))
     with pytest.raises(InputError, match="is from 5 to 2"):
         evaluate_spans(files[0], SpanOptions(write(files[1], PLACED, [("t1", 5, 2, "word")])))
     with pytest.raises(ColumnError, match="no column 'char_start'"):
