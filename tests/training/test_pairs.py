@@ -3,7 +3,6 @@ finds true pairs true and false pairs false."""
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections import Counter
@@ -20,7 +19,7 @@ from training.general.contests import Contest, in_words, quantity
 from training.general.pairs import ENTAILMENT, Maker, pairs
 from training.general.relations import RANKS, sequenced
 from training.general.rows import Corpus, Row, corpus, parts, read
-from training.general.values import CONVERSIONS, CURRENCIES, priced, units
+from training.general.values import CURRENCIES, priced
 from training.general.wording import denial
 
 
@@ -221,22 +220,6 @@ def test_a_sequence_is_told_in_its_order_or_exchanged_and_the_order_of_the_names
         named = [re.findall(r"\bAnn\b|\bBo\b", side) for side in sides]
         same[agree] += named[0] == named[1]
     assert abs(same[True] - same[False]) < 100
-
-
-def _size(text: str) -> float:
-    found = re.search(r"([\d.,]*\d) (\w+)\.?$", text)
-    assert found is not None
-    (factor,) = {size for units in CONVERSIONS.values() for *names, size in units if found[2] in names}
-    return float(found[1].replace(",", "")) * factor
-
-
-def test_measures_agree_when_their_sizes_do() -> None:
-    rng = random.Random(4)
-    sides = [(units(agree, rng), agree) for agree in (True, False) * 300]
-    readable = [(pair, agree) for pair, agree in sides if all(re.search(r"\d \w+\.$", side) for side in pair)]
-    assert len(readable) > 300
-    for (one, other), agree in readable:
-        assert math.isclose(_size(one), _size(other), rel_tol=1e-4) == agree, (one, other)
 
 
 def _price(said: str) -> tuple[str, tuple[str, ...], str]:

@@ -1,8 +1,8 @@
-"""Made pairs about one entity: its facts in another order, some left out, values in another notation, scales.
+"""Made pairs about one thing: levels of scales, and values with another sign (:mod:`.values`).
 
 Every kind draws one true and one false pair in the same way, and neither side on its own tells which it is. Names and
-wordings are those of `schemas.json` and `levels.json`, made up for this; the challenge set has others. A text about a
-place describes it on several scales; each level of a scale has several wordings, the metric's backoff among them.
+wordings are those of `levels.json`, made up for this; the challenge set has others. A text about a place describes it
+on several scales; each level of a scale has several wordings, the metric's backoff among them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from training.general.values import Sides, sentence_case, signs, twins, units
+from training.general.values import Sides, sentence_case, signs, twins
 
-SCHEMAS: dict[str, Any] = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
 _LEVELS: dict[str, Any] = json.loads(Path(__file__).with_name("levels.json").read_text(encoding="utf-8"))
 NAMES: list[str] = _LEVELS["names"]
 SCALES: dict[str, list[list[str]]] = _LEVELS["scales"]
@@ -24,66 +23,6 @@ SCALES: dict[str, list[list[str]]] = _LEVELS["scales"]
 PLACES: dict[str, list[str]] = _LEVELS["places"]
 """Where a place is, as it follows *is* in a text → the same in other words."""
 Kind = Callable[[bool, random.Random], Sides]
-
-
-class Fact(NamedTuple):
-    """``kind``: the schema that the subject is of."""
-
-    kind: str
-    subject: str
-    predicate: str
-    object: str
-
-    def data(self) -> str:
-        """The backoff wording of the metric."""
-        return f"The {self.predicate} of {self.subject} is {self.object}."
-
-    def text(self, rng: random.Random) -> str:
-        """One of the sentences of the schema."""
-        said = rng.choice(SCHEMAS[self.kind]["attributes"][self.predicate])
-        return sentence_case(said.replace("{s}", self.subject).replace("{o}", self.object))
-
-
-def style(rng: random.Random) -> Callable[[Fact], str]:
-    """How the facts of one side are worded: all by backoff, or all by sentences."""
-    backoff = rng.random() < 0.5
-    return lambda fact: fact.data() if backoff else fact.text(rng)
-
-
-def _record(rng: random.Random, least: int) -> tuple[list[Fact], Callable[[Fact], str]]:
-    """At least so many facts of one entity, worded in one style."""
-    schema = rng.choice([s for s in sorted(SCHEMAS) if len(SCHEMAS[s]["attributes"]) >= least])
-    found = SCHEMAS[schema]
-    name = rng.choice(found["names"])
-    chosen = rng.sample(sorted(found["attributes"]), rng.randint(least, len(found["attributes"])))
-    return [Fact(schema, name, p, rng.choice(found["values"][p])) for p in chosen], style(rng)
-
-
-def ordered(agree: bool, rng: random.Random) -> Sides:
-    """The facts of one entity in another order, all right or one with another value."""
-    facts, word = _record(rng, 3)
-    said = list(facts)
-    if not agree:
-        i = rng.randrange(len(said))
-        values = [v for v in SCHEMAS[said[i].kind]["values"][said[i].predicate] if v != said[i].object]
-        said[i] = said[i]._replace(object=rng.choice(values))
-    rng.shuffle(said)
-    return " ".join(map(word, facts)), " ".join(f.text(rng) for f in said)
-
-
-def selected(agree: bool, rng: random.Random) -> Sides:
-    """Facts of which the text says some: all that it says is given, or one thing is not."""
-    facts, word = _record(rng, 4)
-    said = rng.sample(facts, rng.randint(1, len(facts) - 2))
-    given = [f for f in facts if f in said or rng.random() < 0.6]
-    if not agree:
-        left = rng.choice(said)
-        spare = [f for f in facts if f not in said]
-        given = [rng.choice(spare) if f == left else f for f in given]
-    other, _ = _record(rng, 3)
-    if other[0].subject != facts[0].subject and rng.random() < 0.4:
-        given += other[: rng.randint(1, 2)]
-    return " ".join(map(word, dict.fromkeys(given))), " ".join(f.text(rng) for f in said)
 
 
 class Level(NamedTuple):
@@ -148,7 +87,7 @@ def levels(agree: bool, rng: random.Random) -> tuple[str, str]:
 
 
 KINDS: dict[Kind, float] = {
-    ordered: 0.1, selected: 0.14, units: 0.16, signs: 0.12, levels: 0.32,
+    signs: 0.12, levels: 0.32,
 }  # fmt: skip
 
 

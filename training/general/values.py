@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("tables.json").read_text(encoding="utf-8"))
-CONVERSIONS: dict[str, list[tuple[str, str, float]]] = TABLES["conversions"]
-"""Measure → short name, name in words and size of its units."""
 UNITS: dict[str, list[tuple[str, str]]] = TABLES["units"]
 """Measure → its units, each in two spellings."""
 MEASURED: dict[str, list[tuple[str, str]]] = TABLES["measured"]
@@ -65,37 +63,6 @@ def in_words(n: int) -> str:
         return f"{words[str(n // 10 * 10)]}-{words[str(n % 10)]}"
     size, name, between = (100, "hundred", " and ") if n < 1000 else (1000, "thousand", " ")
     return f"{in_words(n // size)} {name}" + (f"{between}{in_words(n % size)}" if n % size else "")
-
-
-def _sides(predicate: str, wording: str, subject: str, one: str, other: str, rng: random.Random) -> Sides:
-    """The first value on one side, the other on the other; one of the sides is worded as data."""
-    data, text = f"The {predicate} of {subject} is {{o}}.", sentence_case(wording.replace("{s}", subject))
-    first, second = rng.choice(((data, text), (text, data), (text, text)))
-    return first.replace("{o}", one), second.replace("{o}", other)
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"
-
-
-def units(agree: bool, rng: random.Random) -> Sides:
-    """A measure in two spellings of a unit, or in two units: converted, or the number left as it was."""
-    kind = rng.choice(sorted(CONVERSIONS))
-    first, second = rng.sample(CONVERSIONS[kind], 2)
-    value = float(rng.choice((rng.randint(2, 90), rng.randint(2, 9) * 100, rng.randint(11, 99) / 10)))
-    if rng.random() < 0.45:  # one unit, two spellings; false: the number stays and the unit is another one
-        figures = value, value
-        second = first if agree else second
-    else:
-        while first[2] / second[2] > 1000 or second[2] / first[2] > 1000:
-            first, second = rng.sample(CONVERSIONS[kind], 2)
-        exact = value * first[2] / second[2]
-        figures = value, exact if agree else exact * rng.choice((0.1, 10.0, 100.0, 0.01, 2.0))
-        if figures[1] < 0.001:
-            figures = value, figures[1] * 10_000
-    one, two = (f"{_figure(v)} {u[rng.random() < 0.5]}" for v, u in zip(figures, (first, second), strict=True))
-    predicate, wording = rng.choice(MEASURED[kind])
-    return _sides(predicate, wording, rng.choice(TABLES["things"]), one, two, rng)
 
 
 def signs(agree: bool, rng: random.Random) -> Sides:
