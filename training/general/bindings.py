@@ -13,14 +13,10 @@ from functools import partial
 
 from training.general.relations import RELATIONS, ROLES, directed, sequenced, worded
 from training.general.rows import Corpus, shape
-from training.general.values import TABLES, Sides, counted, measured, misspelt, priced, quantified, twins
+from training.general.values import Sides, counted, measured, misspelt, priced, quantified, twins
 from training.general.wording import PRONOUNS, Said, Wording, denial, fill, spoken, told
 
 Kind = Callable[[bool, random.Random], Sides | None]
-NARROWER: list[str] = TABLES["narrower"]
-"""Words that make a description say more."""
-BODIES: list[str] = TABLES["bodies"]
-"""Ends of names that have plain words in them."""
 _ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "h", "j", "k", "l", "m", "n", "p", "r", "s", "sh", "st",
            "t", "tr", "v", "w", "y", "z")  # fmt: skip
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
@@ -169,8 +165,7 @@ class Bindings:
         name = self._apart(1, (), lambda: self._name(rng))[0]
         values: dict[str, str] = {}
         for predicate in (*said, unsaid):
-            own = rng.random() < 0.8
-            draw = partial(rng.choice, self._objects[predicate]) if own else partial(self._plain_worded, rng)
+            draw = partial(rng.choice, self._objects[predicate])
             values[predicate] = self._apart(1, [name, *values.values()], draw)[0]
         asked = rng.sample(said, 1 if rng.random() < 0.4 else rng.randint(max(2, count - 2), count))
         first, second, contested = dict(values), dict(values), rng.choice(asked)
@@ -225,10 +220,6 @@ class Bindings:
         """Two of a numbered list, and which of them comes first, right or exchanged."""
         one, two, place = self._apart(3, (), lambda: self._name(rng))
         return sequenced(one, two, place, agree=agree, rng=rng)
-
-    def _plain_worded(self, rng: random.Random) -> str:
-        """A name with a plain word in it, which may be a value elsewhere."""
-        return f"{self._name(rng)} {rng.choice(NARROWER).capitalize()} {rng.choice(BODIES)}"
 
     def _among(self, one: Said, other: Said, but: Sequence[str], rng: random.Random) -> Sides:
         """Both facts as texts, among up to three more: the first text has all of these, the second has all or none."""

@@ -25,8 +25,6 @@ RELATIONS: list[list[list[Wording]]] = json.loads(
 )
 """Families of relations that two things may have, each in wordings that say the same; no two follow from each other."""
 KINDS = ("people", "groups")
-CLEFTS = ("It is {x} that {rest}", "{x} is the one that {rest}")
-CLEFT_SHARE = 0.15
 RANKS = (("first", "second"), ("first", "second"), ("earlier", "later"), ("previous", "current"), ("old", "new"))
 """Of two in a numbered list; ``listed`` of tables.json has what is numbered, what it does and the whole's name."""
 
@@ -61,15 +59,7 @@ def worded(wordings: Sequence[Wording], rng: random.Random) -> tuple[Wording, Wo
     others = [w for w in fitting if w != first]
     if others and rng.random() < 0.9:
         fitting = others
-    return _cleft(first, rng), _cleft(rng.choice(fitting), rng)
-
-
-def _cleft(wording: Wording, rng: random.Random) -> Wording:
-    """Now and then as a cleft sentence: the first of the two is named as the one."""
-    name, rest = wording.split(" ", 1)
-    if name not in ("{a}", "{b}") or rng.random() >= CLEFT_SHARE:
-        return wording
-    return rng.choice(CLEFTS).replace("{x}", name).replace("{rest}", rest)
+    return first, rng.choice(fitting)
 
 
 def sequenced(one: str, two: str, place: str, *, agree: bool, rng: random.Random) -> tuple[str, str]:
