@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -119,14 +119,7 @@ def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None
     rates: tuple[str, ...] = RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
     if not output.has_sides or (human < 0).any():
         rates = RATES[:1]
-    found = []
-    for name in rates:
-        shares: dict[str, float] = {}
-        for group, inside in groups:
-            if inside[rows].any():
-                found.append(_rate(output, name, group, inside, rows, _counted(name, human), shares))
-                shares = shares or {one.label: one.share for one in found[-1].classes}  # of all rows
-    return found
+    return [one for name in rates for one in _rates(output, name, groups, rows, _counted(name, human))]
 
 
 def _counted(name: str, fine: Codes | Indices) -> Mask:
@@ -134,39 +127,38 @@ def _counted(name: str, fine: Codes | Indices) -> Mask:
     return fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
 
 
-def _rate(
-    output: LabelledOutput,
-    name: str,
-    group: str | None,
-    inside: Mask,
-    labelled: Indices,
-    hits: Mask,
-    shares: Mapping[str, float],
-) -> TrueRate:
-    """A rate of the rows of a group.
+def _rates(
+    output: LabelledOutput, name: str, groups: Sequence[tuple[str | None, Mask]], labelled: Indices, hits: Mask
+) -> Iterator[TrueRate]:
+    """A rate of all rows, the first group, and of the groups with labels.
 
     Args:
         labelled: numbers of the rows with a human label. hits: those of them that count. *Shape:* (labels,) each.
-        shares: by label of the metric, the share of all rows that counts, for classes without a label in the group.
     """
-    classes = []
-    for code, label in output.classes.items():
-        of_class = inside & (output.fine == code)
-        if size := int(of_class.sum()):
-            mine = of_class[labelled]
-            count, known = int((mine & hits).sum()), shares.get(label, 0.0)
-            classes.append(LabelledClass(label=label, rows=size, labels=int(mine.sum()), count=count, assumed=known))
-    value, low, high = estimate(classes)
-    rows = int(inside.sum())
-    return TrueRate(
-        rate=name,
-        group=group,
-        rows=rows,
-        labels=sum(one.labels for one in classes),
-        metric=float(_counted(name, output.fine[inside]).mean()),
-        value=value,
-        low=low,
-        high=high,
-        random_labels=random_labels(value, high - low, rows),
-        classes=tuple(classes),
-    )
+    own = _counted(name, output.fine)
+    shares: dict[str, float] = {}  # of all rows that count, for classes without a label in a group
+    for group, inside in groups:
+        if not inside[labelled].any():
+            continue
+        classes = []
+        for code, label in output.classes.items():
+            of_class = inside & (output.fine == code)
+            if size := int(of_class.sum()):
+                mine = of_class[labelled]
+                count, assumed = int((mine & hits).sum()), shares.get(label, 0.0)
+                one = LabelledClass(label=label, rows=size, labels=int(mine.sum()), count=count, assumed=assumed)
+                classes.append(one)
+        shares = shares or {one.label: one.share for one in classes}
+        value, low, high = estimate(classes)
+        yield TrueRate(
+            rate=name,
+            group=group,
+            rows=int(inside.sum()),
+            labels=sum(one.labels for one in classes),
+            metric=float(own[inside].mean()),
+            value=value,
+            low=low,
+            high=high,
+            random_labels=random_labels(value, high - low, int(inside.sum())),
+            classes=tuple(classes),
+        )
