@@ -66,20 +66,23 @@ def signals_as_before() -> Iterator[None]:
     assert {number: signal.getsignal(number) for number in before} == before
 
 
+def _shared(name: str) -> Path:
+    """A folder of data that is not part of the repository."""
+    if not (SHARED / name).is_dir():
+        pytest.skip(f"there is no data at {SHARED / name}; this test needs it")
+    return SHARED / name
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real evaluation data, which is not part of the repository."""
-    if not (SHARED / "public").is_dir():
-        pytest.skip(f"the evaluation data is not at {SHARED}; this test needs it")
-    return SHARED / "public"
+    """Real evaluation data."""
+    return _shared("public")
 
 
 @pytest.fixture(scope="session")
 def bad_data() -> Path:
-    """The folder of broken inputs, which is not part of the repository."""
-    if not (SHARED / "bad").is_dir():
-        pytest.skip(f"the broken inputs are not at {SHARED}; this test needs them")
-    return SHARED / "bad"
+    """Broken inputs."""
+    return _shared("bad")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -36,16 +35,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def kill_and_wait(pid: int) -> None:
-    """Kill -9, and wait until it is gone."""
-    os.kill(pid, signal.SIGKILL)
-    wait_gone(pid)
-
-
-def wait_gone(pid: int) -> None:
-    wait_until(lambda: not is_running(pid), f"process {pid} still runs")
 
 
 def wait_until(happened: Callable[[], bool], otherwise: str, limit_s: float = LIMIT_S) -> None:

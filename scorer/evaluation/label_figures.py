@@ -37,7 +37,7 @@ ERROR = "error"
 RESAMPLES = 1000
 SEED = 20201215
 _CELLS = 4_000_000  # draws in memory at a time
-_FINE, _ROUGH = len(FINE), len(ROUGH)
+_FINE = len(FINE)
 _SIDES = {"omission": np.array([0, 1, 0, 1], bool), "hallucination": np.array([0, 0, 1, 1], bool)}
 
 

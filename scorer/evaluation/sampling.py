@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
@@ -29,9 +28,7 @@ from ..metric.verdict import FINE, ROUGH
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
 from .gold import Scored, load, predicted
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int8]
+from .label_figures import Codes, Indices
 
 LEAST = 10
 """Rows to draw of each label of the metric, as far as there are as many."""
@@ -68,7 +65,7 @@ class LabelledOutput:
         names = (*FINE, NO_LABEL) if self.has_sides else (*ROUGH, NO_LABEL)
         return {code: names[code] for code in np.unique(self.fine).tolist()}
 
-    def groups(self, column: str) -> tuple[Ints, list[str]]:
+    def groups(self, column: str) -> tuple[Indices, list[str]]:
         """Group of every row by a column, *Shape:* (rows,), and the names of the groups in order.
 
         Raises:
@@ -121,7 +118,7 @@ def read_labels(
     return LabelledOutput(name, output, scored, fine, sides is not None, digest.hexdigest())
 
 
-def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Ints:
+def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Indices:
     """Numbers of the rows to label, in random order. *Shape:* (labels,).
 
     Args:
@@ -141,7 +138,7 @@ def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = No
     return rng.permutation(np.concatenate(drawn))
 
 
-def _allocate(sizes: Ints, count: int) -> Ints:
+def _allocate(sizes: Indices, count: int) -> Indices:
     """Rows to draw of each class: the least of all, then in proportion (Sainte-Laguë). *Shape:* (classes,)."""
     found = np.minimum(sizes, LEAST)
     for _ in range(min(count, int(sizes.sum())) - int(found.sum())):
@@ -149,7 +146,7 @@ def _allocate(sizes: Ints, count: int) -> Ints:
     return found
 
 
-def write_items(output: LabelledOutput, rows: Ints) -> tuple[bytes, list[str]]:
+def write_items(output: LabelledOutput, rows: Indices) -> tuple[bytes, list[str]]:
     """The file for people, as UTF-8 with the mark by which spreadsheets recognise it; and remarks for the user.
 
     Raises:
@@ -174,7 +171,7 @@ def _harmless(value: str) -> str:
     return "'" + value if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
-def _contents(output: Output, rows: Ints, templates: Templates) -> dict[int, tuple[list[str], str]]:
+def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, tuple[list[str], str]]:
     """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
     columns = replace(output.columns, keep=())
     added = {columns.prefix + field.name for field in output_schema(replace(columns, sentences=True, details=True))}
