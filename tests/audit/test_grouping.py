@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from scorer.audit import AuditOptions, audit
 from scorer.audit.database import GroupCodes
 from scorer.errors import UsageError
-from scorer.evaluation.gold import load
-from scorer.scoring.outputs import Output
 from tests.audit.nights import of_system
 from tests.audit.nights import table as made_table
 from tests.scored_outputs import finish
@@ -76,10 +73,5 @@ def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
     assert "the column 'lang' of the files is used, and hides the key 'lang' of their folders" in document.notes
     assert not any("'country'" in note for note in document.notes)
     assert {worst.group["country"] for worst in document.worst} == {"DE", "Fö", None}
-    opened = Output.open(out)
-    assert {"country", "lang"} < {*opened.names}
-    scored = load(opened, ["country", "lang", "fine"])
-    assert Counter(scored.array("country").to_pylist()) == {"Fö": 20, "DE": 10, None: 8}
-    assert set(scored.array("lang").to_pylist()) == {"x"}
     with pytest.raises(UsageError, match="country"):
         audit(out, AuditOptions(by=(("town",),)))

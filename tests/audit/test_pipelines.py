@@ -15,7 +15,7 @@ from scorer.audit.report import MOST_LINES, markdown, metrics
 from scorer.audit.report.exports import MOST_GROUPS
 from scorer.audit.report.text import UNSEEN
 from tests.audit.nights import command, gates_file, night, row
-from tests.audit.report.hostile import TEXTS
+from tests.audit.report.documents import TEXTS
 
 SHOWN = {"text", "code_inline", "softbreak", "text_special", "strong_open", "strong_close"}
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{(.*)\})? (\S+)")

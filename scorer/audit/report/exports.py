@@ -63,18 +63,15 @@ Samples = Iterable[tuple[Mapping[str, str], float | None]]
 
 def metrics(document: Document) -> str:
     """All metrics of an audit, each with its help and type, in the text format of Prometheus. See docs/audit.md."""
-    groups, changes, worse = _largest(document), document.baseline_changes, document.worse
-    names = [{"group": describe(group.group)} for group in groups]
-    rows = zip(names, (group.rows for group in groups), strict=True)
-    means = zip(names, (group.confidence.mean for group in groups), strict=True)
+    named = [({"group": describe(group.group)}, group) for group in _largest(document)]
     rates = [
         (name | {"rate": rate.removesuffix("_rate")}, group.rates[rate].value)
-        for name, group in zip(names, groups, strict=True)
+        for name, group in named
         for rate in RATES
     ]
     results = [gate.status for gate in document.gates]
     gates = [({"result": status}, results.count(status)) for status in ("pass", "warn", "fail", "silent")]
-    moved = {}
+    moved, changes, worse = {}, document.baseline_changes, document.worse
     if changes is not None and worse is not None:
         moved = {
             "added": changes.added,
@@ -87,9 +84,10 @@ def metrics(document: Document) -> str:
             "got_better": worse.better,
         }
     families: list[tuple[str, str, Samples]] = [
-        ("rows", "Rows of the run, by group.", rows),
+        ("rows", "Rows of the run, by group.", [(name, group.rows) for name, group in named]),
         ("rate_ratio", "Share of the rows of a group, between 0 and 1.", rates),
-        ("confidence_mean", "Mean confidence of the labelled rows of a group.", means),
+        ("confidence_mean", "Mean confidence of the labelled rows of a group.",
+         [(name, group.confidence.mean) for name, group in named]),
         ("gates", "Gates by result.", gates),
         ("failed", "1 if the audit failed, otherwise 0.", [({}, document.status == "fail")]),
         ("nothing_checked", "1 if no gate could say anything.", [({}, document.checked.nothing_checked)]),

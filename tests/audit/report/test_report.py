@@ -11,8 +11,7 @@ import pytest
 
 from scorer.audit.report import MAX_BYTES, Audit, render
 from scorer.stats.intervals import rate
-from tests.audit.report.documents import document
-from tests.audit.report.hostile import TEXTS, huge, infected
+from tests.audit.report.documents import TEXTS, document, huge, infected
 from tests.audit.report.parsing import Node, parse
 
 
