@@ -85,7 +85,7 @@ class DocumentBuilder:
         before = scan_output(self.earlier, database, "was") if self.earlier is not None else None
         rates = RunRates(run)
         figures = self._figures(rates, before)
-        whole = figures[()][0]
+        whole, first = figures[()][0], self.by[0] if self.by else ()
         shown = [whole, *(group for grouping in self.by for group in _ranked(figures[grouping]))]
         columns = list(dict.fromkeys(column for grouping in self.groupings for column in grouping))
         reader = RowReader(run, columns, self.templates)
@@ -96,14 +96,14 @@ class DocumentBuilder:
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
-        doubts = findings.of_templates(run, self.by[0] if self.by else (), whole, self.templates)
+        doubts = findings.of_templates(run, first, whole, self.templates)
         doubts += findings.of_bundle(self.output)
         others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
         said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
             self._add_rows(said, before, reader)
         bundle, templates = findings.scored_with(self.output.signature, self.template_file)
-        summary, first = self.output.summary, self.by[0] if self.by else ()
+        summary = self.output.summary
         return Document(
             out=_printable(self.output.name),
             audited=utc_now(),
