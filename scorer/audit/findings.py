@@ -23,8 +23,8 @@ from ..metric.templates import Templates
 from ..metric.values import spelled
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.outputs import Output
-from ..scoring.signature import parse
 from ..stats.intervals import wilson
+from ..storage.receipts import line_parts
 from ..system.numbers import percent
 from . import queries
 from .database import Grouping
@@ -201,7 +201,7 @@ def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
 
 def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown, TemplatesShown]:
     """The model and the templates, as a signature has them. ``template_file``: where they are, if that is known."""
-    parts = parse(signature)
+    parts = line_parts(signature)
     name, _, sha = parts.get("model", "").rpartition("@")
     return BundleShown(name=name, sha=sha), TemplatesShown(sha=parts.get("templates", ""), file=template_file)
 

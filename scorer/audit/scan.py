@@ -23,8 +23,8 @@ from ..metric.values import is_text
 from ..metric.verdict import EMPTY_TEXT, FINE
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
-from ..scoring.signature import parse
 from ..scoring.summary import OTHER_PREDICATES
+from ..storage.receipts import line_parts
 from .database import Database, Grouping, Ints
 
 MOST_SENTENCES = 10_000
@@ -96,7 +96,7 @@ class ScannedRun:
     @property
     def omissions_checked(self) -> bool:
         """Whether the run looked for omissions at all."""
-        return parse(self.output.signature).get("checks") != "hallucination"
+        return line_parts(self.output.signature).get("checks") != "hallucination"
 
 
 def scan_output(output: Output, database: Database, table: str) -> ScannedRun:

@@ -19,8 +19,8 @@ from .options import ColumnOptions, InputsArgument, Location, ModelOptions, Sour
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..run.driver import Outcome
     from ..run.executors import Job
-    from ..run.summary import Outcome
     from ..scoring.summary import RunSummary
 
 _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-]+:[0-9]{1,5}")

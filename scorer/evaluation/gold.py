@@ -20,7 +20,8 @@ from ..metric.facts import FactTable
 from ..metric.inputs import find_facts, holders_of, one_array, read_facts
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
-from ..scoring.signature import optional_of, parse
+from ..scoring.summary import optional_of
+from ..storage.receipts import line_parts
 from .label_figures import Codes, Floats, Indices
 
 _WITHOUT_RESTAURANT = "_ignore_restaurant"
@@ -41,7 +42,7 @@ class Scored:
     @property
     def omissions_checked(self) -> bool:
         """Whether the run checked for omissions, according to its signature."""
-        return not self.signature or parse(self.signature).get("checks") != "hallucination"
+        return not self.signature or line_parts(self.signature).get("checks") != "hallucination"
 
     def has(self, name: str) -> bool:
         """Whether the table has this column, or a field of a struct of this name with dots."""

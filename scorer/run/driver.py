@@ -10,31 +10,59 @@ import json
 import secrets
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
+from .. import __version__
 from ..errors import InputError, count_of
+from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
-from ..storage.output_folder import LockedOutput, OutputFolder, lock_output
+from ..storage.output_folder import LockedOutput, Totals, lock_output
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
-from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, canonical
+from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, Receipt, canonical
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode
+from ..system.numbers import percent
 from ..system.waiting import check_signals, in_thread, outcome, signals_raise
-from .executors import Executor, Inspected, Reporter, RunOptions
-from .messages import Begin, ReuseLoaded, ShardResult, WorkerInfo
-from .summary import Outcome, RunWork, outcome_of, summary_of
+from .executors import Begin, Executor, Inspected, Reporter, ReuseLoaded, RunOptions, ShardResult, WorkerInfo
 
 LARGE_ROWS = 2_000_000
 """Rows of a shard above which a run names ``--split-rows``."""
 PUBLISHED_AT_ONCE = 8
 _CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. ``summary``: of ``_run.json``. ``exit_code``: 0, or 3 for the ``reason``."""
+
+    summary: RunSummary
+    exit_code: int
+    reason: str = ""
+
+
+@dataclass
+class RunWork:
+    """Work of this run. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
+    scored. ``failures``: why it quarantined others, by relative path. ``skipped``: shards that were done before.
+    ``scoring``: seconds from the first shard to the last receipt; ``publishing``: seconds of giving outputs their names
+    and receipts."""
+
+    reuse: tuple[ReusedOutput, ...] = ()
+    receipts: list[Receipt] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    skipped: int = 0
+    scoring: float = 0.0
+    publishing: float = 0.0
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:
@@ -49,7 +77,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
         files = find_files(options.inputs, options.form, options.delimiter)
         check_apart(options.inputs, files, options.out)
         if options.reuse:
-            from .earlier import check_earlier
+            from .reuse import check_earlier
 
             check_earlier(options.reuse, options.out)
         with lock_output(options.out, reporter.say) as output, executor:
@@ -109,7 +137,7 @@ def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
         reporter.say(f"note: {last}: some of its first rows get no label: {others.message}")
 
 
-def plan_to_resume(stored: Plan, output: OutputFolder, options: RunOptions) -> Plan:
+def plan_to_resume(stored: Plan, output: LockedOutput, options: RunOptions) -> Plan:
     """The plan whose budgets hold, without its inputs. The bound of ``--exact`` holds while its labels are kept."""
     keeps = not options.rescore and output.store.list(RECEIPTS)
     return replace(stored, inputs={}, budgets=stored.budgets if keeps else replace(stored.budgets, exact=None))
@@ -163,8 +191,13 @@ def notes_of(todo: Mapping[Shard, str]) -> list[str]:
         f"scored again ({count_of(len(paths), 'shard')}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
     ]
-    large = [shard for shard in todo if shard.rows > LARGE_ROWS]
-    return [*lines, note_of_large(large)] if large else lines
+    if large := [shard for shard in todo if shard.rows > LARGE_ROWS]:
+        more = f" and {len(large) - 1} more" if len(large) > 1 else ""
+        lines.append(
+            f"note: {large[0].name}{more} has {large[0].rows:,} rows and is one unit of work, which an interrupted run "
+            "begins again; --split-rows N divides Parquet files along their row groups"
+        )
+    return lines
 
 
 def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
@@ -174,22 +207,6 @@ def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
         if reason != NO_RECEIPT:
             found.setdefault(reason, []).append(shard.relative)
     return found
-
-
-def note_of_large(large: Sequence[Shard]) -> str:
-    """A note on shards of more than :data:`LARGE_ROWS` rows, which names ``--split-rows``."""
-    first = large[0]
-    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
-    if first.groups is not None:
-        advice = "a smaller --split-rows gives smaller parts, as far as the row groups of the input are smaller"
-    elif first.row_groups < 2:
-        advice = "--split-rows divides only Parquet files of several row groups; write it as one to use it"
-    else:
-        advice = "--split-rows N divides it along row groups"
-    return (
-        f"note: {first.name}{more} has {first.rows:,} rows and is one unit of work, which an interrupted run "
-        f"begins again; {advice}"
-    )
 
 
 def score(
@@ -231,3 +248,57 @@ def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporte
     work.failures[result.relative] = result.error
     output.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)
+
+
+def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seconds: float) -> RunSummary:
+    """The content of ``_run.json``. ``seconds``: of the whole run."""
+    counts = total(receipt.counts for receipt in totals.receipts)
+    done = {receipt.relative for receipt in totals.receipts}
+    stages = Counter(write=work.publishing)  # type: ignore[call-overload]  # seconds, which add up too
+    for one in work.receipts:
+        stages.update(one.provenance.seconds)
+    # This run's device first, the others by the number of their shards, then those of reused outputs.
+    origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in totals.receipts}
+    shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
+    ordered = [msgspec.convert(origins[text], Origin) for text in sorted(shards, key=lambda one: (-shards[one], one))]
+    reused = info.reuse.origins if info.reuse is not None else ()
+    return RunSummary(
+        signature_line=info.signature,
+        signature_parts=info.signature_parts,
+        rows=counts.rows,
+        labels=counts.labels,
+        facts=counts.facts,
+        checks=counts.checks,
+        tokens=counts.tokens,
+        shards=ShardCounts(len(totals.receipts), work.skipped, len(totals.failed), len(totals.missing)),
+        seconds={stage: round(value, 3) for stage, value in {**stages, "total": seconds}.items()},
+        computed_now=sum(one.provenance.computed for one in work.receipts),
+        speed=Speed.of(total(one.counts for one in work.receipts if one.relative in done), work.scoring),
+        exact=plan.budgets.exact,
+        device=info.origin.device,
+        bound=info.origin.bound,
+        invariance_error=info.origin.invariance_error,
+        origins=tuple(dict.fromkeys([info.origin, *ordered, *reused])),
+        reuse=work.reuse,
+        stale=tuple(totals.stale),
+        random_weights=info.random_weights,
+        forced=info.forced,
+        versions={"d2t-scorer": __version__, **info.versions},
+        # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
+        finished=datetime.now(UTC).isoformat(timespec="microseconds"),
+    )
+
+
+def outcome_of(summary: RunSummary, totals: Totals, work: RunWork, options: RunOptions) -> Outcome:
+    """How the run ended: 0, or 3 with the reasons."""
+    reasons = []
+    if totals.missing:
+        reasons.append(
+            f"Outputs or receipts of {len(totals.missing)} shards disappeared during the run "
+            f"({named(totals.missing)}). Another program may be writing to {options.out}; run again to rescore them"
+        )
+    if failed := len(work.failures if totals.missing else totals.failed):
+        reasons.append(f"{failed} shards failed, see {options.out}/_failed/")
+    if (rate := summary.counts.error_rate) > options.max_error_rate:
+        reasons.append(f"{percent(rate)} of the rows have errors, more than --max-error-rate {options.max_error_rate}")
+    return Outcome(summary, 3 if reasons else 0, "; ".join(reasons))

@@ -26,7 +26,7 @@ from ..storage.shards import (
     read_windows,
 )
 from ..system.numbers import percent
-from .messages import FirstRows, FooterRead, Inspect
+from .executors import FirstRows, FooterRead, Inspect
 
 HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8

@@ -22,14 +22,18 @@ from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
 from ..system.waiting import check_signals
 from ..system.worker_process import WorkerHandle, WorkerProcess
-from .executors import Executor, Inspected, Job, Reporter, Result
-from .messages import (
+from .executors import (
     Begin,
+    Executor,
     FooterRead,
+    Inspected,
+    Job,
     LogMessage,
     OutOfMemory,
     Progress,
     Reply,
+    Reporter,
+    Result,
     ReuseLoaded,
     Score,
     ShardResult,

@@ -31,8 +31,19 @@ from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode
 from ..system.worker_process import WorkerHandle, become_worker
-from .executors import Inspected, Job, Reporter
-from .messages import Open, Reply, Request, Score, ShardResult, WorkerEnded, WorkerInfo, WorkerReady
+from .executors import (
+    Inspected,
+    Job,
+    Open,
+    Reply,
+    Reporter,
+    Request,
+    Score,
+    ShardResult,
+    WorkerEnded,
+    WorkerInfo,
+    WorkerReady,
+)
 from .processes import Place, Processes, Worker, share_of
 from .ray_cluster import Nodes, RaySlot, demand_of, first_line, slots_of
 from .ray_files import Parts, SentFile, files_of, parts_of, place, with_files_of

@@ -1,13 +1,13 @@
 """Score shards with one open scorer: shards in, written files and receipts out.
 
-This runs in a worker process (:mod:`.worker`), or in the process of a program that asks for it; it knows nothing of
-processes. It never makes a shard done: the driver publishes what it wrote.
+This runs in a worker process (:mod:`.worker`), or in the process of a program that asks for it (:class:`Inline`). It
+never makes a shard done: the driver publishes what it wrote.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,19 +16,34 @@ from importlib import metadata
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import ColumnError, ScorerError, ShardError
+from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
-from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
 from ..scoring.summary import total
+from ..storage.plan import Budgets, Plan
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
-from ..storage.shards import MEMORY, Shard, read_windows
+from ..storage.shards import MEMORY, InputFile, Shard, read_windows
 from ..storage.store import require_space
 from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
-from .inspection import EarlyCheck, columns_of, kind_of, read_first_rows
-from .messages import Begin, Open, Progress, ReuseLoaded, Score, ShardResult, WorkerInfo
+from .executors import (
+    Begin,
+    Executor,
+    Inspected,
+    Job,
+    Open,
+    Progress,
+    Reporter,
+    Result,
+    ReuseLoaded,
+    Score,
+    ShardResult,
+    WorkerInfo,
+)
+from .inspection import EarlyCheck, columns_of, inspect_files, kind_of, read_first_rows
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""
@@ -57,8 +72,8 @@ class ShardScorer:
 
     def __init__(self, request: Open, log: Callable[[str], None]) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
-        budgets = request.plan.budgets if request.plan is not None else None
-        self.scorer = Scorer(**settings.arguments(), budgets=budgets, log=log)
+        budgets = request.plan.budgets if request.plan is not None else Budgets()
+        self.scorer = OpenScorer(settings, budgets, log)
         if self.scorer.engine.exact:
             self._measure_bound(request)
         self._reuse = None
@@ -85,12 +100,6 @@ class ShardScorer:
         self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
         self._writing = 0.0
         self._seconds_before = dict(self.scorer.pipeline.seconds)
-
-    def close(self) -> None:
-        """Close the session, and what is reused."""
-        if self._reuse is not None:
-            self._reuse.close()
-        self.scorer.close()
 
     def _measure_bound(self, request: Open) -> None:
         """Measure the bound of ``exact``, unless it was taken from a plan of the same signature and provider."""
@@ -189,10 +198,10 @@ class ShardScorer:
         result = ShardResult(relative=shard.relative, identity=shard.identity)
         if output.writer is None:
             error = error or ShardError(f"{shard.file.uri}: no window was read")
-            return msgspec.structs.replace(result, error=str(error), kind=kind_of(error))
+            return replace(result, error=str(error), kind=kind_of(error))
         if error is not None:
             output.writer.abandon()
-            return msgspec.structs.replace(result, error=str(error), kind=kind_of(error))
+            return replace(result, error=str(error), kind=kind_of(error))
         written = output.writer.finish()
         self._writing += time.perf_counter() - began
         content = output.content.result()
@@ -205,7 +214,7 @@ class ShardScorer:
             plan=self._plan.digest,
             provenance=self._provenance(self._plan.run),
         )
-        return msgspec.structs.replace(result, temporary=output.task.temporary, receipt=receipt)
+        return replace(result, temporary=output.task.temporary, receipt=receipt)
 
     def _provenance(self, run: str) -> Provenance:
         """Provenance of a shard, with the seconds and the pairs since the shard before."""
@@ -227,3 +236,45 @@ def _content_of(shard: Shard) -> str | None:
     if shard.file.form != "parquet":
         return None if "://" in shard.file.uri else shard.identity.footer_sha256
     return content_sha256(shard.file.uri, shard.identity)
+
+
+class Inline(Executor):
+    """This process: for Python, tests and benchmarks. A crash of a native library ends it, nothing is done about a
+    hang, and a lack of memory ends the run."""
+
+    def __init__(self, job: Job, reporter: Reporter) -> None:
+        self.job, self._reporter = job, reporter
+        self._shards: ShardScorer | None = None
+
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        found = Inspected()
+        for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
+            found.add(file, footer)
+        return found
+
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+        self._shards = ShardScorer(self.job.open(self.job.settings, plan, shards), self._reporter.say)
+        return self._shards.info
+
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+        assert self._shards is not None
+        if (loaded := self._shards.begin(begin)) is not None:
+            yield loaded
+        rows = 0
+        for result in self._shards.score(
+            Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
+        ):
+            progress, rows = self._shards.progress(), rows + result.rows
+            self._reporter.progress(rows + progress.rows, progress.pairs)
+            yield result
+
+    @property
+    def scorer(self) -> OpenScorer:
+        """The open scorer."""
+        assert self._shards is not None
+        return self._shards.scorer
+
+    def close(self) -> None:
+        """Close the scorer."""
+        if self._shards is not None:
+            self._shards.scorer.close()

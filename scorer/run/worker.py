@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import ScorerError
 from ..system.waiting import tell
 from ..system.worker_process import serve
-from .messages import (
+from .executors import (
     Begin,
     Inspect,
     LogMessage,

@@ -1,4 +1,4 @@
-"""How a scorer is opened from its settings: bundle, templates, options, engine and signature, put together."""
+"""Settings put to work: bundle, templates, options, engine and signature, and the pipeline of every row."""
 
 from __future__ import annotations
 
@@ -7,56 +7,107 @@ from functools import partial
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.engine import EXACT_PAIRS, Engine, ExactBound
+from ..inference.engine import EXACT_PAIRS, ExactBound
 from ..inference.tokenizer import PairFormat
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.facts import Rows
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, parse_optional
-from ..storage.plan import Budgets
-from ..storage.receipts import Signature
+from ..storage.plan import Budgets, ExactBudget
+from ..system.waiting import Closing
 from .pipeline import Pipeline
 from .settings import Settings
-from .signature import signature
+from .summary import Device, Origin, signature_of
 
 Log = Callable[[str], None]
 
 
-def open_pipeline(settings: Settings, budgets: Budgets, log: Log) -> tuple[Engine, Pipeline, Signature]:
-    """Open the model, and what is around it.
+class OpenScorer(Closing):
+    """The open model of ``settings``, and what is around it: what a run scores with.
 
     Args:
         budgets: of an earlier run; what is ``None`` there is chosen or measured.
-        log: is told what a user should know.
+        log: called with each remark for people.
+
+    Attributes:
+        engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
 
     Raises:
         ScorerError: the bundle, the templates or the device cannot be used.
     """
-    bundle, truncate = Bundle.load(settings.bundle), settings.overlong == "truncate"
-    _check_protocol(settings, bundle)
-    templates, options = load_metric(settings, log, bundle)
-    engine = open_engine(
-        bundle,
-        device=settings.device,
-        precision=settings.precision,
-        layout=budgets.layout or "auto",
-        attention=budgets.attention,
-        device_memory=settings.device_memory,
-        token_budget=budgets.batch_tokens,
-        threads=budgets.threads,
-        exact=settings.exact,
-        bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
-        truncate=truncate,
-        pair_format=PairFormat.ONE_STRING if settings.protocol == "nlgi_eval" else PairFormat.SEPARATE,
-        warn=log,
-    )
-    side = None
-    if settings.sentences:
-        premise, hypothesis = (partial(engine.lengths, hypothesis=is_second) for is_second in (False, True))
-        side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
-    pipeline = Pipeline(engine, templates, options, settings.columns, side)
-    return engine, pipeline, signature(engine, templates, options, truncate=truncate)
+
+    def __init__(self, settings: Settings, budgets: Budgets, log: Log) -> None:
+        bundle, truncate = Bundle.load(settings.bundle), settings.overlong == "truncate"
+        _check_protocol(settings, bundle)
+        templates, options = load_metric(settings, log, bundle)
+        self.settings = settings
+        self.engine = engine = open_engine(
+            bundle,
+            device=settings.device,
+            precision=settings.precision,
+            layout=budgets.layout or "auto",
+            attention=budgets.attention,
+            device_memory=settings.device_memory,
+            token_budget=budgets.batch_tokens,
+            threads=budgets.threads,
+            exact=settings.exact,
+            bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
+            truncate=truncate,
+            pair_format=PairFormat.ONE_STRING if settings.protocol == "nlgi_eval" else PairFormat.SEPARATE,
+            warn=log,
+        )
+        side = None
+        if settings.sentences:
+            premise, hypothesis = (partial(engine.lengths, hypothesis=is_second) for is_second in (False, True))
+            side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
+        self.pipeline = Pipeline(engine, templates, options, settings.columns, side)
+        self.full_signature = signature_of(engine, templates, options, truncate=truncate)
+
+    def close(self) -> None:
+        """Stop the threads that compute; what is being computed is given up."""
+        self.engine.close()
+
+    @property
+    def budgets(self) -> Budgets:
+        """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
+        engine, bound = self.engine, self.engine.bound
+        chosen = len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
+        return Budgets(
+            batch_tokens=engine.grid.token_budget,
+            length_step=engine.grid.step,
+            threads=engine.threads,
+            exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
+            layout=engine.use.layout if chosen else None,
+            attention=engine.use.attention if chosen else None,
+        )
+
+    @property
+    def origin(self) -> Origin:
+        """Where this scorer computes, and how far its numbers stray there."""
+        engine, exact = self.engine, self.engine.bound
+        assert engine.report is not None
+        return Origin(
+            device=Device(engine.device.kind, engine.device.hardware.name, engine.threads),
+            runtime=engine.runtime,
+            bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
+            invariance_error=engine.report.invariance_error,
+            exact=None if exact is None else exact.margin,
+        )
+
+    def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
+        """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window: each gives its
+        share, until there are enough pairs. Without a window it is that of the bundle's probes."""
+        engine, bound = self.engine, None
+        for number, windows in enumerate(sources):
+            missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
+            if missing <= 0:
+                break
+            share = -(-missing // (len(sources) - number))
+            for rows in windows:
+                bound = engine.measure_bound(self.pipeline.prepare(rows).work, share, bound)
+        assert engine.report is not None
+        engine.bound = bound or ExactBound(0, engine.report.bound)
 
 
 def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> tuple[Templates, Options]:
@@ -76,23 +127,6 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
         splitter_name() if settings.sentences else None,
     )
     return templates, options
-
-
-def measure_bound(engine: Engine, pipeline: Pipeline, sources: Sequence[Iterable[Rows]]) -> ExactBound:
-    """The bound of ``exact`` on windows of several inputs, of which each gives its share, until there are enough pairs.
-
-    Without one, that of the bundle's probes.
-    """
-    bound = None
-    for number, windows in enumerate(sources):
-        missing = EXACT_PAIRS - (bound.pairs if bound is not None else 0)
-        if missing <= 0:
-            break
-        share = -(-missing // (len(sources) - number))
-        for rows in windows:
-            bound = engine.measure_bound(pipeline.prepare(rows).work, share, bound)
-    assert engine.report is not None
-    return bound or ExactBound(0, engine.report.bound)
 
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:

@@ -5,14 +5,15 @@ Everything that scores goes through here: the run over shards, the Python interf
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,13 @@ from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, Verdicts, decide
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
-from .prefetch import prefetch
+from ..system.waiting import check_signals
 from .summary import most_frequent
+
+STUCK_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Model(Protocol):
@@ -121,34 +127,29 @@ class Prepared:
 
 @dataclass
 class Judged:
-    """A window with its verdicts. ``tokens``: int64, *Shape:* (checks,), of each check's pair.
+    """A window with its verdicts. ``prepared`` has its judged rows, and what is known of the others."""
 
-    ``rows`` and all that belongs to them are of the judged rows; ``match`` has the others.
-    """
-
-    rows: Rows
-    checks: Checks
-    tokens: npt.NDArray[np.int64]
+    prepared: Prepared
     answers: Predictions
     verdicts: Verdicts
     counts: Counts
-    match: ReuseMatch | None = None
 
     def columns(self, asked: ColumnNames) -> list[pa.Array]:
-        """The output columns that were asked for, as :func:`scorer.metric.inputs.output_schema` orders them.
+        """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them.
 
         Of the judged rows alone: :meth:`Pipeline.finish` puts the window together.
         """
-        keys = self.match.keys if self.match is not None else None
-        if self.match is not None and len(self.match.reused):
-            keys = self.match.keys.take(pa.array(self.match.to_score))
+        rows, checks, match = self.prepared.rows, self.prepared.checks, self.prepared.match
+        keys = match.keys if match is not None else None
+        if match is not None and len(match.reused):
+            keys = match.keys.take(pa.array(match.to_score))
         more: dict[str, Callable[[], pa.Array]] = {
-            "sentences": partial(to_sentences, self.rows, self.checks, self.verdicts),
-            "worded_facts": partial(to_worded_facts, self.rows, self.checks),
-            "details": partial(to_details, self.rows, self.checks, self.answers.probabilities, self.answers.status),
+            "sentences": partial(to_sentences, rows, checks, self.verdicts),
+            "worded_facts": partial(to_worded_facts, rows, checks),
+            "details": partial(to_details, rows, checks, self.answers.probabilities, self.answers.status),
         }
         added = [more[field.name]() for field in output_schema(asked)[len(OUTPUT) :]]
-        return [*to_columns(self.rows, self.verdicts, keys), *added]
+        return [*to_columns(rows, self.verdicts, keys), *added]
 
 
 @dataclass
@@ -198,9 +199,7 @@ class Pipeline:
             mean=self.options.protocol == "factspotter",
             threshold=answers.threshold,
         )
-        tokens = prepared.work.lengths[prepared.work.pairs.inverse]
-        counts = count(prepared, verdicts)
-        return Judged(prepared.rows, prepared.checks, tokens, answers, verdicts, counts, prepared.match)
+        return Judged(prepared, answers, verdicts, count(prepared, verdicts))
 
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
@@ -211,8 +210,8 @@ class Pipeline:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)
         arrays = judged.columns(self.names)
-        if judged.match is not None:
-            arrays = judged.match.merge([column.name for column in schema], arrays)
+        if judged.prepared.match is not None:
+            arrays = judged.prepared.match.merge([column.name for column in schema], arrays)
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):
             table = table.append_column(added.with_name(self.names.prefix + added.name), array)
@@ -317,3 +316,67 @@ def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
         by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
     kept = most_frequent({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
     return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)
+
+
+def prefetch(
+    function: Callable[[Item], Result],
+    source: Iterable[Item],
+    *,
+    name: str,
+    stop: Callable[[], None] = lambda: None,
+) -> Generator[Result, None, None]:
+    """The results of ``function`` for the items of ``source``, in order, at most one of them ahead of the caller.
+
+    An error of either is raised where its result would have come. When the caller closes this generator early,
+    ``stop`` is called: it makes a call in progress return, and a source that waits for others end. The thread closes a
+    generator that is its source, and has ended when this generator has, so that what it used may be closed; only one
+    that is stuck for :data:`STUCK_SECONDS` is left behind.
+
+    Args:
+        name: of the thread.
+    """
+    results: queue.Queue[tuple[Result | None, BaseException | None, bool]] = queue.Queue(1)
+    cancelled = threading.Event()
+    items: Iterator[Item] = iter(source)
+
+    def work() -> None:
+        error: BaseException | None = None
+        try:
+            for item in items:
+                results.put((function(item), None, False))
+                if cancelled.is_set():
+                    break
+        except BaseException as raised:
+            error = raised
+        try:
+            if isinstance(items, Generator):
+                items.close()
+        except BaseException as raised:
+            error = error or raised
+        results.put((None, error, True))
+
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    try:
+        while True:
+            # Limited and repeated: a library may install a handler of SIGINT with SA_RESTART, and an unlimited wait
+            # would never see the signal.
+            try:
+                result, error, is_end = results.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                check_signals()
+                continue
+            if error is not None:
+                raise error
+            if is_end:
+                return
+            yield result  # type: ignore[misc]  # there is one where there is no error and no end
+    finally:
+        cancelled.set()
+        if thread.is_alive():
+            stop()
+        deadline = time.monotonic() + STUCK_SECONDS
+        while thread.is_alive() and time.monotonic() < deadline:
+            with suppress(queue.Empty):  # a thread that waits for room goes on, and sees that it is cancelled
+                results.get_nowait()
+            thread.join(0.02)

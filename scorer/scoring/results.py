@@ -105,9 +105,9 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
     names = [field.name for field in output_schema(columns)]
     arrays = dict(zip(names, judged.columns(columns), strict=True))
     fields = [name for name in OUTPUT.names if name not in _NOT_OF_A_VERDICT]
-    offsets = judged.rows.triples.offsets.tolist()
-    ids = judged.rows.triples.ids.tolist()
-    worded = [judged.checks.texts[judged.checks.facts[i]] for i in ids]
+    rows, wording = judged.prepared.rows, judged.prepared.checks
+    offsets = rows.triples.offsets.tolist()
+    worded = [wording.texts[wording.facts[i]] for i in rows.triples.ids.tolist()]
     checks = _explain(judged, max_length)
     return [
         Verdict(
@@ -116,30 +116,31 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
             checks=checks[row],
             sentences=arrays["sentences"][row].as_py() if "sentences" in arrays else None,
         )
-        for row in range(len(judged.rows))
+        for row in range(len(rows))
     ]
 
 
 def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
     """The checks of each row."""
-    checks, answers = judged.checks, judged.answers
+    prepared, answers = judged.prepared, judged.answers
+    checks, tokens = prepared.checks, prepared.work.lengths[prepared.work.pairs.inverse]
     scored = answers.status == SCORED
     passed = passes(answers.probabilities, answers.threshold)
-    starts = judged.rows.triples.offsets[checks.row]
-    results: list[list[CheckResult]] = [[] for _ in range(len(judged.rows))]
+    starts = prepared.rows.triples.offsets[checks.row]
+    results: list[list[CheckResult]] = [[] for _ in range(len(prepared.rows))]
     for c, row in enumerate(checks.row.tolist()):
         # A model without a class has no probability of it.
         known = (None if math.isnan(value) else value for value in answers.probabilities[c].tolist())
         contradiction, neutral, entailment = known if scored[c] else (None, None, None)
         # A text that cannot fit whatever it says was not tokenised, and its pair only seems short.
-        unknown = answers.status[c] == TOO_LONG and judged.tokens[c] <= max_length
+        unknown = answers.status[c] == TOO_LONG and tokens[c] <= max_length
         results[row].append(
             CheckResult(
                 KIND_NAMES[checks.kind[c]],
                 int(checks.fact[c] - starts[c]) if checks.fact[c] >= 0 else None,
                 checks.texts[checks.premise[c]],
                 checks.texts[checks.hypothesis[c]],
-                None if unknown else int(judged.tokens[c]),
+                None if unknown else int(tokens[c]),
                 contradiction,
                 neutral,
                 entailment,

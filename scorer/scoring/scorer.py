@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,18 +16,16 @@ from ..metric import of_python
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.objects import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
-from ..storage.plan import Budgets, ExactBudget
+from ..storage.plan import Budgets
 from ..system.arguments import described
-from ..system.waiting import Closing
-from .opening import measure_bound, open_pipeline
+from .opening import OpenScorer
 from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
-from .summary import Device, Origin
 from .tables import as_table, has_nothing, read_table
 
 
-class Scorer(Closing):
+class Scorer(OpenScorer):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
@@ -69,17 +67,16 @@ class Scorer(Closing):
         **settings: Any,
     ) -> None:
         self._process, self._closed = os.getpid(), False
-        self.settings = Settings(bundle=bundle, **settings)
         budgets = budgets or Budgets()
         budgets = budgets if threads is None else replace(budgets, threads=threads)
-        self.engine, self.pipeline, self.full_signature = open_pipeline(self.settings, budgets, log)
+        super().__init__(Settings(bundle=bundle, **settings), budgets, log)
 
     def close(self) -> None:
         """Stop the threads that compute; what is being computed is given up. In a process that was forked it does
         nothing: the threads are those of the process that opened the scorer."""
         self._closed = True
         if os.getpid() == self._process:
-            self.engine.close()
+            super().close()
 
     def __repr__(self) -> str:
         """The model, how it runs, and the protocol, in one line."""
@@ -113,40 +110,9 @@ class Scorer(Closing):
             )
 
     @property
-    def budgets(self) -> Budgets:
-        """Budgets that it cuts its work by, for a later scorer that shall compute the same bits."""
-        engine, bound = self.engine, self.engine.bound
-        chosen = len(engine.device.spec.layouts) > 1  # where the device has a choice of layouts
-        return Budgets(
-            batch_tokens=engine.grid.token_budget,
-            length_step=engine.grid.step,
-            threads=engine.threads,
-            exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
-            layout=engine.use.layout if chosen else None,
-            attention=engine.use.attention if chosen else None,
-        )
-
-    def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
-        """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window."""
-        self.engine.bound = measure_bound(self.engine, self.pipeline, sources)
-
-    @property
     def signature(self) -> str:
         """Signature of the scores in one line; scores compare only under equal signatures."""
         return self.full_signature.line
-
-    @property
-    def origin(self) -> Origin:
-        """Where this scorer computes, and how far its numbers stray there."""
-        engine, exact = self.engine, self.engine.bound
-        assert engine.report is not None
-        return Origin(
-            device=Device(engine.device.kind, engine.device.hardware.name, engine.threads),
-            runtime=engine.runtime,
-            bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
-            invariance_error=engine.report.invariance_error,
-            exact=None if exact is None else exact.margin,
-        )
 
     @classmethod
     def embedded(cls, **options: Any) -> Scorer:

@@ -1,4 +1,13 @@
-"""The content of ``_run.json``: how a run went, what its output holds, and where its labels were computed.
+"""The signature of scores, and the content of ``_run.json``: how a run went, and where its labels were computed.
+
+The signature is what scores depend on, in one line, as of sacreBLEU. Scores compare only under equal signatures.
+
+``model:<name>@<sha12>|prec:|ep:|exact:|templates:<sha12>|protocol:|optional:|checks:|maxlen:|overlong:|metric:<rev>``;
+after ``checks`` comes ``sentences:<splitter>`` where sentences were checked, and nothing where they were not; at the
+end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` has no ``templates:``.
+
+The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
+signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
 
 What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
 with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
@@ -8,20 +17,91 @@ entries of a row of its Jacobian sum to 2p(1 - p).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
+import msgspec
 from msgspec.structs import replace
 
-from ..metric import FINE
+from ..metric import FINE, REVISION, Options
 from ..storage.plan import ExactBudget
-from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
+from ..storage.receipts import (
+    CheckCounts,
+    Counts,
+    FactCounts,
+    PredicateCounts,
+    RowCounts,
+    Signature,
+    TokenCounts,
+    canonical,
+    line_parts,
+)
 from ..system.codec import Count, Magnitude, OpenRecord
-from .signature import Signed
 
+if TYPE_CHECKING:
+    from ..inference.engine import Engine
+    from ..metric.templates import Templates
+
+_SHOWN_DIGITS = 12
+_SEPARATORS = "%|,="
+_NONE = "none"
 MOST_PREDICATES = 1000
 """``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
 OTHER_PREDICATES = "(other predicates)"
 ROUNDING = 1e-6
 """Probabilities are stored as float32."""
+
+
+def signature_of(engine: Engine, templates: Templates, options: Options, *, truncate: bool) -> Signature:
+    """The signature of scores by this engine, with these templates and options."""
+    parts: dict[str, Any] = {
+        "model": [engine.bundle.name, engine.bundle.sha256],
+        "prec": engine.precision,
+        "ep": engine.device.kind,
+        "exact": "yes" if engine.exact else "no",
+        **({} if options.protocol == "factspotter" else {"templates": templates.sha256}),
+        "protocol": options.protocol,
+        "optional": sorted(map(list, options.optional)),
+        "checks": options.sides,
+        **({"sentences": options.sentences} if options.sentences else {}),
+        "maxlen": engine.bundle.max_length,
+        "overlong": "truncate" if truncate else "error",
+        "metric": REVISION,
+        **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != "nli" else {}),
+    }
+    return of_parts(parts)
+
+
+def of_parts(parts: Mapping[str, Any]) -> Signature:
+    """A signature from its parts. Distinct parts have distinct whole forms.
+
+    Distinct parts have distinct lines too, but for digests that share their first twelve digits: whatever could be
+    read as a separator is percent-encoded.
+    """
+    shown = {
+        **{key: _encode(str(value)) for key, value in parts.items()},
+        "model": f"{_encode(parts['model'][0])}@{parts['model'][1][:_SHOWN_DIGITS]}",
+        **({"templates": parts["templates"][:_SHOWN_DIGITS]} if "templates" in parts else {}),
+        "optional": ",".join("=".join(map(_encode, pair)) for pair in parts["optional"]) or _NONE,
+    }
+    return Signature("|".join(f"{key}:{shown[key]}" for key in parts), canonical(dict(parts)))
+
+
+def optional_of(line: str) -> frozenset[tuple[str, str]]:
+    """The optional facts that a signature's line names, as (predicate, object)."""
+    given = line_parts(line).get("optional", _NONE)
+    pairs = [spec.partition("=")[::2] for spec in given.split(",") if "=" in spec]
+    decode = partial(unquote, errors="surrogatepass")
+    return frozenset((decode(predicate), decode(value)) for predicate, value in pairs)
+
+
+def _encode(value: str) -> str:
+    """A value as it stands in a line: separators and everything that is not printable are percent-encoded."""
+    return "".join(
+        quote(char, safe="", errors="surrogatepass") if char in _SEPARATORS or not char.isprintable() else char
+        for char in value
+    )
 
 
 class Device(OpenRecord, frozen=True):
@@ -112,7 +192,7 @@ class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
     shards_refused: Mapping[str, Count]
 
 
-class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
+class RunSummary(OpenRecord, frozen=True, kw_only=True):
     """How a run went.
 
     ``rows``, ``labels``, ``facts``, ``checks``, ``tokens``: the counts of all shards that are done. ``seconds``: by
@@ -120,10 +200,11 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     against fp32 and with the other pairs of a batch, ``None`` where there is no model. ``exact``: that of ``--exact``.
     ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
     ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``stale``: outputs
-    without an input. ``finished``: when, in UTC, as in
-    ISO 8601.
+    without an input. ``finished``: when, in UTC, as in ISO 8601.
     """
 
+    signature_line: str = msgspec.field(name="signature")
+    signature_parts: Mapping[str, Any]
     schema: int = 1
     rows: RowCounts
     labels: Mapping[str, Count]
@@ -145,6 +226,11 @@ class RunSummary(Signed, OpenRecord, frozen=True, kw_only=True):
     forced: tuple[str, ...] = ()
     versions: Mapping[str, str]
     finished: str
+
+    @property
+    def signature(self) -> Signature:
+        """Both forms of the signature."""
+        return Signature(self.signature_line, canonical(self.signature_parts))
 
     @property
     def counts(self) -> Counts:

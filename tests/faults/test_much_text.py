@@ -22,7 +22,7 @@ from scorer import Scorer
 from scorer.commands.console import make_reporter
 from scorer.run.driver import run
 from scorer.run.executors import Job, RunOptions
-from scorer.run.inline import Inline
+from scorer.run.shard_scorer import Inline
 from scorer.scoring.settings import Settings
 from tests.faults.harness import LIMIT_S, assert_equation, assert_nothing_half
 
@@ -48,7 +48,7 @@ def main(data: str, out: str, bundle: str, window_bytes: str) -> None:
     scorer = Scorer(bundle)
     scorer.pipeline.model = Ends(scorer.engine)
     options = RunOptions((data,), Path(out), max_error_rate=1.0, window_bytes=int(window_bytes))
-    opened = mock.patch("scorer.run.shard_scorer.Scorer", lambda **given: scorer)
+    opened = mock.patch("scorer.run.shard_scorer.OpenScorer", lambda *given: scorer)
     with opened, make_reporter() as reporter:
         outcome = run(Inline(Job(Settings(bundle), options), reporter), reporter)
     # Not ru_maxrss: it includes that of the parent process.

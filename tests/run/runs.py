@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.metric import ColumnNames
-from scorer.run.driver import run
+from scorer.run.driver import Outcome, run
 from scorer.run.executors import Job, RunOptions
-from scorer.run.inline import Inline
-from scorer.run.summary import Outcome
+from scorer.run.shard_scorer import Inline
 from scorer.scoring.settings import Settings
 from scorer.storage.location import Location
 from tests.storage.backends import files

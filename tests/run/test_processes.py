@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from scorer.errors import DeviceError, InputError, ScorerError
 from scorer.run import processes
-from scorer.run.driver import run
-from scorer.run.inspection import inspect_files
-from scorer.run.messages import (
+from scorer.run.driver import Outcome, run
+from scorer.run.executors import (
     Begin,
     Inspect,
     Open,
@@ -31,9 +30,9 @@ from scorer.run.messages import (
     WorkerReady,
     WorkerStarted,
 )
+from scorer.run.inspection import inspect_files
 from scorer.run.processes import Place, Processes, RunStoppedError
 from scorer.run.shard_scorer import ShardScorer
-from scorer.run.summary import Outcome
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
 
@@ -119,7 +118,7 @@ class ScriptedProcess:
 
     def close(self) -> None:
         if self.scorer is not None:
-            self.scorer.close()
+            self.scorer.scorer.close()
         for descriptor in (self._here, self._there):
             if descriptor >= 0:
                 os.close(descriptor)

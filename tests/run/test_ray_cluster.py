@@ -12,7 +12,7 @@ import pytest
 
 from scorer import __version__
 from scorer.errors import DeviceError, UsageError
-from scorer.run.messages import Inspect, Open
+from scorer.run.executors import Inspect, Open
 from scorer.run.ray import RayActor
 from scorer.run.ray_cluster import Demand, Node, Nodes, answers, demand_of, slots_of
 from scorer.scoring.settings import Settings

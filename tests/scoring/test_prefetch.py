@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from scorer.scoring.prefetch import prefetch
+from scorer.scoring.pipeline import prefetch
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from scorer import Scorer, Triple
 from scorer.errors import UsageError
-from scorer.scoring.signature import parse
+from scorer.storage.receipts import line_parts
 from tests.bundles import make_bundle
 
 TEMPLATES = {"eatType": "<subject> is a <object>."}
@@ -76,12 +76,12 @@ def test_a_data_frame_is_scored_as_a_table(bundle: Path, library: str) -> None:
 def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     signed = Scorer(bundle, device="cpu").full_signature
     base = signed.line
-    assert parse(base)["model"].startswith("tiny@")
+    assert line_parts(base)["model"].startswith("tiny@")
     expected = {
         **{"model": "", "prec": "int8", "ep": "cpu", "exact": "no", "templates": "", "protocol": "paper"},
         **{"optional": "none", "checks": "both", "maxlen": "128", "overlong": "error", "metric": "3"},
     }
-    assert list((parse(base) | {"model": "", "templates": ""}).items()) == list(expected.items())
+    assert list((line_parts(base) | {"model": "", "templates": ""}).items()) == list(expected.items())
     for options, key in (({"precision": "fp32"}, "prec"), ({"templates": {}}, "templates")):
         (difference,) = signed.changes_to(Scorer(bundle, device="cpu", **options).full_signature)  # type: ignore[arg-type]
         assert difference.startswith(f"{key}:")

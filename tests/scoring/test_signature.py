@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.scoring.signature import of_parts, optional_of, parse
-from scorer.storage.receipts import Signature
+from scorer.scoring.summary import of_parts, optional_of
+from scorer.storage.receipts import Signature, line_parts
 
 BASE = {
     "model": ["m", "a" * 64],
@@ -39,7 +39,7 @@ def test_distinct_settings_have_distinct_signatures(
     same = (name, pairs, sentences) == (other, others, another)
     assert (one.line == two.line) == (one.whole == two.whole) == (one == two) == same
     assert (one.changes_to(two) == []) == same
-    assert one.line.isprintable() and parse(one.line).keys() == one.parts.keys()
+    assert one.line.isprintable() and line_parts(one.line).keys() == one.parts.keys()
     assert sorted(map(list, optional_of(one.line))) == pairs
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import OutputError, UsageError
-from scorer.run.earlier import (
+from scorer.run.reuse import (
     DAMAGED_FILE,
     DAMAGED_RECEIPT,
     OTHER_SIGNATURE,
@@ -74,17 +73,15 @@ Reading = Callable[..., tuple[EarlierRows, pa.Table]]
 
 
 @pytest.fixture
-def reading(out: Path) -> Iterator[Reading]:
+def reading(out: Path) -> Reading:
     """Opens the rows of the output, and reads its files whole."""
-    with ExitStack() as opened:
 
-        def read(**more: int) -> tuple[EarlierRows, pa.Table]:
-            shards = open_earlier(out, SIGNATURE, LABELS).shards
-            whole = pa.concat_tables([pq.read_table(out / shard.relative).select(LABELS.names) for shard in shards])
-            rows = opened.enter_context(EarlierRows(shards, LABELS.names, **more))
-            return rows, whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
+    def read(**more: int) -> tuple[EarlierRows, pa.Table]:
+        shards = open_earlier(out, SIGNATURE, LABELS).shards
+        whole = pa.concat_tables([pq.read_table(out / shard.relative).select(LABELS.names) for shard in shards])
+        return EarlierRows(shards, LABELS.names, **more), whole.set_column(0, "fine", whole["fine"].cast(pa.string()))
 
-        yield read
+    return read
 
 
 def test_rows_in_any_order_are_those_of_the_files(reading: Reading) -> None:

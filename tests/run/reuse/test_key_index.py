@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scorer.run.earlier import KeyIndex, key_words
+from scorer.run.reuse import KeyIndex, key_words
 from tests.conftest import ROOT
 
 
@@ -18,9 +18,7 @@ def keys_of(raw: bytes) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw) // 16, [None, pa.py_buffer(raw)])
 
 
-@pytest.mark.parametrize("batch", [1 << 20, 1000])
-def test_it_finds_what_a_dictionary_finds(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr("scorer.run.earlier._BATCH", batch)  # scattered at once, and in many runs
+def test_it_finds_what_a_dictionary_finds() -> None:
     rng = np.random.default_rng(1)
     words = rng.integers(0, 2**64, 20_000, np.uint64)
     words = np.concatenate([words, words[rng.integers(0, len(words), 5_000)]])  # keys that occur twice and more
@@ -46,7 +44,7 @@ def test_words_are_the_bytes_of_the_keys_also_of_a_slice() -> None:
 FULL = """
 import json, resource
 import numpy as np
-from scorer.run.earlier import KeyIndex
+from scorer.run.reuse import KeyIndex
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.run.earlier import KeyIndex
+from scorer.run.reuse import KeyIndex
 from tests.bundles import make_bundle
 from tests.run.calls import bytes_of, run, scorer
 from tests.run.reuse.nights import Before, assert_labels_of, full_run, replaced
