@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
 from msgspec.structs import replace
 
-from ..errors import ColumnError, InputError, ShardError
+from ..errors import ColumnError, ShardError
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
-from ..scoring.summary import total
 from ..storage.receipts import Counts
 from ..storage.shards import (
     FIRST_ROWS,
@@ -28,7 +26,6 @@ from ..storage.shards import (
 from ..system.numbers import percent
 from .executors import FirstRows, FooterRead, Inspect
 
-HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8
 """Files whose first rows are looked at: one may be damaged by itself."""
 
@@ -102,50 +99,23 @@ def look_at_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
     return FirstRows()
 
 
-@dataclass
-class EarlyCheck:
-    """Looks at the counts of the first windows.
+def warning_of_backoff(counts: Counts, bundle: str) -> str:
+    """A warning of facts without a template, and of data that a bundle's own templates were not made for; empty if
+    there is nothing to say.
 
-    ``max_error_rate``: what the user accepts. ``say``: is told of facts without a template. ``bundle``: the name of the
-    bundle whose own templates are used; empty for others.
+    Args:
+        counts: of the first window. bundle: the name of the bundle whose own templates are used; empty for others.
     """
-
-    max_error_rate: float
-    say: Callable[[str], None]
-    bundle: str = ""
-    seen: Counts = field(default_factory=Counts)
-
-    def see(self, counts: Counts) -> None:
-        """Take in one window; after the first :data:`HOPELESS_AFTER_ROWS` rows it is not looked at any more.
-
-        Raises:
-            InputError: nearly all of the first rows have errors, more than the user accepts; says which.
-        """
-        before = self.seen.rows.all
-        if before >= HOPELESS_AFTER_ROWS:
-            return
-        if not before:
-            self._warn_of_backoff(counts)
-        self.seen = total([self.seen, counts])
-        rate, rows = self.seen.error_rate, self.seen.rows
-        if rows.all >= HOPELESS_AFTER_ROWS and rate > max(HOPELESS_RATE, self.max_error_rate):
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(rows.errors.items()))
-            raise InputError(
-                f"{percent(rate)} of the first {rows.all:,} rows cannot be scored ({kinds}); stopped. Look at the "
-                "columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
-            )
-
-    def _warn_of_backoff(self, counts: Counts) -> None:
-        """Warn of facts without a template, and of data that the bundle's own templates were not made for."""
-        facts, by_predicate = counts.facts, counts.facts.by_predicate
-        if not facts.backoff:
-            return
-        share = percent(facts.backoff / facts.all)
-        message = f"warning: {share} of the facts in the first window have no template (backoff)"
-        missing = sum(1 for entry in by_predicate.values() if entry.backoff)
-        if self.bundle and missing > len(by_predicate) / 2:
-            message += (
-                f"; {missing} of {len(by_predicate)} predicates are outside what the bundle {self.bundle} was made "
-                "for, so its labels may mean nothing here"
-            )
-        self.say(message)
+    facts, by_predicate = counts.facts, counts.facts.by_predicate
+    if not facts.backoff:
+        return ""
+    message = (
+        f"warning: {percent(facts.backoff / facts.all)} of the facts in the first window have no template (backoff)"
+    )
+    missing = sum(1 for entry in by_predicate.values() if entry.backoff)
+    if bundle and missing > len(by_predicate) / 2:
+        message += (
+            f"; {missing} of {len(by_predicate)} predicates are outside what the bundle {bundle} was made "
+            "for, so its labels may mean nothing here"
+        )
+    return message

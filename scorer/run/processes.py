@@ -70,10 +70,9 @@ class Place:
     device: str
     cpus: tuple[int, ...] = ()
 
-    @property
-    def prefix(self) -> str:
-        """Beginning of messages about its worker."""
-        return f"{self.name}: " if self.name else ""
+    def prefixed(self, message: str) -> str:
+        """A message about its worker."""
+        return f"{self.name}: {message}" if self.name else message
 
 
 @dataclass(eq=False)
@@ -178,8 +177,8 @@ class Processes(Executor):
                         self._info, worker.is_ready = message.info, True
                     case WorkerEnded() if worker is self._workers[0]:
                         raise DeviceError(
-                            f"{self._opening_failed(worker, message.reason)}; see whether `scorer doctor --bundle` "
-                            "comes to an end there"
+                            f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} "
+                            f"{message.reason}; see whether `scorer doctor --bundle` comes to an end there"
                         )
                     case WorkerEnded():
                         self._replace(worker)
@@ -212,7 +211,7 @@ class Processes(Executor):
                         self._update(worker, with_fields(worker.progress, rows=0.0))
                         yield message
                     case WorkerEnded() if not worker.is_ready:
-                        self._reconsider(worker, self._opening_failed(worker, message.reason))
+                        self._reconsider(worker, f"the worker that opened the bundle {message.reason}")
                     case WorkerEnded():
                         blamed = self._blame(worker, message)
                         if blamed is not None:
@@ -239,8 +238,8 @@ class Processes(Executor):
         that ended it for want of memory is tried once more, in windows of half the size."""
         if not (worker.is_isolated and worker.tasks):
             self._suspects.extend(worker.tasks.values())
-            name = worker.place.prefix or "the worker "
-            self._reporter.say(f"{name}{ended.reason}; it is started again, and its shards are tried one at a time")
+            message = worker.place.prefixed(f"the worker {ended.reason}")
+            self._reporter.say(f"{message}; it is started again, and its shards are tried one at a time")
             return None
         (task,) = worker.tasks.values()
         shard = task.shard
@@ -283,7 +282,7 @@ class Processes(Executor):
                 case WorkerError():
                     self._stop(worker, message.to_exception())
                 case WorkerEnded() if not worker.has_started:
-                    self._did_not_start(worker, message.reason)
+                    self._stop(worker, DeviceError(f"a worker does not start: {message.reason}"))
                 case _:
                     yield worker, message
 
@@ -305,14 +304,6 @@ class Processes(Executor):
             raise error
         self._exclude(worker, str(error))
 
-    def _did_not_start(self, worker: Worker, reason: str) -> None:
-        """A worker ended before its modules were imported.
-
-        Raises:
-            DeviceError: it is not the shards.
-        """
-        raise DeviceError(f"a worker process does not start: it {reason}")
-
     def _start(self, place: Place) -> Worker:
         return Worker(place, WorkerProcess(WORKER, Reply))
 
@@ -327,9 +318,6 @@ class Processes(Executor):
     def _open(self, worker: Worker, plan: Plan | None, shards: Sequence[Shard] = ()) -> None:
         settings = replace(self.job.settings, device=worker.place.device)
         worker.send(self.job.open(settings, plan, shards, worker.place.cpus))
-
-    def _opening_failed(self, worker: Worker, reason: str) -> str:
-        return f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} {reason}"
 
     def _accept(self, worker: Worker, info: WorkerInfo) -> None:
         """Let a worker begin if it computes as the first one does; otherwise exclude it."""
@@ -361,7 +349,7 @@ class Processes(Executor):
         self._todo.extend(worker.tasks.values())
         worker.process.kill()
         worker.process.close()
-        reason = f"{worker.place.prefix}{reason}"
+        reason = worker.place.prefixed(reason)
         if not self._workers:
             self._out_of_workers(reason)
             return

@@ -293,9 +293,6 @@ class Ray(Processes):
                 if self._begin is not None:
                     self._open(worker, self._begin.plan)
 
-    def _did_not_start(self, worker: Worker, reason: str) -> None:
-        self._exclude(worker, reason)
-
     def _stop(self, worker: Worker, error: ScorerError) -> None:
         """Go on without a worker that cannot go on; another node may see or have what this one lacks."""
         self._exclude(worker, str(error))

@@ -22,13 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import DamagedFileError, OutputError, SchemaError, UsageError, count_of
-from ..metric import ColumnNames, Options
-from ..metric.checks import verbalise
-from ..metric.columns import output_schema, row_keys
-from ..metric.facts import Rows
-from ..metric.templates import Templates
+from ..metric import ColumnNames
+from ..metric.columns import output_schema
 from ..metric.verdict import FINE, ROUGH
-from ..scoring.pipeline import ReuseMatch
 from ..scoring.summary import Origin, ReusedOutput
 from ..storage.location import Location, local_path, parse_location
 from ..storage.output_folder import OutputFolder
@@ -453,33 +449,23 @@ class Reuse:
         """Read all keys. Until then no row is found."""
         self._index = KeyIndex(self._rows.all_keys())
 
-    def match(self, rows: Rows, templates: Templates, options: Options) -> ReuseMatch:
-        """Find the rows of a window. Rows that cannot be scored are not looked for.
+    def find(self, keys: pa.Array, wanted: npt.NDArray[np.bool_]) -> tuple[Numbers, dict[str, pa.Array]]:
+        """Find the rows of a window by their keys: positions of those that are found, and their labels by column.
 
-        Raises:
-            TemplateError: as :func:`scorer.metric.checks.verbalise`, also for rows that are found.
+        Args:
+            wanted: of each row, whether to look for it. *Shape:* (rows,)
         """
-        keys = row_keys(rows)
         words = key_words(keys)
-        numbers = np.full(len(rows), -1, np.int64)
+        numbers = np.full(len(keys), -1, np.int64)
         if self._index is not None and self._index.keys:
-            good = np.ones(len(rows), bool)
-            good[list(rows.errors)] = False
-            numbers[good] = self._index.find(words[good, 0])
-        reused = np.flatnonzero(numbers >= 0)
+            numbers[wanted] = self._index.find(words[wanted, 0])
+        found = np.flatnonzero(numbers >= 0)
         table = self._labels.empty_table()
-        if len(reused):
-            table = self._rows.take(numbers[reused])
-            same = (key_words(one_chunk(table[KEY])) == words[reused]).all(axis=1)
-            if not same.all():
-                reused, table = reused[same], table.filter(pa.array(same))
-        return ReuseMatch(
-            rows=rows,
-            keys=keys,
-            reused=reused,
-            labels={one.name: _label_column(table[one.name], one) for one in self._labels if one.name != KEY},
-            backoff=np.array([fact.backoff for fact in verbalise(rows, templates, options)], bool),
-        )
+        if len(found):
+            table = self._rows.take(numbers[found])
+            same = (key_words(one_chunk(table[KEY])) == words[found]).all(axis=1)
+            found, table = found[same], table.filter(pa.array(same))
+        return found, {one.name: _label_column(table[one.name], one) for one in self._labels if one.name != KEY}
 
 
 def _label_column(column: pa.ChunkedArray, wanted: pa.Field) -> pa.Array:

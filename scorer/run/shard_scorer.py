@@ -43,7 +43,7 @@ from .executors import (
     ShardResult,
     WorkerInfo,
 )
-from .inspection import EarlyCheck, columns_of, inspect_files, kind_of, read_first_rows
+from .inspection import columns_of, inspect_files, kind_of, read_first_rows, warning_of_backoff
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""
@@ -95,7 +95,7 @@ class ShardScorer:
             reuse=self._reuse.info() if self._reuse is not None else None,
         )
         own_templates = settings.templates is None and bundle.templates_file is not None
-        self._early = EarlyCheck(request.max_error_rate, log, bundle.name if own_templates else "")
+        self._made_for: str | None = bundle.name if own_templates else ""  # None once it was looked at
         self._plan: Begin | None = None
         self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
         self._writing = 0.0
@@ -188,7 +188,10 @@ class ShardScorer:
             output.writer = ShardWriter(path, scored.table.schema, metadata=footer, path=final)
         output.writer.write(scored.table)
         output.counts.append(scored.counts)
-        self._early.see(scored.counts)
+        if self._made_for is not None:
+            if warning := warning_of_backoff(scored.counts, self._made_for):
+                self._log(warning)
+            self._made_for = None
         self._rows += len(scored.table)
 
     def _finish(self, output: _ShardOutput, began: float) -> ShardResult:

@@ -21,8 +21,16 @@ import pyarrow as pa
 
 from ..inference.engine import EncodedPairs, Predictions
 from ..metric import ColumnNames, Options
-from ..metric.checks import Checks, build_checks
-from ..metric.columns import OUTPUT, output_schema, to_columns, to_details, to_sentences, to_worded_facts
+from ..metric.checks import Checks, build_checks, verbalise
+from ..metric.columns import (
+    OUTPUT,
+    output_schema,
+    row_keys,
+    to_columns,
+    to_details,
+    to_sentences,
+    to_worded_facts,
+)
 from ..metric.facts import Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.sentences import SentenceSide, add_sentences
@@ -91,7 +99,9 @@ class ReuseMatch:
 class Reuse(Protocol):
     """Earlier outputs whose labels are taken over."""
 
-    def match(self, rows: Rows, templates: Templates, options: Options) -> ReuseMatch: ...
+    def find(
+        self, keys: pa.Array, wanted: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int64], dict[str, pa.Array]]: ...
 
 
 @dataclass(frozen=True)
@@ -178,7 +188,10 @@ class Pipeline:
         match = None
         if reuse is not None:
             started = time.perf_counter()
-            match = reuse.match(rows, self.templates, self.options)
+            keys, wanted = row_keys(rows), np.ones(len(rows), bool)
+            wanted[list(rows.errors)] = False  # what cannot be scored is not looked for
+            backoff = np.array([fact.backoff for fact in verbalise(rows, self.templates, self.options)], bool)
+            match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), backoff)
             rows = match.to_judge
             self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
         checks = build_checks(rows, self.templates, self.options)

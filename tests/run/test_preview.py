@@ -144,18 +144,6 @@ def test_nothing_is_written_when_nothing_can_be_scored(tmp_path: Path, bundle: P
         assert not out.exists() and not (data / "out").exists()
 
 
-@pytest.mark.slow
-def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "in.parquet", tmp_path / "out"
-    pq.write_table(
-        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
-    )
-    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
-    assert "malformed_triples" in result.stderr
-    assert not (out / "_SUCCESS").exists()
-    assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}
-
-
 def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path, bundle: Path) -> None:
     data, out = tmp_path / "in", tmp_path / "out"
     data.mkdir()
