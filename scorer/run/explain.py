@@ -18,7 +18,7 @@ from ..scoring.outputs import Output
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
-from ..scoring.summary import RunSummary, allowed_difference, is_within
+from ..scoring.summary import allowed_difference, is_within
 from ..storage.location import named
 from ..storage.plan import Budgets, Plan
 
@@ -75,7 +75,19 @@ def find_row(output: Output, row: str | None, key: str | None) -> int:
     """
     if (row is None) == (key is None):
         raise UsageError("say which row: --row FILE:N or --key HEX, one of them")
-    return _find_place(output, row) if row is not None else _find_key(output, str(key))
+    if row is not None:
+        return _find_place(output, row)
+    try:
+        wanted = bytes.fromhex(str(key))
+    except ValueError as e:
+        raise UsageError(f"--key {key!r} is not hexadecimal") from e
+    column = output.columns.prefix + "row_key"
+    for window in output.windows([column]) if len(wanted) == SIZE else ():
+        keys = window.table[column]
+        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py()
+        if position >= 0:
+            return window.first + int(position)
+    raise InputError(f"no row with key {key} in {output.name}; keys are the row_key column in hexadecimal, 32 digits")
 
 
 def _find_place(output: Output, given: str) -> int:
@@ -105,20 +117,6 @@ def _similar(name: str, files: list[str]) -> str | None:
     return next(iter([*same, *get_close_matches(name, files, 1)]), None)
 
 
-def _find_key(output: Output, key: str) -> int:
-    try:
-        wanted = bytes.fromhex(key)
-    except ValueError as e:
-        raise UsageError(f"--key {key!r} is not hexadecimal") from e
-    column = output.columns.prefix + "row_key"
-    for window in output.windows([column]) if len(wanted) == SIZE else ():
-        keys = window.table[column]
-        position = pc.index(keys, pa.scalar(wanted, keys.type)).as_py()
-        if position >= 0:
-            return window.first + int(position)
-    raise InputError(f"no row with key {key} in {output.name}; keys are the row_key column in hexadecimal, 32 digits")
-
-
 def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     """Score a stored row again and compare.
 
@@ -134,7 +132,13 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     columns = find_columns(given.schema, names)
     recomputed, bad = scorer.score_row(columns.rows(table)), columns.invalid_rows(table)
     same = signature == scorer.full_signature
-    allowed = _allowed(output.summary if output.runs else None, scorer, same)
+    allowed, report = None, scorer.engine.report
+    if output.runs and report is not None:
+        # Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the
+        # checkpoint's fp32 by its own bound.
+        run = output.summary
+        bound, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
+        allowed = None if bound is None else allowed_difference(bound, here)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     difference = max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)
@@ -153,16 +157,3 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         stored_signature=signature.line,
         signature=scorer.signature,
     )
-
-
-def _allowed(run: RunSummary | None, scorer: Scorer, same: bool) -> float | None:
-    """The largest |Δ probability| that measured bounds on logits explain.
-
-    Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the checkpoint's
-    fp32 by its own bound.
-    """
-    if run is None or scorer.engine.report is None:
-        return None
-    report = scorer.engine.report
-    stored, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
-    return None if stored is None else allowed_difference(stored, here)

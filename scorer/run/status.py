@@ -82,7 +82,7 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         rows_per_s=round(rate, 1) if rate else None,
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
         missing_parts=list(missing),
-        stale=[name for one in folders for name in _stale(*one)],
+        stale=[name for output, plan, files in folders for name in output.extra_outputs(files, plan, plan)[1]],
         holders=[holder for output, _, _ in folders if (holder := lock_holder(output.store)) is not None],
     )
 
@@ -95,7 +95,7 @@ def stale_files(outs: Sequence[Location]) -> list[str]:
     """
     found = []
     for output, plan, files in map(_opened, find_outputs(outs)):
-        for relative in _stale(output, plan, files):
+        for relative in output.extra_outputs(files, plan, plan)[1]:
             names = (relative, receipt_name(relative), receipt_name(relative, FAILED))
             found += [output.store.uri(name) for name in names if name in files]
     return found
@@ -107,10 +107,6 @@ def _opened(out: Location) -> tuple[OutputFolder, Plan, Mapping[str, FileInfo]]:
     if plan is None or PLAN not in files:
         raise OutputError(f"{out} has no readable {PLAN}; name the --out folder of a run")
     return output, plan, files
-
-
-def _stale(output: OutputFolder, plan: Plan, files: Mapping[str, FileInfo]) -> list[str]:
-    return output.extra_outputs(files, plan, plan)[1]
 
 
 def _rate(done: Sequence[Receipt], plan: Plan, planned: float) -> float:

@@ -43,9 +43,29 @@ class Replies(Protocol):
 
 
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
-    """Do what is asked for, and tell why it cannot go on; an error that nobody expected ends the process."""
+    """Read footers until the scorer is to be opened, then score; tell why it cannot go on. An error that nobody
+    expected ends the process."""
     try:
-        answer(channel, requests)
+        from .inspection import inspect_files
+        from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
+
+        channel.send(WorkerStarted())
+        scorer: ShardScorer | None = None
+        tell(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
+        while isinstance(request := requests.get(), Inspect):
+            for footer in inspect_files(request):
+                channel.send(footer)
+        assert isinstance(request, Open)
+        if request.cpus:
+            os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
+        scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)))
+        channel.send(WorkerReady(info=scorer.info))
+        begin = requests.get()
+        assert isinstance(begin, Begin)
+        if (loaded := scorer.begin(begin)) is not None:
+            channel.send(loaded)
+        for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
+            channel.send(result)
     except ScorerError as error:
         channel.send(WorkerError.of(error))
     except BaseException as error:
@@ -53,30 +73,6 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
             channel.send(OutOfMemory())
         traceback.print_exc()
         os._exit(1)
-
-
-def answer(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
-    """Read footers until the scorer is to be opened, then score."""
-    from .inspection import inspect_files
-    from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
-
-    channel.send(WorkerStarted())
-    scorer: ShardScorer | None = None
-    tell(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
-    while isinstance(request := requests.get(), Inspect):
-        for footer in inspect_files(request):
-            channel.send(footer)
-    assert isinstance(request, Open)
-    if request.cpus:
-        os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
-    scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)))
-    channel.send(WorkerReady(info=scorer.info))
-    begin = requests.get()
-    assert isinstance(begin, Begin)
-    if (loaded := scorer.begin(begin)) is not None:
-        channel.send(loaded)
-    for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
-        channel.send(result)
 
 
 if __name__ == "__main__":

@@ -248,21 +248,6 @@ def test_lengths_at_the_limit_and_one_off(scorer: Scorer, naive: Naive) -> None:
     assert 0 < errors.count(None) < 7
 
 
-def test_words_and_blanks_of_a_megabyte(scorer: Scorer) -> None:
-    million = 1 << 20
-    texts = ["x" * million, "pub " + " " * million, "é" * (million // 2), "A " * million, "🦜" * (million // 4)]
-    table = pa.table({"text": texts, "triples": pa.array([["A | is a | pub"]] * 5, pa.list_(pa.string()))})
-    found = scorer.score_table(table)
-    assert found["error"].to_pylist() == ["too_long:omission+hallucination"] * 4 + [None]
-    assert found["note"].to_pylist() == [None] * 4 + ["empty_text"]
-    assert found["text"].equals(table["text"])
-
-
-def test_control_tokens_are_characters(scorer: Scorer, naive: Naive) -> None:
-    given_rows: list[Row] = [([(token.encode(), b"p", b"o")], f"x {token} y".encode()) for token in CONTROL]
-    assert_as_naive(scorer.score_table(struct_rows(given_rows)), given_rows, naive)
-
-
 def test_order_and_budgets_change_no_label(bundle: Path, tmp_path: Path) -> None:
     """fp32 on a CPU is isolated: the same pair has the same numbers in any company."""
     rng = random.Random(3)

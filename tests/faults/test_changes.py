@@ -115,18 +115,3 @@ def test_broken_files_among_good_ones(bad_data: Path, trial: Trial, step: int) -
     shutil.rmtree(data / "bad")
     trial.resume()
     assert not (out / "_failed").exists()
-
-
-@pytest.mark.parametrize("link", ["01.parquet", "deep", "_receipts", "_receipts/deep", "_plan.json"])
-def test_a_link_below_the_output_is_exit_2(trial: Trial, link: str) -> None:
-    """What it leads to stays as it is, whether it is another run's output or anything else."""
-    elsewhere = Path(shutil.copytree(trial.whole, trial.base / "elsewhere"))
-    out = trial.finished()
-    (out / "_SUCCESS").unlink()
-    shutil.rmtree(out / link) if (out / link).is_dir() else (out / link).unlink()
-    (out / link).symlink_to(elsewhere / link)
-    before = files(elsewhere)
-    said = trial.run("--protocol", "nlgi_eval", "--rescore", code=2)
-    assert f"out/{link} is a symbolic link, and a run writes nothing through links" in said
-    assert files(elsewhere) == before and (out / link).is_symlink()
-    assert not [path for path in out.rglob(".*") if path.is_file()]

@@ -51,11 +51,3 @@ def test_an_encrypted_shard_is_set_aside_and_says_so(trial: Trial, columns: list
     harness.assert_nothing_half(out)
     (data / "01.parquet").write_bytes(good)
     trial.resume()
-
-
-def test_a_column_that_nobody_asked_for_may_be_encrypted(tmp_path: Path, bundle: Path) -> None:
-    data, out = tmp_path / "in", tmp_path / "out"
-    data.mkdir()
-    write_encrypted(data / "a.parquet", harness.rows(20), ["weight"], plaintext_footer=True)
-    harness.run(data, out, bundle, "--keep", "text")
-    assert harness.summary(out)["rows"]["in"] == 20

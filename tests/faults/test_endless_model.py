@@ -57,17 +57,6 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     scorer.engine.close()
 
 
-def test_leaving_a_stream_ends_its_call(looping: Path) -> None:
-    scorer = Scorer(looping, device="cpu")
-    tables = [harness.rows(5), harness.rows(5).set_column(0, "text", pa.array([f"A {TOKEN}"] * 5))]
-    stream = scorer.score_batches(tables)
-    interrupt_when_stuck(scorer)
-    with pytest.raises(KeyboardInterrupt):
-        list(stream)
-    wait_until(lambda: not scorer.engine._thread._running, "the call goes on", LIMIT_S)
-    scorer.engine.close()
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_signal_ends_a_run(trial: Trial, looping: Path, number: signal.Signals) -> None:
     trial.data, harmless, trial.bundle = trial.base / "in", trial.bundle, looping

@@ -46,14 +46,3 @@ def test_an_output_of_its_own_is_no_output_of_another_part(trial: Trial, place: 
     said = trial.run("--part", "2/2", code=2)
     assert ("is inside the output" if place == "inside" else "whose input is not among IN") in said
     assert bytes_of(first) == before
-
-
-def test_a_bad_shard_fails_its_own_part(trial: Trial) -> None:
-    names = sorted(bytes_of(trial.whole))
-    path = trial.own_data() / next(name for name in names if belongs_to_part(name, 1, 2))
-    path.write_bytes(path.read_bytes()[:-30])
-    base = trial.out
-    for number, code in ((1, 3), (2, 0)):
-        trial.out = base / f"{number}"
-        said = trial.run("--part", f"{number}/2", code=code)
-        assert ("1 shards failed" in said) == (number == 1) and trial.succeeded == (number == 2)

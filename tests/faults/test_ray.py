@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -126,20 +125,6 @@ def test_without_an_address_ray_starts_on_this_machine(trial: Trial) -> None:
         finish(subprocess.Popen([str(PYTHON), *command], stderr=subprocess.PIPE, text=True, env=variables))
     trial.check()
     wait_for_fewer(0)
-
-
-def test_a_cluster_whose_processors_are_taken_is_named_and_waited_for(nodes: Nodes, long_trial: Trial) -> None:
-    nodes.add(1)
-    first = nodes.launch(long_trial, *ON_CPU)
-    wait_for_workers(long_trial.out, 1)
-    first.send_signal(signal.SIGSTOP)  # its actor stays
-    long_trial.out = long_trial.base / "second"
-    second = nodes.launch(long_trial, *ON_CPU)
-    read_until(second, "the cluster has not started its actor for 30 s")
-    first.kill()
-    first.communicate()
-    finish(second)
-    long_trial.check()
 
 
 def test_ray_data_gives_the_rows_of_a_run(nodes: Nodes, trial: Trial) -> None:

@@ -100,10 +100,6 @@ def test_six_requests_a_shard(tmp_path: Path, bundle: Path, proxy: Proxy) -> Non
     assert counted[1] - counted[0] <= 6 * 20
 
 
-def test_devices_share_an_output_in_a_store(stored: StoreTrial) -> None:
-    stored.resume("--devices", "cpu:2")
-
-
 @pytest.mark.parametrize("what", ["/00.parquet", "/_receipts/01.parquet.json", "/_plan.json", "/_SUCCESS", "/_lock"])
 @pytest.mark.parametrize("action", ["lose", "409"])
 def test_an_acknowledgement_is_lost(stored: StoreTrial, proxy: Proxy, what: str, action: Action) -> None:
@@ -187,13 +183,6 @@ def test_credentials_that_expire_end_the_worker_and_the_next_continues(
     with local_outputs([stored.out]) as (folder,):
         harness.assert_nothing_half(folder)
     stored.resume()
-
-
-def test_a_store_that_is_not_there_is_exit_2_within_seconds(
-    stored: StoreTrial, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    assert f"s3://{BUCKET}/" in stored.run(code=2)
 
 
 def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bundle: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scorer.storage.output_folder import LockedOutput, OutputFolder
 from scorer.storage.plan import LOCK
 from scorer.system.codec import encode
-from tests.run.calls import bytes_of, run
+from tests.run.calls import run
 from tests.run.calls import scorer as command
 from tests.storage.records import make_plan
 
@@ -62,19 +62,6 @@ def test_a_removed_plan_is_written_again_and_a_replaced_one_ends_the_run(
     said = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=code).stderr
     assert ("Another run replaced _plan.json" in said) == replaced
     assert OutputFolder(out).read_plan() is not None and (out / "_SUCCESS").exists() == (not replaced)
-
-
-def test_a_folder_without_a_plan_whose_receipts_agree_is_accepted(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    run(data, out, bundle)
-    before = bytes_of(out)
-    (out / "_plan.json").unlink()
-    assert run(data, out, bundle)["shards"]["skipped"] == 4
-    assert bytes_of(out) == before and (out / "_SUCCESS").exists()
-    (out / "_plan.json").unlink()
-    (out / "notes.txt").write_text("somebody's")
-    said = command("run", data, "--out", out, "--bundle", bundle, code=2).stderr
-    assert "is not an output folder of this program" in said
 
 
 def test_a_run_that_lost_its_lock_publishes_nothing(

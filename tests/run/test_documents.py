@@ -57,19 +57,6 @@ def test_a_document_is_scored_as_its_sentences(source: Path, bundle: Path, tmp_p
     assert bytes_of(tmp_path / "out") == before
 
 
-def test_explain_and_check_show_each_sentence(out: Path, bundle: Path) -> None:
-    found = json.loads(scorer("explain", out, "--row", "in.parquet:1", "--json").stdout)
-    assert found["same_labels"]
-    stored = pq.read_table(out / "in.parquet")["nli_sentences"][1].as_py()
-    for one, other in zip(found["recomputed"]["sentences"], stored, strict=True):
-        assert one == {**other, "entailment": pytest.approx(other["entailment"], rel=1e-4)}
-    given = [argument for passage in DOCUMENTS[0] for argument in ("--document", passage)]  # type: ignore[union-attr]
-    shown = json.loads(scorer("check", "--bundle", bundle, *given, "--text", TEXTS[0], "--json").stdout)
-    stored = pq.read_table(out / "in.parquet").slice(0, 1).to_pylist()[0]
-    assert shown["fine"] == stored["nli_fine"] and len(shown["facts"]) == 3
-    assert shown["confidence"] == pytest.approx(stored["nli_confidence"], rel=1e-4)
-
-
 def test_what_cannot_be_scored_is_refused(source: Path, bundle: Path, tmp_path: Path) -> None:
     tables = {
         "number": pa.table({"text": ["A."], "document": [5]}),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,11 +9,8 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import InputError, UsageError
-from scorer.run.explain import budgets_of_run, explain, find_row
+from scorer.run.explain import explain, find_row
 from scorer.scoring.outputs import Output
-from scorer.storage.output_folder import OutputFolder
-from scorer.storage.plan import Budgets
-from tests.bundles import make_bundle
 from tests.run.calls import run
 
 
@@ -67,16 +63,6 @@ def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, monkeypatch
     assert explain(Output.open(out), Scorer(tiny), 0).within_bound is False
 
 
-def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_path: Path) -> None:
-    settings, plan = Output.open(out).run_settings, OutputFolder(out).read_plan()
-    assert plan is not None
-    assert budgets_of_run(plan, settings) == plan.budgets
-    assert budgets_of_run(plan, replace(settings, precision="int8")) == plan.budgets
-    assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
-    other = make_bundle(tmp_path / "other", precisions=("fp32",))
-    assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()
-
-
 def test_finding_rows(out: Path, tmp_path: Path) -> None:
     output = Output.open(out)
     key = pq.read_table(out / "deep" / "a.parquet")["row_key"][2].as_py().hex()
@@ -103,8 +89,3 @@ def test_finding_rows(out: Path, tmp_path: Path) -> None:
 def test_a_wrong_name_is_answered_with_the_right_one(out: Path, given: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         find_row(Output.open(out), given.format(out=out), None)
-
-
-def test_a_number_is_enough_where_there_is_one_file(out: Path, tiny: Path, tmp_path: Path) -> None:
-    run(out.parent / "in" / "b.parquet", tmp_path / "one", tiny)
-    assert find_row(Output.open(tmp_path / "one"), "1", None) == 1

@@ -47,25 +47,6 @@ def test_a_limit_in_a_finished_folder_removes_nothing(data: Path, out: Path, bun
     assert "leave --limit out; or choose another --out" in said
 
 
-def test_an_input_with_fewer_rows_needs_rescore(data: Path, out: Path, bundle: Path) -> None:
-    pq.write_table(rows(29), data / "a.parquet")
-    assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
-    (out / "_receipts/a.parquet.json").unlink()  # the file itself tells how many rows it has
-    assert "(a.parquet: 30 rows, now 29)" in refused(out, data, "--bundle", bundle)
-    assert run(data, out, bundle, "--rescore")["rows"]["in"] == 59
-    pq.write_table(rows(31), data / "a.parquet")
-    assert run(data, out, bundle)["rows"]["in"] == 61  # more rows lose nothing
-
-
-def test_outputs_without_an_input_need_allow_stale(data: Path, out: Path, bundle: Path) -> None:
-    (data / "c.parquet").unlink()
-    assert "--allow-stale" in refused(out, data, "--bundle", bundle)
-    summary = run(data, out, bundle, "--allow-stale")
-    assert summary["stale"] == ["c.parquet"] and summary["rows"]["in"] == 55
-    assert (out / "c.parquet").exists()
-    assert "outputs without an input: c.parquet" in scorer("status", out).stdout
-
-
 def test_plan_says_what_a_run_would_score_again_and_refuse(data: Path, out: Path, bundle: Path) -> None:
     (data / "c.parquet").unlink()
     pq.write_table(rows(3), data / "b.parquet")

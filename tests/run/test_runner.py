@@ -2,16 +2,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from scorer.metric.columns import OUTPUT
 from tests.bundles import edit_manifest
-from tests.faults.harness import finish, launch
-from tests.pausing import go_on, pausing
 from tests.run.calls import bytes_of, command, run, scorer
 
 
@@ -49,19 +45,3 @@ def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path)
     assert {name: len(table) for name, table in found.items()} == {"a.parquet": 30, "deep/b.parquet": 10}
     added = [f"nli_{name}" for name in (*OUTPUT.names, "worded_facts", "details")]
     assert found["a.parquet"].schema.names == ["weight", *added]
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_an_interrupted_run_is_resumed_by_the_same_command(
-    data: Path, tmp_path: Path, bundle: Path, number: int, code: int
-) -> None:
-    out, whole = tmp_path / "out", tmp_path / "whole"
-    process = launch(data, out, bundle, env=pausing(tmp_path, times=2))
-    go_on(process, number)
-    finish(process, code)
-    assert not (out / "_SUCCESS").exists()
-    done = len(list(out.glob("_receipts/**/*.json")))
-    assert done >= 2 and run(data, out, bundle)["shards"]["skipped"] == done
-    run(data, whole, bundle)
-    assert bytes_of(out) == bytes_of(whole)
-    assert not list(out.rglob(".*"))

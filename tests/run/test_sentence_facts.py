@@ -50,28 +50,6 @@ def test_rows_worded_beforehand_have_the_same_labels_and_probabilities(out: Path
     assert not set(found["row_key"].to_pylist()) & set(expected["row_key"].to_pylist())
 
 
-def test_a_fact_takes_the_place_of_the_predicate_in_counts_and_audit(out: Path) -> None:
-    facts = json.loads((out / "_run.json").read_text())["facts"]
-    assert (facts["template"], facts["backoff"]) == (7, 0)
-    found = {name: counts["template"] for name, counts in facts["by_predicate"].items()}
-    unchecked = {"The area of Blue Spice is city centre.": 1}  # its text is blank
-    checked = {"The Mill is a pub.": 3, "The Mill is by the river.": 2, "The price Range of The Mill is cheap.": 1}
-    assert found == {**checked, **unchecked}
-    report = json.loads(scorer("audit", out, "--json").stdout)
-    assert {one["predicate"] for one in report["groups"][0]["predicates"]} == checked.keys()
-
-
-def test_rows_without_facts_or_with_a_blank_one(bundle: Path) -> None:
-    facts = pa.array([None, [], ["a", " "], ["a", None], [" a "]], pa.list_(pa.string()))
-    with Scorer(bundle) as opened:
-        table = opened.score_table(pa.table({"text": ["t"] * 5, "facts": facts}))
-        assert table["error"].to_pylist() == ["no_triples"] * 2 + ["malformed_triples"] * 2 + [None]
-        assert opened.score_facts(["a", " "], "t").error == "malformed_triples"
-        assert opened.score_facts(["\ud800"], "t").error == "invalid_utf8"
-        with pytest.raises(TypeError, match=r"facts\[1\] is 3"):
-            opened.score_facts(["a", 3], "t")  # type: ignore[list-item]
-
-
 ROWS = pa.table(
     {
         "triples": [["The Mill | food | French", "The Mill | near | Crowne Plaza"]] * 4,

@@ -87,35 +87,6 @@ def test_marks_travel_in_their_place(engine: Engine) -> None:
     assert list(Pipeline(engine).stream([])) == []
 
 
-def test_the_next_window_is_read_before_a_shard_ends(watched: Watch) -> None:
-    """The first window is answered once the next one, behind a mark, was read."""
-    handed = threading.Event()
-
-    def wait(work: EncodedPairs, stop: threading.Event | None) -> None:
-        assert handed.wait(60)
-
-    def source() -> Iterator[Any]:
-        one, other = items([table(3)] * 2)
-        yield one
-        yield "the end of a shard"
-        handed.set()  # asked for while the first one is computed
-        yield other
-
-    assert len(list(watched(wait).stream(source()))) == 3
-
-
-def test_what_is_computed_now_can_be_seen(watched: Watch) -> None:
-    seen = []
-
-    def halfway(work: EncodedPairs, stop: threading.Event | None) -> None:
-        assert pipeline.computing is not None
-        seen.append((pipeline.computing[0].tag, pipeline.computing[1] is work))
-
-    pipeline = watched(halfway)
-    list(pipeline.stream(items([table(10)] * 2)))
-    assert seen == [(0, True), (1, True)] and pipeline.computing is None
-
-
 def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
     began, stopped = [], []
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +17,6 @@ from scorer.metric.inputs import find_columns
 from scorer.scoring.pipeline import Window
 from scorer.status import TOO_LONG
 from tests.bundles import make_bundle
-from tests.run.calls import scorer as scorer_of
 
 SENTENCES = [
     "The Mill is a pub.",
@@ -115,21 +112,3 @@ def test_what_is_asked_fits_the_model_as_closely_as_it_can(bundle: Path, protoco
     plain = Scorer(bundle, device="cpu", protocol=protocol).score_table(table)
     too_long = [i for i, error in enumerate(plain["error"].to_pylist()) if error and "hallucination" in error]
     assert sorted(decided) == too_long, "exactly the rows that a run without --sentences could not judge"
-
-
-def test_a_run_and_its_explanation(bundle: Path, tmp_path: Path) -> None:
-    source, out = tmp_path / "in.parquet", tmp_path / "out"
-    pq.write_table(rows(40), source)
-    command = "run", source, "--bundle", bundle, "--out", out, "--details", "--prefix", "nli_", "--max-error-rate", "1"
-    summary = json.loads(scorer_of(*command, "--json", "--sentences").stdout)
-    assert summary["rows"]["notes"]["facts_selected"] > 0
-    table = pq.read_table(out / "in.parquet")
-    assert table.schema.names[-3:] == ["nli_sentences", "nli_worded_facts", "nli_details"]
-    number = table["nli_note"].to_pylist().index("by_sentences+facts_selected")
-    explain = "explain", out, "--row", f"in.parquet:{number}"
-    explained = json.loads(scorer_of(*explain, "--json").stdout)
-    assert explained["same_labels"]
-    assert alike(explained["recomputed"]["sentences"], table["nli_sentences"][number].as_py())
-    assert "facts → sentence" in scorer_of(*explain).stdout
-    scorer_of(*command, "--rescore")
-    assert "nli_sentences" not in pq.read_schema(out / "in.parquet").names, "another signature is scored again"

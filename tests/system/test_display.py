@@ -1,20 +1,10 @@
 from __future__ import annotations
 
-import io
 import json
-import sys
 
-import msgspec
 import pytest
-from rich.table import Table
 
-from scorer.commands.console import make_console
 from scorer.system.terminal import json_visible, visible
-
-
-class Row(msgspec.Struct):
-    name: str
-    counts: list[int]
 
 
 @pytest.mark.parametrize(
@@ -33,17 +23,3 @@ def test_what_is_hidden_and_what_is_not(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert json.loads(json_visible(json.dumps(text, ensure_ascii=False))) == text
     json_visible(json.dumps(text, ensure_ascii=False)).encode()
-
-
-def test_a_console_shows_what_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", written)
-    console = make_console(least_width=100)
-    table = Table("column \x1b[2J")
-    table.add_row("cell \u202e [bold]x[/bold] :smile:")
-    console.print(table)
-    console.print("line \x1b]0;t\x07 [red]x :smile:\nnext")
-    shown = written.getvalue()
-    assert not set(shown) & set("\x1b\x07\u202e")
-    assert ":smile:" in shown and "😄" not in shown and "[bold]x[/bold]" in shown and "[red]x" in shown
-    assert shown.endswith("\nnext\n")

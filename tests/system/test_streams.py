@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 import threading
@@ -87,21 +86,6 @@ def test_a_run_goes_on_and_ends_with_its_own_code(data: str, streams: Any, folde
     assert (out / "_SUCCESS").exists() == (code == 0)
     # Nothing that was meant for a closed stderr went into a file that got its number.
     assert {path.name for path in (out / "_receipts").iterdir()} == {f"{name}.json" for name in written}
-
-
-def test_the_code_of_a_command_does_not_depend_on_who_reads_its_result(folder: Path) -> None:
-    assert ended(folder, "audit", "night", "--gates", "gates.toml", "--json", out=gone()) == 1
-
-
-def test_a_terminal_that_is_closed_under_the_progress_bar(folder: Path, tmp_path: Path) -> None:
-    leader, follower = pty.openpty()
-    command = [*SCORER, "run", "good", "--out", str(tmp_path / "out"), "--bundle", "tiny"]
-    with subprocess.Popen(command, stdout=follower, stderr=follower, cwd=folder, start_new_session=True) as process:
-        os.close(follower)
-        assert os.read(leader, 1)
-        os.close(leader)
-    assert process.returncode == 0
-    assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
 def test_a_full_disk_behind_stdout_is_said(folder: Path) -> None:

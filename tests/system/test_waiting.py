@@ -9,7 +9,6 @@ from concurrent.futures import Future
 
 import pytest
 
-from scorer.system import waiting
 from scorer.system.waiting import advance, limited, outcome, tell
 from tests.processes import wait_until
 
@@ -33,19 +32,6 @@ def test_a_time_out_of_the_work_is_its_outcome() -> None:
     failed.set_exception(TimeoutError("the store did not answer"))
     with pytest.raises(TimeoutError, match="did not answer"):
         outcome(failed)
-
-
-def test_it_ticks_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_LOOK_S", 0.01)
-    slow, ticks = Future[int](), []
-
-    def tick() -> None:
-        ticks.append(None)
-        if len(ticks) == 3:
-            slow.set_result(7)
-
-    assert outcome(slow, tick) == 7
-    assert len(ticks) == 3
 
 
 def test_a_process_tells_while_it_moves_and_while_what_it_does_is_limited() -> None:

@@ -6,12 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.run.calls import bytes_of, command, run, scorer
-from tests.run.reuse.nights import SHARD, Before, assert_labels_of, full_run, rows
+from tests.run.calls import bytes_of, run
+from tests.run.reuse.nights import SHARD, Before, assert_labels_of, rows
 
 
 def test_a_run_over_unchanged_rows_asks_the_model_nothing(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
@@ -25,16 +23,6 @@ def test_a_run_over_unchanged_rows_asks_the_model_nothing(yesterday: Before, tmp
     assert summary["reuse"] == [{"out": str(before)} | used]
     assert summary["checks"]["all"] == 0
     assert (out / "_SUCCESS").exists()
-
-
-def test_one_is_said_as_one(tmp_path: Path, bundle: Path) -> None:
-    data = tmp_path / "in"
-    data.mkdir()
-    pq.write_table(rows([1]), data / "a.parquet")
-    before = full_run(data, tmp_path / "before", bundle)
-    ended = scorer(*command(data, tmp_path / "out", bundle), "--reuse", before)
-    assert f"--reuse {before}: 1 shard with 1 row\n" in ended.stderr
-    assert f"reuse {before}: 1 shard with 1 key\n" in ended.stdout
 
 
 def test_the_same_plan_gives_the_same_bytes(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
@@ -64,30 +52,6 @@ def test_another_reuse_on_a_resume_mixes_nothing(yesterday: Before, tmp_path: Pa
     fewer = Path(shutil.copytree(before, tmp_path / "fewer"))
     (fewer / "_receipts" / "a.parquet.json").unlink()
     assert run(data, out, bundle, "--reuse", fewer)["shards"]["skipped"] == 0
-
-
-def test_rows_edited_added_removed_moved_and_rewritten(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
-    _, before = yesterday
-    data = tmp_path / "in"
-    data.mkdir()
-    kept = [i for i in range(3 * SHARD) if i % 10 != 3]  # a tenth removed
-    order = np.random.default_rng(5).permutation(kept).tolist()  # every row of any shard anywhere
-    half = len(order) // 2
-    edited = order[:5]
-    pq.write_table(pa.concat_tables([rows(edited, edited=True), rows(order[5:half])]), data / "x.parquet")
-    table = pa.concat_tables([rows(order[half:]), rows(range(500, 520))])  # 20 added
-    respelled = [
-        [f" {t['subject']} | {t['predicate']} |{t['object']} " for t in row] for row in table["triples"].to_pylist()
-    ]
-    table = table.set_column(2, "triples", pa.array(respelled, pa.list_(pa.string())))
-    pq.write_table(table, data / "y.parquet")
-    summary = run(data, tmp_path / "out", bundle, "--reuse", before)
-    together = assert_labels_of(full_run(data, tmp_path / "full", bundle), tmp_path / "out")
-    scored = [n for n, r in zip(*(together[c].to_pylist() for c in ("weight", "reused")), strict=True) if not r]
-    errors = [n for n in together["weight"].to_pylist() if n % 20 == 7]
-    unedited = [n for n in edited if n % 20 in (7, 8)]  # without a text there is nothing to edit
-    assert sorted(scored) == sorted({*edited, *range(500, 520), *errors} - {n for n in unedited if n % 20 == 8})
-    assert summary["rows"]["scored"] == len(set(scored) - set(errors))
 
 
 def test_several_earlier_outputs_and_one_that_is_not_finished(yesterday: Before, tmp_path: Path, bundle: Path) -> None:
