@@ -79,7 +79,7 @@ def kill_at_random(trial: Trial, rng: random.Random, longest: float) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_kill_9_at_random_times(trial: Trial, times: int) -> None:
     if times > 3:
         trial.data = harness.make_data(trial.base / "in", shards=40, n=400)

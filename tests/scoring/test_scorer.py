@@ -114,6 +114,10 @@ def test_after_a_fork_a_scorer_says_so_instead_of_hanging(bundle: Path) -> None:
         with multiprocessing.get_context("fork").Pool(1) as pool:
             assert all("fork" in said for said in pool.apply_async(_score_in_a_fork).get(timeout=120))
         assert opened.score([("X", "eatType", "pub")], "X is a pub.").error is None
+        batches = opened.score_batches([ROWS] * 50)
+        next(batches)
+    with pytest.raises(UsageError, match="closed"):
+        list(batches)
 
 
 def test_a_scorer_is_not_pickled_but_its_settings_are(bundle: Path) -> None:

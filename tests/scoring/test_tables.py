@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-import signal
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from scorer import ColumnNames, Scorer
-from scorer.errors import ColumnError, ScorerError, UsageError
+from scorer.errors import ColumnError
 
 TRIPLES = [["Blue Spice", "eatType", "pub"]]
 ROW = {"text": "Blue Spice is a pub.", "triples": TRIPLES}
@@ -97,26 +95,3 @@ def test_nothing_in_is_nothing_out(scorer: Scorer) -> None:
     assert scorer.score_table(pa.table({})).num_rows == 0
     empty = scorer.score_table(pa.table({"text": pa.array([], pa.string()), "mr": pa.array([], pa.string())}))
     assert empty.num_rows == 0 and "fine" in empty.column_names
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_stream_ends_with_an_error_after_a_fork_and_after_close(tiny: Path) -> None:
-    scorer = Scorer(tiny, device="cpu")
-    batches = scorer.score_batches([ROW] for _ in range(50))
-    next(batches)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        try:
-            next(batches)
-        except ScorerError:
-            os._exit(7)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert len(list(batches)) == 49
-    others = scorer.score_batches([ROW] for _ in range(50))
-    next(others)
-    scorer.close()
-    with pytest.raises(UsageError, match="closed"):
-        list(others)
