@@ -45,8 +45,19 @@ from .executors import (
     WorkerReady,
 )
 from .processes import Place, Processes, Worker, share_of
-from .ray_cluster import Nodes, RaySlot, demand_of, first_line, slots_of
-from .ray_files import Parts, SentFile, files_of, parts_of, place, with_files_of
+from .ray_cluster import (
+    Nodes,
+    Parts,
+    RaySlot,
+    SentFile,
+    demand_of,
+    files_of,
+    first_line,
+    parts_of,
+    place,
+    slots_of,
+    with_files_of,
+)
 from .worker import work
 
 MISSING = "missing"
@@ -72,7 +83,7 @@ class RayActor:
 
         Args:
             version: of the driver. out: the output, where it is in an object store.
-            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_files.place`.
+            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_cluster.place`.
         """
         import ray
 
