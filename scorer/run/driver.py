@@ -35,6 +35,8 @@ from ..system.numbers import percent
 from ..system.waiting import check_signals, in_thread, outcome, signals_raise
 from .executors import Begin, Executor, Inspected, Reporter, ReuseLoaded, RunOptions, ShardResult, WorkerInfo
 
+LARGE_ROWS = 2_000_000
+"""Rows of a shard above which a run names ``--split-rows``."""
 PUBLISHED_AT_ONCE = 8
 _CLOSE_SECONDS = 5.0
 
@@ -184,11 +186,17 @@ def make_plan(
 
 
 def notes_of(todo: Mapping[Shard, str]) -> list[str]:
-    """Which shards are scored again, and why. ``todo``: with why each is not done."""
-    return [
+    """Which shards are scored again and why, and which are large. ``todo``: with why each is not done."""
+    lines = [
         f"scored again ({count_of(len(paths), 'shard')}): {reason}: {named(paths)}"
         for reason, paths in group_by_reason(todo).items()
     ]
+    if large := [shard.name for shard in todo if shard.rows > LARGE_ROWS]:
+        lines.append(
+            f"note: {named(large)}: more than {LARGE_ROWS:,} rows are one unit of work, which an interrupted run "
+            "begins again; --split-rows N divides Parquet files along their row groups"
+        )
+    return lines
 
 
 def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:

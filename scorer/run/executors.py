@@ -135,6 +135,7 @@ class Open(Message, frozen=True):
     shards: list[Shard] = []
     cpus: list[int] = []
     reuse: list[str] = []
+    max_error_rate: float = 1.0
 
 
 class Begin(Message, frozen=True):
@@ -291,6 +292,7 @@ class Job:
             shards=list(shards),
             cpus=list(cpus),
             reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
+            max_error_rate=self.options.max_error_rate,
         )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 from msgspec.structs import replace
 
-from ..errors import ColumnError, ShardError
+from ..errors import ColumnError, InputError, ShardError
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
@@ -26,6 +26,7 @@ from ..storage.shards import (
 from ..system.numbers import percent
 from .executors import FirstRows, FooterRead, Inspect
 
+HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8
 """Files whose first rows are looked at: one may be damaged by itself."""
 
@@ -119,3 +120,17 @@ def warning_of_backoff(counts: Counts, bundle: str) -> str:
             "for, so its labels may mean nothing here"
         )
     return message
+
+
+def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:
+    """Stop a run of which nearly all of the first rows have errors, instead of going on for a night.
+
+    Raises:
+        InputError: says which errors.
+    """
+    if seen.error_rate > max(HOPELESS_RATE, max_error_rate):
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.rows.errors.items()))
+        raise InputError(
+            f"{percent(seen.error_rate)} of the first {seen.rows.all:,} rows cannot be scored ({kinds}); stopped. Look "
+            "at the columns and at `scorer plan`; --max-error-rate 1 runs on regardless"
+        )

@@ -78,7 +78,7 @@ def plan_run(
         unreadable = {name: footer.error for name, (_, footer) in found.unreadable.items()}
         lines = [f"shards: {len(found.shards):,}, {len(unreadable)} unusable"]
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
-        for line in [*lines, f"rows: {found.rows:,}"]:
+        for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
             show(line)
         if not found.shards:
             refuse_unusable(found, reporter)

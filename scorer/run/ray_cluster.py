@@ -1,4 +1,4 @@
-"""A Ray cluster: connecting to it, its head, the GPUs and processors for which there is a worker, and the bundle and the
+"""A Ray cluster: connecting to it, its head, the GPUs and processors for which there are workers, and the bundle and
 template file of a run on its nodes.
 
 A node that sees the driver's files under the driver's paths uses them there. Any other gets them through Ray's object

@@ -43,7 +43,15 @@ from .executors import (
     ShardResult,
     WorkerInfo,
 )
-from .inspection import columns_of, inspect_files, kind_of, read_first_rows, warning_of_backoff
+from .inspection import (
+    HOPELESS_AFTER_ROWS,
+    columns_of,
+    inspect_files,
+    kind_of,
+    read_first_rows,
+    refuse_hopeless,
+    warning_of_backoff,
+)
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""
@@ -95,7 +103,8 @@ class ShardScorer:
             reuse=self._reuse.info() if self._reuse is not None else None,
         )
         own_templates = settings.templates is None and bundle.templates_file is not None
-        self._made_for: str | None = bundle.name if own_templates else ""  # None once it was looked at
+        self._made_for, self._max_error_rate = bundle.name if own_templates else "", request.max_error_rate
+        self._seen: Counts | None = Counts()  # of the first rows, until there are enough to tell
         self._plan: Begin | None = None
         self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
         self._writing = 0.0
@@ -188,10 +197,13 @@ class ShardScorer:
             output.writer = ShardWriter(path, scored.table.schema, metadata=footer, path=final)
         output.writer.write(scored.table)
         output.counts.append(scored.counts)
-        if self._made_for is not None:
-            if warning := warning_of_backoff(scored.counts, self._made_for):
+        if self._seen is not None:
+            if not self._seen.rows.all and (warning := warning_of_backoff(scored.counts, self._made_for)):
                 self._log(warning)
-            self._made_for = None
+            self._seen = total([self._seen, scored.counts])
+            if self._seen.rows.all >= HOPELESS_AFTER_ROWS:
+                refuse_hopeless(self._seen, self._max_error_rate)
+                self._seen = None
         self._rows += len(scored.table)
 
     def _finish(self, output: _ShardOutput, began: float) -> ShardResult:

@@ -123,9 +123,9 @@ def test_an_acknowledgement_is_lost(stored: StoreTrial, proxy: Proxy, what: str,
 
 @pytest.mark.parametrize("action", ["503", "gone"])
 def test_a_store_that_fails_for_a_while(stored: StoreTrial, proxy: Proxy, action: Action) -> None:
-    """503 for 15 s, or no connection for 45 s, from the first upload on."""
+    """503 for 30 s, or no connection for two minutes, from the first upload on."""
     began: list[float] = []
-    lasts = 15.0 if action == "503" else 45.0
+    lasts = 30.0 if action == "503" else 120.0
 
     def rule(method: str, path: str) -> Action:
         if not began and method == "PUT" and path.partition("?")[0].endswith(".parquet"):
@@ -182,3 +182,30 @@ def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bund
         assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "local")
     assert "is the output folder itself" in stored.run("--reuse", out, code=2)
     assert "has no readable _plan.json" in replace(stored).run("--reuse", new_prefix("none"), code=2)
+
+
+def test_credentials_that_expire_end_the_worker_and_the_next_continues(
+    stored: StoreTrial, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock could not be deleted: it expires."""
+    monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
+    receipts: list[str] = []
+
+    def rule(method: str, path: str) -> Action:
+        if method == "PUT" and "/_receipts/" in path:
+            receipts.append(path)
+        return "403" if len(receipts) > 3 else "pass"
+
+    proxy.rule = rule
+    assert "check the credentials" in stored.run(code=2)
+    proxy.rule = lambda method, path: "pass"
+    with local_outputs([stored.out]) as (folder,):
+        harness.assert_nothing_half(folder)
+    stored.resume()
+
+
+def test_a_store_that_is_not_there_is_exit_2_within_seconds(
+    stored: StoreTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    assert f"s3://{BUCKET}/" in stored.run(code=2)

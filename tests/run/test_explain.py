@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +10,11 @@ import pytest
 
 from scorer import Scorer
 from scorer.errors import InputError, UsageError
-from scorer.run.explain import explain, find_row
+from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.outputs import Output
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.plan import Budgets
+from tests.bundles import make_bundle
 from tests.run.calls import run
 
 
@@ -89,3 +93,13 @@ def test_finding_rows(out: Path, tmp_path: Path) -> None:
 def test_a_wrong_name_is_answered_with_the_right_one(out: Path, given: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         find_row(Output.open(out), given.format(out=out), None)
+
+
+def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_path: Path) -> None:
+    settings, plan = Output.open(out).run_settings, OutputFolder(out).read_plan()
+    assert plan is not None
+    assert budgets_of_run(plan, settings) == plan.budgets
+    assert budgets_of_run(plan, replace(settings, precision="int8")) == plan.budgets
+    assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
+    other = make_bundle(tmp_path / "other", precisions=("fp32",))
+    assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()

@@ -146,3 +146,15 @@ def test_error_rows_above_the_rate_exit_3_with_a_success_marker(data: Path, tmp_
     assert "--max-error-rate" in result.stderr
     assert (out / "_SUCCESS").exists()
     scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "0.1")
+
+
+@pytest.mark.slow
+def test_a_run_whose_first_rows_nearly_all_fail_stops(tmp_path: Path, bundle: Path) -> None:
+    data, out = tmp_path / "in.parquet", tmp_path / "out"
+    pq.write_table(
+        pa.table({"text": ["t"] * 20_000, "mr": ["name[A], eatType[pub]"] * 500 + ["not an MR"] * 19_500}), data
+    )
+    result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
+    assert "malformed_triples" in result.stderr
+    assert not (out / "_SUCCESS").exists()
+    assert run(data, out, bundle)["rows"]["errors"] == {"malformed_triples": 19_500}

@@ -84,3 +84,18 @@ def test_another_division_replaces_outputs_only_with_rescore(data: Path, tmp_pat
     assert "--split-rows" in refused(data, out, bundle)
     assert score(data, out, bundle, rescore=True).exit_code == 0
     assert files(out) == whole
+
+
+@pytest.mark.slow
+def test_an_input_that_cannot_be_opened_keeps_its_row_ranges(data: Path, tmp_path: Path, bundle: Path) -> None:
+    out = tmp_path / "out"
+    score(data, out, bundle, split_rows=8)
+    before, good = files(out), (data / "a.parquet").read_bytes()
+    (data / "a.parquet").write_bytes(good[:-9])
+    outcome = score(data, out, bundle, split_rows=8)
+    assert (outcome.exit_code, outcome.summary.shards.failed, outcome.summary.shards.done) == (3, 4, 1)
+    assert files(out) == before and sorted(OutputFolder(out).failed()) == NAMES
+    assert score(data, out, bundle, split_rows=8).exit_code == 3 and files(out) == before
+    (data / "a.parquet").write_bytes(good)
+    assert score(data, out, bundle, split_rows=8).exit_code == 0 and OutputFolder(out).why_unfinished() is None
+    assert files(out) == before and OutputFolder(out).failed() == {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from tests.run.calls import rows, run, scorer
+from tests.storage.test_finished_output import SHARDS, part
 
 
 def test_an_output_without_its_input_is_named_and_its_files_are_listed(tmp_path: Path, bundle: Path) -> None:
@@ -28,3 +30,17 @@ def test_an_output_without_its_input_is_named_and_its_files_are_listed(tmp_path:
         Path(name).unlink()
     assert json.loads(scorer("status", out, "--json").stdout)["stale"] == []
     assert run(data, out, bundle, "--max-error-rate", 1)["shards"]["skipped"] == 1
+
+
+def test_parts_are_one_run(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        part(tmp_path / "out" / f"part-{number}", number)
+    found = json.loads(scorer("status", tmp_path / "out", "--json").stdout)
+    assert (found["finished"], found["done"], found["missing_parts"]) == (True, len(SHARDS), [])
+    assert found["rows"] == sum(SHARDS.values())
+    shutil.rmtree(tmp_path / "out" / "part-2")
+    found = json.loads(scorer("status", tmp_path / "out", "--json").stdout)
+    assert (found["finished"], found["missing_parts"]) == (False, [2])
+    assert "parts that were not given: 2" in scorer("status", tmp_path / "out").stdout
+    shutil.copytree(tmp_path / "out" / "part-1", tmp_path / "out" / "again")
+    assert "part 1 of 3 is there twice" in scorer("status", tmp_path / "out", code=2).stderr

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from scorer import Scorer, Triple
 from scorer.errors import UsageError
@@ -126,3 +127,16 @@ def test_a_scorer_is_not_pickled_but_its_settings_are(bundle: Path) -> None:
         pickle.dumps(opened)
     again = Scorer(**pickle.loads(pickle.dumps(opened.settings)).arguments())
     assert again.signature == opened.signature
+
+
+def test_a_device_is_verified_alike_under_both_protocols(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probes are pairs as the tokenizer writes them; a first use under ``nlgi_eval`` must not judge others."""
+    found = []
+    for protocol in ("paper", "nlgi_eval"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / protocol))
+        report = Scorer(bundle, protocol=protocol, precision="fp32").engine.report
+        found.append(replace(report, token_budget=0))  # chosen by seconds
+    assert found[0] == found[1]
+    assert found[0].bound < 1e-4

@@ -19,6 +19,8 @@ from scorer.run.reuse import (
     check_earlier,
     open_earlier,
 )
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.plan import Part
 from scorer.storage.receipts import Signature
 from scorer.storage.windows import write_parquet
 from scorer.system.codec import encode, seal
@@ -137,3 +139,26 @@ def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> 
     ):
         with pytest.raises((UsageError, OutputError), match=says):
             check_earlier([earlier], out)
+
+
+def test_row_groups_beyond_the_budget_are_given_up(reading: Reading) -> None:
+    rows, whole = reading(cache_bytes=1)
+    for number in (0, 1, 2, 30, 0):
+        assert rows.take(np.array([number])).equals(whole.slice(number, 1))
+    assert rows.decoded == 3  # of 0 to 2, of 30, and of 0 again
+    one, other = reading()[0], reading(cache_bytes=1)[0]
+    for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
+        assert one.take(numbers).equals(other.take(numbers))
+    assert one.decoded == other.decoded == 6
+
+
+def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        part = Part(number=number, count=3, shards="all")
+        (tmp_path / f"out/part-{number}").mkdir(parents=True)
+        (tmp_path / f"out/part-{number}/_plan.json").write_bytes(encode(make_plan([], OF_RUNS, part=part)))
+        assert OutputFolder(tmp_path / f"out/part-{number}").read_plan() is not None
+    parts = [tmp_path / f"out/part-{number}" for number in (1, 2, 3)]
+    assert check_earlier([tmp_path / "out"], None) == check_earlier(parts, None) == parts
+    with pytest.raises(OutputError, match=r"1 of 3 parts are missing \(part 2\); pass --reuse with the folder above"):
+        check_earlier([parts[0], parts[2]], None)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from scorer.run.reuse import KeyIndex, key_words
+from tests.conftest import ROOT
 
 
 def keys_of(raw: bytes) -> pa.Array:
@@ -33,3 +39,29 @@ def test_words_are_the_bytes_of_the_keys_also_of_a_slice() -> None:
     assert key_words(sliced).tobytes() == raw[48:112]
     assert key_words(sliced).shape == (4, 2)
     assert key_words(keys_of(b"")).shape == (0, 2)
+
+
+FULL = """
+import json, resource
+import numpy as np
+from scorer.run.reuse import KeyIndex
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+rng, before = np.random.default_rng(3), peak()
+index = KeyIndex(
+    (rng.integers(0, 2**64, rows, np.uint64), np.arange(start, start + rows))
+    for start in range(0, 25_000_000, 16384)
+    for rows in [min(16384, 25_000_000 - start)]
+)
+print(json.dumps({"keys": index.keys, "grown": peak() - before}))
+"""
+
+
+@pytest.mark.slow
+def test_25_million_keys_in_less_than_a_gigabyte() -> None:
+    done = subprocess.run([sys.executable, "-c", FULL], check=True, capture_output=True, text=True, cwd=ROOT)
+    found = json.loads(done.stdout)
+    assert found["keys"] > 24_999_000
+    assert found["grown"] < 700e6  # in addition to the 256 MB that decoded row groups may take
