@@ -40,12 +40,9 @@ __all__ = ["CheckResult", "ColumnNames", "Scorer", "ScorerError", "Triple", "Ver
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib import metadata  # takes longer than everything else here
+        from .system.codec import program_version
 
-        try:
-            return metadata.version("d2t-scorer")
-        except metadata.PackageNotFoundError:  # a source tree on the path, never installed
-            return "not installed"
+        return program_version()
     if name in _HOME:
         return getattr(import_module(_HOME[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,7 +21,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from .. import __version__
 from ..errors import InputError, count_of
 from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..storage.inputs import check_apart, find_files
@@ -30,7 +29,7 @@ from ..storage.output_folder import LockedOutput, Totals, lock_output
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, Receipt, canonical
 from ..storage.shards import FIRST_ROWS, Shard
-from ..system.codec import encode
+from ..system.codec import encode, program_version
 from ..system.numbers import percent
 from ..system.waiting import check_signals, in_thread, outcome, signals_raise
 from .executors import Begin, Executor, Inspected, Reporter, ReuseLoaded, RunOptions, ShardResult, WorkerInfo
@@ -282,7 +281,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         stale=tuple(totals.stale),
         random_weights=info.random_weights,
         forced=info.forced,
-        versions={"d2t-scorer": __version__, **info.versions},
+        versions={"d2t-scorer": program_version(), **info.versions},
         # To the microsecond, because a history tells runs apart by it, and small runs follow each other fast.
         finished=datetime.now(UTC).isoformat(timespec="microseconds"),
     )

@@ -22,14 +22,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from .. import __version__
 from ..errors import DeviceError, ScorerError
 from ..inference.device import usable_cpus
 from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
 from ..storage.store import Store, open_store
-from ..system.codec import decode, encode
+from ..system.codec import decode, encode, program_version
 from ..system.worker_process import WorkerHandle, become_worker
 from .executors import (
     Inspected,
@@ -87,8 +86,8 @@ class RayActor:
         """
         import ray
 
-        if version != __version__:
-            return f"it has d2t-scorer {__version__}, the driver has {version}; install one version on all nodes"
+        if version != program_version():
+            return f"it has d2t-scorer {program_version()}, the driver has {version}; install one version on all nodes"
         try:
             self._store = open_store(parse_location(out)) if out else None
             folder = place(files, parts, ray.get)
@@ -190,7 +189,7 @@ class RayProcess(WorkerHandle):
         """Prepare the actor, and pass on what it replies."""
         get = self._executor.ray.get
         try:
-            asked = (__version__, self._executor.out, self._executor.files)
+            asked = (program_version(), self._executor.out, self._executor.files)
             self._reason = get(self._handle.prepare.remote(*asked))
             if self._reason == MISSING:
                 self._reason = get(self._handle.prepare.remote(*asked, self._executor.parts()))

@@ -115,8 +115,8 @@ class ShardScorer:
         scorer, plan = self.scorer, request.plan
         here = scorer.full_signature.parts, scorer.engine.provider
         if plan is None or plan.budgets.exact is None or (plan.signature_parts, plan.provider) != here:
-            first = [read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards]
-            scorer.measure_bound(first)
+            first = (read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards)
+            scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in first])
 
     def begin(self, request: Begin) -> ReuseLoaded | None:
         """Score under a plan from here on; reads the keys of the outputs that are reused."""

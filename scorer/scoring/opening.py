@@ -7,11 +7,10 @@ from functools import partial
 
 from ..errors import UsageError
 from ..inference.bundle import Bundle
-from ..inference.engine import EXACT_PAIRS, ExactBound
+from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
 from ..inference.tokenizer import PairFormat
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
-from ..metric.facts import Rows
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, parse_optional
 from ..storage.plan import Budgets, ExactBudget
@@ -95,7 +94,7 @@ class OpenScorer(Closing):
             exact=None if exact is None else exact.margin,
         )
 
-    def measure_bound(self, sources: Sequence[Iterable[Rows]]) -> None:
+    def measure_bound(self, sources: Sequence[Iterable[EncodedPairs]]) -> None:
         """Measure the bound of ``exact`` on windows of several inputs, instead of on the first window: each gives its
         share, until there are enough pairs. Without a window it is that of the bundle's probes."""
         engine, bound = self.engine, None
@@ -104,8 +103,8 @@ class OpenScorer(Closing):
             if missing <= 0:
                 break
             share = -(-missing // (len(sources) - number))
-            for rows in windows:
-                bound = engine.measure_bound(self.pipeline.prepare(rows).work, share, bound)
+            for work in windows:
+                bound = engine.measure_bound(work, share, bound)
         assert engine.report is not None
         engine.bound = bound or ExactBound(0, engine.report.bound)
 

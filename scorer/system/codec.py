@@ -47,6 +47,16 @@ class _Versioned(msgspec.Struct):
     schema: int | None = None
 
 
+def program_version() -> str:
+    """The version of this program, as files of ours have it."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("d2t-scorer")
+    except metadata.PackageNotFoundError:  # a source tree on the path, never installed
+        return "not installed"
+
+
 def utc_now() -> str:
     """The time as files of ours have it: UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
