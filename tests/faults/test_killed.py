@@ -11,7 +11,7 @@ import pytest
 
 from scorer.storage.plan import LOCK
 from tests.faults import harness
-from tests.faults.harness import Trial, assert_nothing_half, finish
+from tests.faults.harness import Trial, assert_nothing_half, bytes_of, finish, summary
 from tests.pausing import go_on, pausing
 from tests.processes import wait_until
 
@@ -119,3 +119,22 @@ def test_sigterm_once_and_twice(trial: Trial, at: str, done: int, times: int) ->
     found = len(trial.receipts)
     assert found >= done and (done or not found)
     trial.resume()
+
+
+@pytest.mark.slow
+def test_a_crash_at_each_step_of_a_night(trial: Trial) -> None:
+    data, before, out = trial.own_data(), trial.whole, trial.out
+    pq.write_table(harness.rows(60, 1030), data / "01.parquet")  # half of it is known
+    (data / "02.parquet").unlink()
+    pq.write_table(harness.rows(50, 70_000), data / "new.parquet")
+    trial.undisturbed("--reuse", before)
+    counted = summary(trial.whole)["rows"]
+    assert counted["reused"] > counted["scored"] > 0
+    unhurt = bytes_of(before)
+    for point in ("output.renamed", "receipt.renamed", "run.renamed"):
+        trial.crash(point, "--reuse", before)
+        assert not trial.succeeded
+    (out / "_receipts" / "01.parquet.json").unlink()  # so that something is left to do
+    trial.resume("--reuse", before)
+    assert summary(out)["rows"] == counted
+    assert bytes_of(before) == unhurt

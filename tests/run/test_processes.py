@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from scorer.errors import DeviceError, InputError, ScorerError
+from scorer.errors import DeviceError, InputError, ScorerError, UsageError
 from scorer.run import processes
 from scorer.run.driver import Outcome, run
 from scorer.run.executors import (
@@ -31,7 +31,7 @@ from scorer.run.executors import (
     WorkerStarted,
 )
 from scorer.run.inspection import inspect_files
-from scorer.run.processes import Place, Processes, RunStoppedError
+from scorer.run.processes import Place, Processes, RunStoppedError, parse_devices
 from scorer.run.shard_scorer import ShardScorer
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
@@ -257,3 +257,30 @@ def test_a_worker_without_progress_is_replaced(
     assert scripted(script, told).exit_code == 0
     assert any("made no progress" in line for line in told.messages) and "two" in script.killed
     assert outputs(out) == whole
+
+
+def test_devices_are_named_or_all_of_the_machine() -> None:
+    assert [place.device for place in parse_devices("all", 3, [0])] == ["cuda:0", "cuda:1", "cuda:2"]
+    found = parse_devices("cuda:2, cuda:0", 0, [0])
+    assert [(place.device, place.cpus) for place in found] == [("cuda:2", ()), ("cuda:0", ())]
+
+
+def test_processes_share_the_cpu_equally() -> None:
+    for count, cpus, shares in (
+        (2, [0, 1, 2, 3], [[0, 1], [2, 3]]),
+        (2, [4, 6, 7], [[4], [6]]),
+        (3, [0, 1], [[0], [1], [0]]),
+        (1, [0, 1], [[]]),  # all
+        (2, [], [[], []]),
+    ):
+        places = parse_devices(f"cpu:{count}", 0, cpus)
+        assert [list(place.cpus) for place in places] == shares
+        assert {place.device for place in places} == {"cpu"}
+
+
+def test_other_forms_are_refused_and_all_needs_a_gpu() -> None:
+    for given in ("", "cpu", "cpu:0", "cpu:x", "cuda", "cuda:0,cuda:0", "cuda:0;cuda:1", "cpu:2,cuda:0"):
+        with pytest.raises(UsageError, match="--devices"):
+            parse_devices(given, 1, [0])
+    with pytest.raises(DeviceError, match="no CUDA device was found"):
+        parse_devices("all", 0, [0])

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,34 +14,16 @@ from scorer.inference.engine import EncodedPairs, Engine, Predictions
 from scorer.inference.verification import open_engine
 from scorer.metric import ColumnNames
 from scorer.metric.inputs import find_columns
-from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window
+from scorer.scoring.pipeline import Pipeline, ScoredWindow, Window, prefetch
 from scorer.scoring.summary import total
 from scorer.storage.receipts import Counts, FactCounts, PredicateCounts, RowCounts
 from tests.processes import wait_until
-
-Watch = Callable[[Callable[[EncodedPairs, threading.Event | None], object]], Pipeline]
 
 
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> Iterator[Engine]:
     with open_engine(Bundle.load(tiny), device="cpu", precision="fp32") as opened:
         yield opened
-
-
-@pytest.fixture
-def watched(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """A pipeline; what it is made with is called before each window is computed."""
-    predict = engine.predict
-
-    def watch(before: Callable[[EncodedPairs, threading.Event | None], object]) -> Pipeline:
-        def watched(work: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
-            before(work, stop)
-            return predict(work, stop)
-
-        monkeypatch.setattr(engine, "predict", watched)
-        return Pipeline(engine)
-
-    return watch
 
 
 def table(n: int, start: int = 0) -> pa.Table:
@@ -87,17 +70,19 @@ def test_marks_travel_in_their_place(engine: Engine) -> None:
     assert list(Pipeline(engine).stream([])) == []
 
 
-def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
-    began, stopped = [], []
+def test_leaving_early_stops_the_model_between_batches(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, stopped, predict = list[EncodedPairs](), list[EncodedPairs](), engine.predict
 
-    def endless(work: EncodedPairs, stop: threading.Event | None) -> None:
+    def endless(work: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
         """The first window is computed at once, the second once it is told to stop."""
         began.append(work)
         if len(began) > 1:
             assert stop is not None and stop.wait(60)
             stopped.append(work)
+        return predict(work, stop)
 
-    running = watched(endless).stream(items([table(5, i) for i in range(4)]))
+    monkeypatch.setattr(engine, "predict", endless)
+    running = Pipeline(engine).stream(items([table(5, i) for i in range(4)]))
     next(running)
     running.close()
     wait_for_threads()
@@ -108,3 +93,62 @@ def test_leaving_early_stops_the_model_between_batches(watched: Watch) -> None:
 def wait_for_threads() -> None:
     names = ("prepare", "infer")
     wait_until(lambda: not any(t.name.startswith(names) for t in threading.enumerate()), "threads are left")
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+def numbers(count: int, closed: list[str]) -> Generator[int, None, None]:
+    try:
+        yield from range(count)
+    finally:
+        closed.append(threading.current_thread().name)
+
+
+def test_results_come_in_order_and_the_source_is_closed_in_its_thread() -> None:
+    closed: list[str] = []
+    first = prefetch(lambda number: number + 1, numbers(50, closed), name="first")
+    assert list(prefetch(str, first, name="second")) == [str(number + 1) for number in range(50)]
+    assert closed == ["first"]
+
+
+def test_an_error_is_raised_where_its_result_would_have_come() -> None:
+    def fail(number: int) -> int:
+        if number == 5:
+            raise ValueError(number)
+        return number
+
+    found: list[int] = []
+    with pytest.raises(ValueError, match="5"):
+        for number in prefetch(fail, iter(range(10)), name="one"):
+            found.append(number)
+    assert found == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="5"):
+        list(prefetch(str, prefetch(fail, iter(range(10)), name="one"), name="two"))
+
+
+def test_leaving_early_ends_the_threads() -> None:
+    closed: list[str] = []
+    stream = prefetch(str, prefetch(abs, numbers(1000, closed), name="one"), name="two")
+    assert [next(stream) for _ in range(3)] == ["0", "1", "2"]
+    stream.close()
+    assert closed == ["one"]
+
+
+def test_stop_ends_a_source_that_waits_for_others() -> None:
+    """As that of a worker, whose next shard comes from the driver."""
+    ended = threading.Event()
+
+    def source() -> Iterator[int]:
+        yield 1
+        ended.wait(60)
+
+    stream = prefetch(str, prefetch(abs, source(), name="one"), name="two", stop=ended.set)
+    assert next(stream) == "1"
+    began = time.monotonic()
+    stream.close()
+    assert time.monotonic() - began < 5
