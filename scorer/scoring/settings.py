@@ -76,7 +76,7 @@ class Settings:
 
     def to_plan(self) -> dict[str, Any]:
         """The settings as a plan records them, in the types of JSON."""
-        found = self.arguments() | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
+        found = vars(self) | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
         return {name: str(value) if isinstance(value, Path) else value for name, value in found.items()}
 
     @classmethod

@@ -85,28 +85,26 @@ class WorkerProcess(WorkerHandle):
 
     def __init__(self, module: str, replies: Any) -> None:
         ours, theirs = Pipe()
-        output, printed = os.pipe()
         paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
         try:
             with theirs:
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
-                    stdout=printed,
-                    stderr=printed,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
                     pass_fds=[theirs.fileno()],
                     process_group=0,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join([*paths, _ROOT]), _WORKER: str(os.getpid())},
                 )
         except BaseException:
             ours.close()
-            os.close(output)
             raise
-        finally:
-            os.close(printed)
         super().__init__(ours, replies)
-        self._printed: deque[bytes] = deque(maxlen=16)
-        self._reader = threading.Thread(target=self._read, args=(output,), name="worker output", daemon=True)
+        assert self._process.stdout is not None
+        self._output, self._printed = self._process.stdout, deque[bytes](maxlen=16)
+        lines = iter(partial(self._output.readline, 4096), b"")
+        self._reader = threading.Thread(target=self._printed.extend, args=(lines,), name="worker output", daemon=True)
         self._reader.start()
 
     @property
@@ -126,19 +124,18 @@ class WorkerProcess(WorkerHandle):
             self.kill()
             self._process.wait()
         self._reader.join(_GRACE_SECONDS)
+        if not self._reader.is_alive():
+            self._output.close()
 
     def describe_end(self) -> str:
         """How it ended, and the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
         self.close()
-        code, lines = self._process.returncode, b"".join(self._printed).decode(errors="replace").split("\n")
-        how = f"exit code {code}" if code >= 0 else _signal_name(-code)
+        code, lines = self._process.returncode, [line.decode(errors="replace").strip() for line in self._printed]
+        names = {one.value: one.name for one in signal.Signals}
+        how = f"exit code {code}" if code >= 0 else names.get(-code, f"signal {-code}")
         hint = " (often for want of memory)" if code == -signal.SIGKILL else ""
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        last = next(filter(None, reversed(lines)), "")
         return f"ended with {how}{hint}" + (f": {last[:300]}" if last else "")
-
-    def _read(self, output: int) -> None:
-        with open(output, "rb", buffering=0) as pipe:
-            self._printed.extend(iter(partial(pipe.read, 4096), b""))
 
 
 def is_worker() -> bool:
@@ -180,10 +177,3 @@ def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[An
 
     threading.Thread(target=listen, name="requests", daemon=True).start()
     return channel, received
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
