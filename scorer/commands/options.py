@@ -178,11 +178,11 @@ def location(given: str) -> Location:
     Raises:
         typer.BadParameter: a URI of another kind.
     """
-    from ..storage.object_store import client
-
     try:
         found = parse_location(given)
         if isinstance(found, StoreUri):
+            from ..storage.object_store import client
+
             client()
         return found
     except ScorerError as error:
