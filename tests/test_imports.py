@@ -31,7 +31,7 @@ APP = "from scorer.commands import app; import typer.main; typer.main.get_comman
         ("import scorer.commands", OPTIONAL | COMMANDS | {"importlib.metadata", "tomllib"}, 170),
         (
             f"{APP}.get_command(None, 'run')",
-            OPTIONAL | COMMANDS | {f"scorer.commands.{name}" for name in ("audit", "evaluate", "check", "gates")},
+            OPTIONAL | COMMANDS | {f"scorer.commands.{name}" for name in ("audit", "evaluate", "check", "doctor")},
             220,
         ),
         (f"{APP}.commands", OPTIONAL | COMMANDS, 240),

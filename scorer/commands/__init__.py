@@ -36,7 +36,7 @@ COMMANDS = {
     "rate": ".rate:rate_command",
     "challenge": ".challenge:challenge_command",
     "audit": ".audit:audit_command",
-    "gates": ".gates:app",
+    "gates": ".audit:gates_app",
     "doctor": ".doctor:doctor_command",
 }
 """By the name of a command: its module, and in it the function, or the group of commands."""

@@ -1,4 +1,5 @@
-"""``scorer audit``: report on an output, compare it with an earlier one, and apply gates."""
+"""``scorer audit``: report on an output, compare it with an earlier one, and apply gates; ``scorer gates init`` writes
+them."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from ..errors import UsageError
 from ..storage.location import Location
 from ..system.arguments import option
 from .console import INTERVAL, MISSING, WIDTH, interval, kinds, number, points, print_result, say, share, table
+from .ending import App
 from .options import BY, JSON, FinishedArgument, local, location, written, written_parquet
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, MOST_FINDINGS = 40, 20
 STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold", "silent": "dim", "info": "default"}
+
+
+gates_app = App(help="Write the gates of an audit.")
 
 
 def audit_command(
@@ -92,6 +97,37 @@ def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: Au
     if remote_before and document.baseline is not None:
         document.baseline.out = ", ".join(remote_before)
     return document
+
+
+@gates_app.command("init")
+def init_command(
+    out: FinishedArgument,
+    gates: Path = option("File for gates on values; must not exist.", "FILE", Path("gates.toml"), parser=written),
+    changes: Path = option(
+        "File for gates that need a baseline; must not exist.", "FILE", Path("changes.toml"), parser=written
+    ),
+    by: tuple[tuple[str, ...], ...] = BY,
+) -> None:
+    """Write gates files that suit an output.
+
+    Limits follow from the rates of OUT and the sizes of its groups; a comment at each names the smallest increase that
+    it finds. Change them to what is acceptable for your data. Gates that need a baseline are in a file of their own,
+    because the first run has none.
+    """
+    from ..audit import AuditOptions, audit
+    from ..audit.suggest import change_gates, value_gates
+    from ..storage.finished_output import local_outputs
+    from ..storage.user_files import write_user_file
+
+    targets = ((gates, "--gates", value_gates), (changes, "--changes", change_gates))
+    for path, name, _ in targets:
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"{name} {path} exists; remove it, or name another file")
+    with local_outputs(out) as folders:
+        document = audit(folders, AuditOptions(by=by, worst=0))
+    for path, name, content in targets:
+        write_user_file(path, content(document).encode("utf-8", "replace"), name)
+        say(f"wrote {path}")
 
 
 def print_document(console: Console, document: Document) -> None:
