@@ -244,8 +244,7 @@ def _outputs(help: str) -> Any:
 
 
 InputsArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none."),
+    list[str], typer.Argument(metavar="IN", help="Input files, folders, globs or URIs; exits 2 if there are none.")
 ]
 OutputArgument = Annotated[
     list[Any], _outputs("Output of `scorer run`, or its parts, local or in a store; exits 2 if there is none.")
