@@ -69,21 +69,18 @@ class StoreUri:
             return None
         scheme, bucket, path = found["scheme"].lower(), found["bucket"], found["path"] or ""
         user, at, host = bucket.rpartition("@")
-        if ":" in user or (at and scheme in ("s3", "gs")):
-            raise UsageError(
-                f"the URI for {host} contains credentials, which would be written to plans and receipts; set them in "
-                "the environment (docs/stores.md)"
-            )
-        if not bucket or "\0" in given:
-            raise UsageError(f"{given!r} names no bucket; write {scheme}://bucket/path")
-        if "?" in path or "#" in path:
-            raise UsageError(
-                f"{scheme}://{bucket}{path.partition('?')[0]}: the URI has a query or a fragment; set endpoint and "
-                "region in the environment (docs/stores.md), and write ? and # in names as %3F and %23"
-            )
         parts = [part for part in unquote(path).split("/") if part]
-        if any(part in (".", "..") for part in parts):
-            raise UsageError(f"{given}: a path in a store cannot contain '.' or '..' as a part; write it without them")
+        wrong = {
+            "contains credentials, which would be written to plans": ":" in user or (at and scheme in ("s3", "gs")),
+            "names no bucket": not bucket or "\0" in given,
+            "has a query or a fragment (? and # in names are %3F and %23)": "?" in path or "#" in path,
+            "has '.' or '..' as a part": not {".", ".."}.isdisjoint(parts),
+        }
+        if why := next((why for why, is_so in wrong.items() if is_so), None):
+            raise UsageError(
+                f"{scheme}://{host}{path.partition('?')[0]}: the URI {why}; write {scheme}://bucket/path, and set "
+                "credentials, endpoint and region in the environment (docs/stores.md)"
+            )
         return cls(scheme, bucket, "/".join(parts))
 
 

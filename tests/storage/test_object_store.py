@@ -129,7 +129,7 @@ def test_uris() -> None:
         ("s3://key:secret@bucket/x", "contains credentials"),
         ("s3:///x", "names no bucket"),
         ("s3://bucket/x?region=y", "has a query"),
-        ("s3://bucket/../x", "cannot contain"),
+        ("s3://bucket/../x", "as a part"),
     ):
         with pytest.raises(UsageError, match=why) as caught:
             parse_location(given)
