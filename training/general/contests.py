@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import re
+from calendar import month_name
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
@@ -20,10 +21,6 @@ from training.general.wording import DATES, NUMBERS
 _DIGITS = re.compile(r"\d+(?:st|nd|rd|th)?")
 NEAR = ({"cheap", "budget"}, {"third person", "first person, third person"})
 """Values that say nearly the same; never drawn against each other."""
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _FIRST, _DAYS = date(1700, 1, 1), 120_000
 
 
@@ -226,7 +223,7 @@ def in_words(value: date | float, rng: random.Random) -> str:
     if rng.random() < 0.15:
         return _in_data(value, rng)
     if isinstance(value, date):
-        month = MONTHS[value.month - 1]
+        month = month_name[value.month]
         return rng.choice((
             f"{month} {value.day}, {value.year}", f"{value.day} {month} {value.year}",
             f"{month} {ordinal(value.day)}, {value.year}", f"{ordinal(value.day)} {month} {value.year}",
