@@ -1,8 +1,8 @@
 """How far human ratings agree with themselves: what no metric can be expected to exceed.
 
 By sentence the ceiling is the square root of the reliability of a text's mean rating, ICC(1, k) of Shrout & Fleiss
-(Psychological Bulletin, 1979), since a text's raters differ from those of the next. By system, the ratings of half of
-the inputs are compared with those of the other half.
+(Psychological Bulletin, 1979), since a text's raters differ from those of the next. By system it is that of a system's
+mean over inputs, which all systems share.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ import pyarrow.compute as pc
 
 from scorer.evaluation.correlation import available
 from scorer.evaluation.gold import find_inputs, load
-from scorer.evaluation.label_figures import SEED, Ends, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.label_figures import Ends, Floats, Indices, drawn_interval, ratio
 from scorer.evaluation.ratings import rating_columns
 from scorer.scoring.output_columns import group_codes, numbers
 from scorer.scoring.outputs import Output
-
-SPLITS = 200
 
 
 def sentence_ceiling(
@@ -82,59 +80,43 @@ def _roots(ends: Ends) -> Ends:
     return None if ends is None else [math.sqrt(max(0.0, end)) for end in ends]
 
 
-def halves_ceiling(ratings: Floats, systems: Indices, inputs: Indices, resamples: int = 0) -> dict[str, Any]:
-    """Pearson's correlation of the systems' mean ratings on one half of the inputs with those on the other.
+def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices, *, interval: bool = False) -> dict[str, Any]:
+    """The reliability of the systems' mean ratings over the inputs that all of them have: ICC(C, k) of McGraw & Wong
+    (Psychological Methods 1, 1996), from the two-way analysis of variance.
+
+    It is a lower bound of the ceiling: that a system does better on some inputs than on others counts as noise here,
+    and a metric sees the same inputs.
 
     Args:
         ratings: float64, *Shape:* (rows,), NaN for none. systems, inputs: int64, *Shape:* (rows,).
-        resamples: 0 for no interval.
 
-    Returns: the mean over random splits, what it says of the means over all inputs (Spearman & Brown), and the root of
-    that, which no metric's correlation is expected to exceed. It is a lower bound of the ceiling: that a system does
-    better on some inputs than on others counts as noise here, and a metric sees the same inputs. ``interval`` is
-    Feldt's of a reliability (Psychometrika 30, 1965), which draws systems and inputs from normal ones; ``None`` without
-    the extra ``stats``.
+    Returns: figures are ``None`` with fewer than three systems or four inputs, and where systems do not differ.
+        ``interval`` is that of the F distribution; ``None`` without the extra ``stats``.
     """
-    there = ~np.isnan(ratings)
-    _, systems = np.unique(systems[there], return_inverse=True)
-    names, inputs = np.unique(inputs[there], return_inverse=True)
-    ratings = ratings[there]
-    many = int(systems.max(initial=-1)) + 1
-    result: dict[str, Any] = {"systems": many, "inputs": len(names)}
-    result |= dict.fromkeys(("halves", "full", "ceiling", "interval"))
-    if many < 3 or len(names) < 4:
+    cells = np.full((int(inputs.max(initial=-1)) + 1, int(systems.max(initial=-1)) + 1), np.nan)
+    cells[inputs, systems] = ratings
+    cells = cells[:, ~np.isnan(cells).all(axis=0)]
+    cells = cells[~np.isnan(cells).any(axis=1)]
+    (n, k), result = cells.shape, dict[str, Any].fromkeys(("icc_k", "ceiling", "interval"))
+    result |= {"systems": k, "inputs": n}
+    if k < 3 or n < 4:
         return result
-    rng = np.random.default_rng(SEED)
-    found = []
-    for _ in range(SPLITS):
-        first = rng.permutation(len(names)) < len(names) // 2
-        means = [_means(ratings, systems, many, mask) for mask in (first[inputs], ~first[inputs])]
-        known = ~np.isnan(means[0]) & ~np.isnan(means[1])
-        if known.sum() >= 3 and all(np.ptp(one[known]) > 0 for one in means):
-            found.append(float(np.corrcoef(means[0][known], means[1][known])[0, 1]))
-    if found:
-        halves = float(np.mean(found))
-        result["halves"], result["full"] = halves, 2 * halves / (1 + halves) if halves > -1 else None
-        if result["full"] is not None and result["full"] >= 0:
-            result["ceiling"] = math.sqrt(result["full"])
-            result["interval"] = None if not resamples else _roots(_feldt(result["full"], many, len(names)))
+    centred = cells - cells.mean(axis=1, keepdims=True)
+    means = centred.mean(axis=0)
+    between, rest = n * (means**2).sum() / (k - 1), ((centred - means) ** 2).sum() / ((n - 1) * (k - 1))
+    if between > 0:
+        result["icc_k"] = float(1 - rest / between)
+        result["ceiling"] = math.sqrt(max(0.0, result["icc_k"]))
+        result["interval"] = _roots(_ends(rest / between, k, n)) if interval and available() else None
     return result
 
 
-def _feldt(reliability: float, systems: int, inputs: int) -> Ends:
-    """95 % interval of the reliability of the means of ``systems`` over ``inputs``."""
-    if not available():
-        return None
+def _ends(noise: float, systems: int, inputs: int) -> Ends:
+    """95 % interval of the reliability whose complement is ``noise``."""
     from scipy.stats import f
 
     quantiles = f.ppf((0.975, 0.025), systems - 1, (systems - 1) * (inputs - 1))
-    return [1 - (1 - reliability) * float(quantile) for quantile in quantiles]
-
-
-def _means(ratings: Floats, systems: Indices, many: int, chosen: np.ndarray) -> Floats:
-    counts = np.bincount(systems[chosen], minlength=many)
-    sums = np.bincount(systems[chosen], weights=ratings[chosen], minlength=many)
-    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), np.float64)
+    return [1 - noise * float(quantile) for quantile in quantiles]
 
 
 def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resamples: int) -> dict[str, dict[str, Any]]:
@@ -157,7 +139,8 @@ def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resam
         systems = scored.groups("system")[0]
         for column in columns:
             ratings = numbers(scored.array(column), column)
-            found.setdefault(column, {})["system"] = halves_ceiling(ratings, systems, inputs, resamples)
+            ceiling = system_ceiling(ratings, systems, inputs, interval=bool(resamples))
+            found.setdefault(column, {})["system"] = ceiling
     if annotations is not None:
         single = load(Output.open(annotations))
         texts, ids = single.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())

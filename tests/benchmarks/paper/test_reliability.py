@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from benchmarks.paper.reliability import ceilings, halves_ceiling, sentence_ceiling
+from benchmarks.paper.reliability import ceilings, sentence_ceiling, system_ceiling
 from tests.evaluation.scored import save, scored
 
 # Shrout & Fleiss (1979), Table 2: six targets, four judges. Table 4: ICC(1, 1) = .17, ICC(1, 4) = .44.
@@ -43,20 +43,19 @@ def test_the_interval_draws_inputs_with_all_their_texts() -> None:
     assert sentence_ceiling(texts, ratings, inputs)["interval"] is None
 
 
-def test_the_interval_by_system_is_that_of_the_two_way_analysis_of_variance() -> None:
-    """McGraw & Wong (1996), Table 7, ICC(C, k): its limits from F, computed here from the mean squares."""
-    rng = np.random.default_rng(2)
-    systems, inputs = np.tile(np.arange(8), 50), np.repeat(np.arange(50), 8)
-    ratings = 0.3 * rng.normal(size=8)[systems] + rng.normal(size=50)[inputs] + rng.normal(size=400)
-    found = halves_ceiling(ratings, systems, inputs, 1)
-    table = ratings.reshape(50, 8)
-    of_systems = 50 * ((table.mean(axis=0) - table.mean()) ** 2).sum() / 7
-    rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
-    ratio = of_systems / ((rest**2).sum() / (7 * 49))
-    low, high = (1 - stats.f.ppf(q, 7, 343) / ratio for q in (0.975, 0.025))
-    assert found["full"] == pytest.approx(1 - 1 / ratio, abs=0.02)
-    assert found["interval"] == pytest.approx((low**0.5, high**0.5), abs=0.03)
-    assert halves_ceiling(ratings, systems, inputs)["interval"] is None
+def test_by_system_the_published_example_and_its_interval() -> None:
+    """ICC(3, 4) = .91 in the same table; its limits from F as in McGraw & Wong (1996), Table 7. A fifth input, which
+    one system lacks, counts for none."""
+    systems, inputs = np.repeat(np.arange(6), 5), np.tile(np.arange(5), 6)
+    ratings = np.column_stack([TABLE_2, [1, 2, 3, 4, 5, np.nan]]).reshape(-1)
+    found = system_ceiling(ratings, systems, inputs, interval=True)
+    assert (found["systems"], found["inputs"]) == (6, 4)
+    assert found["icc_k"] == pytest.approx(0.91, abs=0.005)
+    low, high = (1 - stats.f.ppf(q, 5, 15) * (1 - found["icc_k"]) for q in (0.975, 0.025))
+    assert found["interval"] == pytest.approx((low**0.5, high**0.5))
+    assert system_ceiling(ratings, systems, inputs)["interval"] is None
+    few = inputs < 3
+    assert system_ceiling(ratings[few], systems[few], inputs[few])["ceiling"] is None
 
 
 def test_the_ceiling_is_of_the_texts_that_are_evaluated(tmp_path: Path) -> None:
