@@ -48,7 +48,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--batch", type=int, default=BATCH, help="examples of a step")
     add("--rate", type=float, default=RATE, help="top learning rate")
     add("--max-length", type=int, default=256, help="tokens of an example; longer ones are cut")
-    add("--limit", type=int, default=None, help="use about N rows (for tests)")
     add("--device", default="cpu", choices=("cpu", "cuda"))
     add("--seed", type=int, default=0)
     return parser
@@ -56,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def prepared(options: argparse.Namespace) -> Run:
     """The run of these options at its start."""
-    rows, held_out = split(read(Path(options.data), limit=options.limit), options.held_out, options.seed)
+    rows, held_out = split(read(Path(options.data)), options.held_out, options.seed)
     examples = epoch(held_out, known(held_out), options.seed, -1)
     if len(examples) > HELD_OUT:
         examples = random.Random(options.seed).sample(examples, HELD_OUT)

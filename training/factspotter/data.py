@@ -39,11 +39,8 @@ class Known:
     entities: tuple[str, ...]
 
 
-def read(path: Path, limit: int | None = None) -> list[DataText]:
+def read(path: Path) -> list[DataText]:
     """The rows of a Parquet file that have triples and a text. Their domain is the column ``category``, if it is there.
-
-    Args:
-        limit: keep about this many rows, spread over the file.
 
     Raises:
         DataError: not a Parquet file, without the columns ``triples`` and ``text``, or without a usable row.
@@ -59,9 +56,8 @@ def read(path: Path, limit: int | None = None) -> list[DataText]:
     domains = table["category"].to_pylist() if "category" in table.schema.names else [""] * len(table)
     plain = [factspotter.parts(triple) for triple in rows.triples.distinct]
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
-    step = 1 if limit is None else max(1, len(rows) // limit)
     found = []
-    for r in range(0, len(rows), step):
+    for r in range(len(rows)):
         text = factspotter.read(rows.text_of(r) or "")
         if r not in rows.errors and text:
             triples = tuple(plain[i] for i in dict.fromkeys(ids[offsets[r] : offsets[r + 1]]))

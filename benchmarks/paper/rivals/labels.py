@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -97,17 +98,9 @@ def by_entities(triples: Sequence[Triple], text: str) -> Label:
 
 def label_rows(facts: Sequence[Facts], texts: Sequence[str | None], judge: Judge) -> list[Label | None]:
     """Labels of rows, equal rows judged once; ``None`` without a text or a fact."""
-    seen: dict[tuple[tuple[Triple, ...], str], Label] = {}
-    found: list[Label | None] = []
-    for triples, text in zip(facts, texts, strict=True):
-        if not triples or text is None:
-            found.append(None)
-            continue
-        key = (tuple(triples), text)
-        if key not in seen:
-            seen[key] = judge(triples, text)
-        found.append(seen[key])
-    return found
+    once = cache(judge)
+    rows = zip(facts, texts, strict=True)
+    return [once(tuple(triples), text) if triples and text is not None else None for triples, text in rows]
 
 
 def as_columns(
