@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scorer.errors import ColumnError, InputError
 from scorer.evaluation.calibration import ranking
-from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices
+from scorer.evaluation.label_figures import RESAMPLES
 from scorer.scoring.output_columns import fine_codes, numbers
 from scorer.scoring.scorer import Scorer
 from scorer.stats.intervals import Rate, share_rate
@@ -27,7 +26,6 @@ from scorer.stats.intervals import Rate, share_rate
 from .sentence_pairs import SETS, SentencePair, held_out_pairs
 
 WINDOW = 512
-Bools = npt.NDArray[np.bool_]
 
 
 class NaturalSet(NamedTuple):
@@ -66,16 +64,6 @@ class NaturalResult:
     interval: list[float] | None
 
 
-class JudgedPairs(NamedTuple):
-    """Pairs with their answers. ``truth``: whether each is entailed; ``passes``: whether the metric says so; ``score``:
-    P(entailment), NaN for an error; ``premises``: from 0 without gaps. *Shape:* (pairs,) each."""
-
-    truth: Bools
-    passes: Bools
-    score: Floats
-    premises: Indices
-
-
 def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> Iterator[NaturalResult]:
     """The sets whose files are in a folder.
 
@@ -93,13 +81,21 @@ def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> I
         chosen = [pair for pair in pairs.get(one.file, ()) if one.kind in (None, pair.kind)]
         if chosen:
             say(f"{one.name}: {len(chosen):,} sentence pairs")
-            yield measure(one, _judge(chosen, scorer, both=one.both))
+            yield _judge(one, chosen, scorer)
 
 
-def measure(one: NaturalSet, judged: JudgedPairs, resamples: int = RESAMPLES) -> NaturalResult:
-    """The figures of one set."""
-    truth, passes, score, premises = judged
-    order = ranking(score, ~truth, premises, resamples)
+def _judge(one: NaturalSet, pairs: list[SentencePair], scorer: Scorer) -> NaturalResult:
+    """The figures of one set. Two directions of a pair follow one another, and are one: both must pass."""
+    tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
+    scored = pa.concat_tables(table.select(["fine", "text_entailment"]) for table in scorer.score_batches(tables))
+    passes = fine_codes(scored["fine"].combine_chunks(), "fine") == 0
+    score = numbers(scored["text_entailment"].combine_chunks(), "text_entailment")
+    truth = np.array([pair.label == "entailment" for pair in pairs])
+    premises = np.unique([pair.premise for pair in pairs], return_inverse=True)[1]
+    if one.both:
+        truth, passes, premises = truth[::2], passes[::2] & passes[1::2], premises[::2]
+        score = np.minimum(score[::2], score[1::2])  # NaN if one of them is
+    order = ranking(score, ~truth, premises, RESAMPLES)
     return NaturalResult(
         name=one.name,
         about=one.about,
@@ -111,21 +107,6 @@ def measure(one: NaturalSet, judged: JudgedPairs, resamples: int = RESAMPLES) ->
         auc=order["roc_auc"],
         interval=order.get("interval"),
     )
-
-
-def _judge(pairs: list[SentencePair], scorer: Scorer, *, both: bool) -> JudgedPairs:
-    """The answers; with ``both``, two directions of a pair, which follow one another, as one: both must pass."""
-    tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
-    scored = pa.concat_tables(table.select(["fine", "text_entailment"]) for table in scorer.score_batches(tables))
-    passes = fine_codes(scored["fine"].combine_chunks(), "fine") == 0
-    score = numbers(scored["text_entailment"].combine_chunks(), "text_entailment")
-    codes = {premise: number for number, premise in enumerate(dict.fromkeys(pair.premise for pair in pairs))}
-    premises = np.array([codes[pair.premise] for pair in pairs], np.int64)
-    truth = np.array([pair.label == "entailment" for pair in pairs])
-    if not both:
-        return JudgedPairs(truth, passes, score, premises)
-    least = np.minimum(score[::2], score[1::2])  # NaN if one of them is
-    return JudgedPairs(truth[::2], passes[::2] & passes[1::2], least, premises[::2])
 
 
 def _table(pairs: list[SentencePair]) -> pa.Table:

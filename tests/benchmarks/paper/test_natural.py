@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.metrics import roc_auc_score
 
-from benchmarks.paper.challenge.natural import NATURAL, JudgedPairs, NaturalResult, judge_natural, measure
+from benchmarks.paper.challenge.natural import NaturalResult, judge_natural
 from benchmarks.paper.challenge.sentence_pairs import is_trained
 from scorer.scoring.scorer import Scorer
 
@@ -64,12 +62,3 @@ def test_only_the_test_part_of_each_set_is_judged(tmp_path: Path) -> None:
     assert exchanged.flagged.count == exchanged.flagged.n == exchanged.pairs > 0
     assert passives.passed.count == passives.passed.n == passives.pairs > 0
     assert exchanged.auc is None
-
-
-def test_figures_by_hand() -> None:
-    truth = np.array([True, False, True, False, True, True, False])
-    score = np.array([0.9, 0.8, 0.3, 0.4, 0.7, 0.6, np.nan])
-    found = measure(NATURAL[0], JudgedPairs(truth, score > 0.5, score, np.array([0, 0, 1, 1, 2, 2, 3])), 0)
-    assert (found.passed.count, found.passed.n) == (3, 4)
-    assert (found.errors, found.flagged.count, found.flagged.n) == (1, 2, 3)
-    assert found.auc == roc_auc_score(truth[:-1], score[:-1])
