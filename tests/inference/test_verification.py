@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,15 @@ import pytest
 from scorer.errors import BundleError, DeviceError, ScorerError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import KINDS
+from scorer.inference.device import KINDS, device
 from scorer.inference.engine import DeviceReport, Engine
-from scorer.inference.session import OutOfMemoryError
+from scorer.inference.session import OutOfMemoryError, VariantOnDevice
 from scorer.inference.verification import choose_budget, open_engine
 from scorer.system.codec import decode
 from scorer.system.worker_process import WorkerProcess
 from tests.bundles import make_bundle
 from tests.faults import hostile_graphs as graphs
 from tests.inference.wrapping import with_row
-from tests.sweeps import sampled
 
 USUAL = KINDS["cpu"].token_budgets[0]
 
@@ -108,21 +106,15 @@ def test_a_cache_that_cannot_be_written_is_said(tiny: Path, tmp_path: Path, monk
 
 
 REPORT = {"schema": 1, "probes": 32, "agreement": 1.0, "bound": 0.0, "invariance_error": 0.0, "token_budget": 1024}
-DAMAGED: list[Any] = [
-    {**REPORT, "agreement": float("nan")},
-    {**REPORT, "token_budget": 0},
-    {**REPORT, "token_budget": "1024"},
-    {**REPORT, "schema": 2},
-]
 
 
-@pytest.mark.parametrize("content", sampled(DAMAGED, 3), ids=repr)
+@pytest.mark.parametrize("change", [{"agreement": float("nan")}, {"token_budget": "1024"}, {"schema": 2}], ids=repr)
 def test_a_report_of_the_wrong_form_is_measured_again(
-    tiny: Path, kept: Path, workers: list[WorkerProcess], content: Any
+    tiny: Path, kept: Path, workers: list[WorkerProcess], change: dict[str, Any]
 ) -> None:
     start(tiny, precision="fp32")
     (path,) = kept.iterdir()
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(REPORT | change))
     report = start(tiny, precision="fp32").report
     assert len(workers) == 2
     assert report is not None and report.probes == 32 and report.agreement == 1.0
@@ -134,16 +126,12 @@ def test_a_report_of_the_wrong_form_is_measured_again(
     [
         (graphs.narrow, r"logits of the shape \(\d+, 2\) and type float32 for \d+ pairs"),
         (graphs.whole_numbers, r"logits of the shape \(\d+, 3\) and type int64"),
+        (graphs.out_of_bounds, r"a call of the model failed: \[ONNXRuntimeError\].*Gather"),
     ],
 )
-def test_outputs_that_are_no_logits(tmp_path: Path, change: graphs.Change, message: str) -> None:
-    with pytest.raises(BundleError, match=message):
+def test_a_graph_that_gives_no_logits(tmp_path: Path, change: graphs.Change, message: str) -> None:
+    with pytest.raises((BundleError, DeviceError), match=message) as found:
         start(graphs.bundle_with(tmp_path / "b", change))
-
-
-def test_an_error_of_the_runtime_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DeviceError, match=r"a call of the model failed: \[ONNXRuntimeError\].*Gather") as found:
-        start(graphs.bundle_with(tmp_path / "b", graphs.out_of_bounds))
     assert "\n" not in str(found.value)
 
 
@@ -182,12 +170,6 @@ def test_whatever_becomes_of_the_worker_is_an_error(
     assert threading.active_count() == before
 
 
-@pytest.fixture
-def engine(tiny: Path) -> Iterator[Engine]:
-    with open_engine(Bundle.load(tiny), device="cpu", precision="fp32") as made:
-        yield made
-
-
 class Clock:
     """Time that passes only while the model is called: ``costs`` by tokens of a batch, or an error of the runtime."""
 
@@ -218,14 +200,14 @@ FULL = "CUDA failure 2: out of memory"
         ({512: 1.0, 1024: 2.0, 2048: 2.0, 4096: 2.0}, True, 512),
         ({512: 1.0, 1024: 1.02, 2048: 1.02, 4096: 1.02}, True, USUAL),
         ({512: 2.0, 1024: 1.5, 2048: 1.0, 4096: FULL}, True, 2048),
-        ({4096: 9.0, 2048: 1.0}, False, 4096),
-        ({4096: FULL, 2048: FULL, 1024: 1.0}, False, 1024),
+        ({4096: FULL, 2048: 1.0, 1024: 1.0}, False, 2048),
     ],
 )
 def test_the_fastest_budget_is_chosen_or_the_first_that_fits(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str], timed: bool, chosen: int
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, costs: dict[int, float | str], timed: bool, chosen: int
 ) -> None:
-    with_row(monkeypatch, "cpu", is_host=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
-    clock = Clock(engine, monkeypatch, costs)
-    assert choose_budget(engine) == chosen
+    with Engine(VariantOnDevice(Bundle.load(tiny), "fp32", device("cpu"), 1), USUAL) as engine:
+        with_row(monkeypatch, "cpu", is_host=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
+        clock = Clock(engine, monkeypatch, costs)
+        assert choose_budget(engine) == chosen
     assert clock.calls >= len(costs) if timed else clock.calls <= len(costs) + 1
