@@ -10,8 +10,6 @@
 ``parity``         each variant against PyTorch
 ``bundle_writer``  all of it in order
 
-``out_folder``     the folder that an export writes
-
 Importing this package imports none of the heavy libraries.
 """
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.errors import BundleError, UsageError
+from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference import PRECISIONS
 from scorer.inference.bundle import Bundle, Manifest, Parity, SmallFile, Variant, write_manifest
 
@@ -18,11 +20,9 @@ from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
-from .out_folder import NOT_IN_NAMES, check_name, check_out, rename, staging
 from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_forms, packed_inputs
-from .parity import Logits, accept, checkpoint_logits, measure_variant
-from .plain_pairs import contradicts_labels, mean_probabilities
+from .parity import Logits, accept, checkpoint_logits, contradicts_labels, mean_probabilities, measure_variant
 from .probes import Probe, built_in_probes, measured, merge, pairs_of
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
@@ -32,6 +32,10 @@ _FUSED = (
     "Attention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
     "MatMulInteger", "PackedMultiHeadAttention", "QuantizeLinear", "DequantizeLinear",
 )  # fmt: skip
+
+
+_NOT_IN_NAMES = r"[|@/\\\s]+"
+"""Characters that would break the line of a signature."""
 
 
 def _to_stderr(message: str) -> None:
@@ -72,7 +76,8 @@ def export_bundle(
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
     out, wanted = Path(out), _check_options(precisions, templates, name, log)
-    check_out(out)
+    if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
+        raise OutputError(f"{out} exists and is not an empty folder; choose a new folder for the bundle")
     toolchain.require()
     with toolchain.quiet():
         opened = checkpoint
@@ -87,10 +92,10 @@ def export_bundle(
         if opened.tokenizer.layout.one_text:
             probes = merge(probes, measured(pairs_of("fact"), opened.tokenizer))
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
-        with staging(out) as folder:
+        with _staging(out) as folder:
             _fill(folder, opened, probes, wanted, half_weights, templates, name, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
-            rename(folder, out)
+            _rename(folder, out)
     log(f"bundle written to {out}")
     return out
 
@@ -144,7 +149,7 @@ def _fill(
     write_manifest(
         folder,
         Manifest(
-            name=name or re.sub(NOT_IN_NAMES, "-", opened.name) or "checkpoint",
+            name=name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
             source=opened.source,
             forced=tuple(forced),
             architecture=dict(opened.architecture),
@@ -168,7 +173,8 @@ def _write_graphs(
     counts = {}
     for precision in ["fp32", *(precision for precision in precisions if precision != "fp32")]:
         log(f"making {precision}")
-        counts[precision] = export_variant(opened.family, precision, fused, fp32, layers=layers)
+        source, out = fp32 if precision == "int8" else fused, folder / f"model.{precision}.onnx"
+        counts[precision] = export_variant(opened.family, precision, source, out, layers=layers)
         gc.collect()
     forms = packed_forms(opened.family) if "fp16" in precisions else {}
     for key in forms:
@@ -261,9 +267,39 @@ def _check_options(
     unknown = [precision for precision in precisions if precision not in PRECISIONS]
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
-    check_name(name)
+    if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
+        raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
     if templates is not None:
         from scorer.metric.templates import Templates
 
         Templates.load(templates, log)
     return [precision for precision in PRECISIONS if precision in precisions]
+
+
+@contextlib.contextmanager
+def _staging(out: Path) -> Iterator[Path]:
+    """A temporary folder next to ``out``; it is removed at the end with what it still holds."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as e:
+        raise OutputError(f"{out.parent} cannot be written ({e.strerror}); choose another folder") from e
+    try:
+        yield folder
+    except OSError as e:  # most likely a full disk; the files that are read were checked before
+        raise OutputError(
+            f"writing the bundle for {out} failed ({e.strerror or e}); free space or choose another folder"
+        ) from e
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rename(folder: Path, out: Path) -> None:
+    """Give a finished bundle its place."""
+    try:
+        folder.chmod(0o755)  # temporary folders are private; a bundle is to be read
+        if out.exists():
+            out.rmdir()
+        folder.rename(out)
+    except OSError as e:
+        raise OutputError(f"the bundle cannot be moved to {out} ({e.strerror}); choose another folder") from e

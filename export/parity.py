@@ -1,4 +1,4 @@
-"""Each variant against the checkpoint in PyTorch, on the probe pairs."""
+"""Each variant against the checkpoint in PyTorch on the probe pairs, and the checkpoint against its labels."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError, DeviceError, first_line
 from scorer.inference.batching import Batch, places
-from scorer.inference.bundle import NLI, Scheme
+from scorer.inference.bundle import LABELS, NLI, Scheme
 from scorer.inference.device import KINDS, usable_cpus
 from scorer.inference.session import create_session, resolve_device
 
-from .probes import Probe
+from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, Pair, Probe
 from .tokenization import PairTokenizer
 
 MINIMUM_AGREEMENT = 0.99
@@ -25,6 +25,9 @@ _TOKENS = 512
 """Tokens of a batch, padding included."""
 _INFINITY = 1e30
 """Stands for a difference that is not a number; JSON knows no infinity."""
+
+_KINDS = (CONTRADICTORY, NEUTRAL, ENTAILED)
+"""Kinds of plain pairs, in the order of the labels."""
 
 Logits = npt.NDArray[np.float32]
 Call = tuple[slice, dict[str, npt.NDArray[Any]]]
@@ -116,6 +119,46 @@ def accept(precision: str, parity: Mapping[str, Any] | None) -> str | None:
         f"{parity['pairs']} probe pairs (at least {MINIMUM_AGREEMENT:.0%} is asked for; largest difference of a logit "
         f"{parity['max_abs_logit']:.3g}, of a probability {parity['max_abs_probability']:.3g})"
     )
+
+
+def mean_probabilities(
+    model: Any, tokenizer: PairTokenizer, scheme: Scheme, pairs: Sequence[Pair]
+) -> npt.NDArray[np.float64]:
+    """Mean probability of each label on the pairs of each kind, by the checkpoint in PyTorch.
+
+    float64, *Shape:* (kinds, labels): contradictory, neutral, entailed by contradiction, neutral, entailment; NaN where
+    the scheme has no such label.
+    """
+    measured = [(Probe(p, h, tokenizer.length(p, h)), meant) for p, h, meant in pairs]
+    measured.sort(key=lambda one: one[0].tokens)
+    logits = checkpoint_logits(model, tokenizer, [probe for probe, _ in measured])
+    probabilities, kinds = scheme.probabilities(logits).astype(np.float64), [meant for _, meant in measured]
+    return np.stack([probabilities[[kind == one for one in kinds]].mean(axis=0) for kind in _KINDS])
+
+
+def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | None:
+    """Reason why the labels cannot be right, in one line; ``None`` if nothing speaks against them.
+
+    A checkpoint whose card or config names its labels in the wrong order gives a bundle that looks sound and is
+    worthless. So each class is compared with itself: its mean probability must be higher on pairs of its own kind than
+    on those of any other. A bias of the model towards one class does not matter then, and no order of the labels but
+    the right one passes.
+
+    Args:
+        means: of :func:`mean_probabilities`; float64, *Shape:* (kinds, labels).
+    """
+    columns: Sequence[int] = range(len(LABELS)) if scheme.kind == NLI else [LABELS.index("entailment")]
+    for column in columns:
+        highest = int(means[:, column].argmax())
+        if highest != column:
+            by_kind = zip(_KINDS, means[:, column].tolist(), strict=True)
+            found = ", ".join(f"{kind} {mean:.3f}" for kind, mean in by_kind)
+            return (
+                f"on plain pairs the mean P({LABELS[column]}) is highest for the kind {_KINDS[highest]} ({found}): the "
+                f"labels {', '.join(scheme.labels)} are in the wrong order, or the model was not trained for such "
+                "pairs; look the order up and give it with --labels or --supported"
+            )
+    return None
 
 
 def batches(tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Iterator[Call]:

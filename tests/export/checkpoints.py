@@ -68,9 +68,7 @@ def make_checkpoint(
     }  # fmt: skip
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(train_tokenizer(VOCABULARY, family)),
-        **dict(
-            zip(("cls_token", "sep_token", "pad_token", "unk_token", "mask_token"), special_tokens(family), strict=True)
-        ),
+        **dict(zip(SPECIAL_NAMES, special_tokens(family), strict=True)),
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
     )
     made = getattr(transformers, family.config_class)(

@@ -17,6 +17,7 @@ from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
 from scorer.inference.verification import open_engine
 from tests.export.checkpoints import (
+    LAYERS,
     PAIRS,
     engine_logits,
     expected_logits,
@@ -56,16 +57,14 @@ def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -
     variants, family = bundle.variants, family_of(checkpoint.name)
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
-    assert variants["fp32"].parity.label_agreement == 1 and variants["fp32"].parity.bound < 1e-4
-    layers = bundle.manifest.architecture["layers"]
-    counts = family.fused(layers)
+    fp32 = variants["fp32"]
+    assert fp32.parity is not None and fp32.parity.label_agreement == 1 and fp32.parity.bound < 1e-4
+    counts = family.fused(LAYERS)
     if family.form == ENCODER:
-        counts = cpu_counts(layers)
+        counts = cpu_counts(LAYERS)
     else:  # residuals stand apart from their normalisation
         counts["LayerNormalization"] = counts.get("LayerNormalization", 0) + counts.pop("SkipLayerNormalization")
-    for operator, count in counts.items():
-        assert variants["fp32"].fused.get(operator, 0) == count
-    assert bundle.scheme.labels == ("entailment", "neutral", "contradiction")
+    assert {operator: fp32.fused.get(operator, 0) for operator in counts} == counts
     assert bundle.layout.segments == (family.model_type in ("bert", "electra"))
 
 

@@ -10,8 +10,9 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
+from export import families
 from export.packed import export_packed, packed_counts
-from export.variants import export_fp32
+from export.variants import export_variant
 from scorer.inference.batching import EncodedPairs, Grid, Packed, Padded, distinct_pairs
 from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
@@ -54,19 +55,18 @@ def longest(bundle: Bundle, piece: str = "x") -> list[tuple[str, str]]:
     return [(text, "x")]
 
 
-@pytest.fixture(scope="module")
-def packed(fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnx.ModelProto:
-    path = tmp_path_factory.mktemp("packed") / "model.onnx"
-    counts = export_packed(fused, path, LAYERS, first_position=ROBERTA, segments=False, half=False)
+def compared(
+    fused: Path, bundle: Bundle, pairs: list[tuple[str, str]], folder: Path, first_position: int = ROBERTA
+) -> dict[str, int]:
+    """Compare both forms of a fused graph; the packed one's operator counts."""
+    packed, plain = folder / "packed.onnx", folder / "padded.onnx"
+    segments = bundle.layout.segments
+    counts = export_packed(fused, packed, LAYERS, first_position=first_position, segments=segments, half=False)
     assert {operator: counts[operator] for operator in packed_counts(LAYERS)} == packed_counts(LAYERS)
-    return onnx.load(str(path))
-
-
-@pytest.fixture(scope="module")
-def padded(fused: Path, tmp_path_factory: pytest.TempPathFactory) -> onnxruntime.InferenceSession:
-    path = tmp_path_factory.mktemp("padded") / "model.onnx"
-    export_fp32(fused, path, LAYERS)
-    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    export_variant(families.ROBERTA, "fp32", fused, plain, layers=LAYERS)
+    session = onnxruntime.InferenceSession(str(plain), providers=["CPUExecutionProvider"])
+    compare(onnx.load(str(packed)), session, bundle, pairs)
+    return counts
 
 
 def compare(
@@ -91,11 +91,9 @@ def compare(
 
 
 @pytest.mark.parametrize("kind", ["mixed", "short", "longest"])
-def test_packed_equals_padded(
-    kind: str, packed: onnx.ModelProto, padded: onnxruntime.InferenceSession, bundle: Path
-) -> None:
+def test_packed_equals_padded(kind: str, fused: Path, bundle: Path, tmp_path: Path) -> None:
     opened = Bundle.load(bundle)
-    compare(packed, padded, opened, longest(opened) if kind == "longest" else texts_of(kind))
+    compared(fused, opened, longest(opened) if kind == "longest" else texts_of(kind), tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "gemms"), [("as it is", 2), ("no bias", 2), ("a weight near 0", 3)])
@@ -117,13 +115,8 @@ def test_the_bias_of_queries_is_in_their_weight(
         values = numpy_helper.to_array(weight).copy()
         values[3] = 1e-5
         weight.CopyFrom(numpy_helper.from_array(values, weight.name))
-    raw, path, plain = (tmp_path / f"{name}.onnx" for name in ("raw", "packed", "padded"))
-    onnx.save(model, str(raw))
-    counts = export_packed(raw, path, LAYERS, first_position=ROBERTA, segments=False, half=False)
-    assert counts["Gemm"] == gemms
-    export_fp32(raw, plain, LAYERS)
-    padded = onnxruntime.InferenceSession(str(plain), providers=["CPUExecutionProvider"])
-    compare(onnx.load(str(path)), padded, Bundle.load(bundle), texts_of("mixed"))
+    onnx.save(model, str(tmp_path / "raw.onnx"))
+    assert compared(tmp_path / "raw.onnx", Bundle.load(bundle), texts_of("mixed"), tmp_path)["Gemm"] == gemms
 
 
 @pytest.mark.slow
@@ -132,18 +125,5 @@ def test_packed_equals_padded_with_segment_ids(tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / "bert", "bert")
     bundle = exported(checkpoint, tmp_path / "out", precisions=("fp32",))
     assert bundle.layout.segments
-    raw, path = tmp_path / "fused.onnx", tmp_path / "packed.onnx"
-    fuse(checkpoint, raw)
-    export_packed(raw, path, LAYERS, first_position=0, segments=True, half=False)
-    padded = onnxruntime.InferenceSession(str(bundle.variant("fp32")), providers=["CPUExecutionProvider"])
-    compare(onnx.load(str(path)), padded, bundle, texts_of("mixed") + longest(bundle, "a "))
-
-
-def test_the_half_precision_form_computes_in_fp16_and_answers_in_fp32(bundle: Path) -> None:
-    model = onnx.load(str(bundle / "model.fp16.packed.onnx"), load_external_data=False)
-    weights = [one for one in model.graph.initializer if len(one.dims) == 2 and "classifier" not in one.name]
-    assert {one.data_type for one in weights} == {onnx.TensorProto.FLOAT16}
-    assert model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
-    assert {value.name: value.type.tensor_type.elem_type for value in model.graph.input} == dict.fromkeys(
-        ("input_ids", "position_ids", "token_offset", "cumulative_sequence_length"), onnx.TensorProto.INT32
-    )
+    fuse(checkpoint, tmp_path / "fused.onnx")
+    compared(tmp_path / "fused.onnx", bundle, texts_of("mixed") + longest(bundle, "a "), tmp_path, first_position=0)

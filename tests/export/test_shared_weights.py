@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from onnx import TensorProto, numpy_helper
 from export import graph
 from export.graph import external_files
 from export.shared_weights import SHARED, share_weights
-from scorer.errors import BundleError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
 from tests.export.checkpoints import PAIRS, engine_logits, expected_logits, exported, make_checkpoint
@@ -28,22 +26,17 @@ def compact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
     return checkpoint, exported(checkpoint, folder / "out", half_weights=True)
 
 
-def test_fp32_answers_as_the_checkpoint_does(compact: tuple[Path, Bundle]) -> None:
+def test_all_variants_read_one_file_and_answer_as_the_checkpoint(compact: tuple[Path, Bundle]) -> None:
     checkpoint, bundle = compact
-    found = engine_logits(bundle, PAIRS, precision="fp32")
-    np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=2e-5)
-
-
-def test_all_variants_read_one_file(compact: tuple[Path, Bundle]) -> None:
-    _, bundle = compact
     assert {name: list(variant.external) for name, variant in bundle.variants.items()} == {
         name: [SHARED] for name in ("fp32", "fp16", "int8", "fp16.packed")
     }
     shared = (bundle.path / SHARED).stat().st_size
-    for path in bundle.path.glob("*.onnx"):
-        assert external_files(path) == [SHARED] and path.stat().st_size < 1.5 * shared
     # Half of the fp32 weights, plus pages that are not full.
     assert shared < 2 * bundle.parameters + 4096 * 60
+    assert all(path.stat().st_size < 1.5 * shared for path in bundle.path.glob("*.onnx"))
+    found = engine_logits(bundle, PAIRS, precision="fp32")
+    np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=2e-5)
 
 
 @pytest.mark.slow
@@ -63,15 +56,6 @@ def test_every_variant_of_a_large_model_reads_its_own_data_file(
         assert list(variant.external) == [f"model.{precision}.data"] == external_files(bundle.path / variant.file)
         found = engine_logits(bundle, PAIRS, precision=precision)
         np.testing.assert_allclose(found, expected_logits(checkpoint, PAIRS), atol=tolerance)
-
-
-def test_weights_that_changed_are_refused(compact: tuple[Path, Bundle], tmp_path: Path) -> None:
-    out = shutil.copytree(compact[1].path, tmp_path / "out")
-    content = bytearray((out / SHARED).read_bytes())
-    content[100] ^= 1
-    (out / SHARED).write_bytes(content)
-    with pytest.raises(BundleError, match=r"model\.data is not the file that was exported"):
-        Bundle.load(out).variant("fp32")
 
 
 def test_what_half_precision_does_not_hold_stays_in_the_graph(tmp_path: Path) -> None:

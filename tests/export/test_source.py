@@ -17,7 +17,6 @@ from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundErro
 from export.source import PATTERNS, Source, find_source, sha256
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import edit_json
-from tests.processes import finish
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -117,22 +116,6 @@ def test_what_the_hub_refuses_is_said_in_one_line(
     with pytest.raises(CheckpointError, match=message) as caught:
         find("roberta-large-mnli", "v9")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_hub_id_offline_for_real(tmp_path: Path) -> None:
-    """In a process of its own, because the library reads its settings when it is imported."""
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from export import export_bundle; from scorer.errors import ScorerError\n"
-        "try: export_bundle('roberta-large-mnli', Path(sys.argv[1]) / 'out')\n"
-        "except ScorerError as e: print(type(e).__name__, e)"
-    )
-    found = finish(code, str(tmp_path), HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "home"))
-    assert found[0] == 0 and not (tmp_path / "out").exists()
-    assert found[2] == "downloading roberta-large-mnli, unless it is in the hub's cache\n"
-    assert found[1].startswith("CheckpointError roberta-large-mnli is not a folder here, and the hub cannot be")
-    assert "scorer export FOLDER" in found[1] and len(found[1].splitlines()) == 1
 
 
 def test_sharded_weights_are_found(copy: Path) -> None:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
+from export.families import ROBERTA
 from export.graph import operator_counts
 from export.quantise import column_scales
-from export.variants import export_fp16
+from export.variants import export_variant
 from scorer.errors import CheckpointError
 from tests.export.checkpoints import LAYERS, padded_logits
 
@@ -49,10 +50,9 @@ def test_equal_tensors_of_head_and_body_are_parted(fused: Path, tmp_path: Path) 
     """torch stores equal tensors once, so a bias of zeros may serve the head and the encoder."""
     model = onnx.load(str(fused))
     dense = next(node for node in model.graph.node if node.op_type == "Gemm")
-    skip = next(node for node in model.graph.node if node.op_type == "SkipLayerNormalization")
-    dense.input[2] = skip.input[3]
+    dense.input[2] = next(node for node in model.graph.node if node.op_type == "SkipLayerNormalization").input[3]
     onnx.save(model, str(tmp_path / "shared.onnx"))
-    export_fp16(tmp_path / "shared.onnx", tmp_path / "fp16.onnx", LAYERS)
+    export_variant(ROBERTA, "fp16", tmp_path / "shared.onnx", tmp_path / "fp16.onnx", layers=LAYERS)
     halved, shared = padded_logits(tmp_path / "fp16.onnx", 2e-2), padded_logits(tmp_path / "shared.onnx")
     assert np.abs(halved - shared).max() < 0.02
 
@@ -65,7 +65,7 @@ def test_a_weight_beyond_half_precision_is_refused(fused: Path, tmp_path: Path) 
     tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
     onnx.save(model, str(tmp_path / "changed.onnx"))
     with pytest.raises(CheckpointError, match=r"LayerNorm\.weight exceeds what fp16 holds"):
-        export_fp16(tmp_path / "changed.onnx", tmp_path / "out.onnx", LAYERS)
+        export_variant(ROBERTA, "fp16", tmp_path / "changed.onnx", tmp_path / "out.onnx", layers=LAYERS)
 
 
 @given(inner=st.integers(1, 9), columns=st.integers(1, 4), seed=st.integers(0, 10**6))

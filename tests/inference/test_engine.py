@@ -11,7 +11,6 @@ import pytest
 from scipy.special import softmax
 
 from scorer.errors import BundleError, DeviceError
-from scorer.inference import engine, session
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU, CUDA
 from scorer.inference.engine import Engine, Predictions
@@ -84,19 +83,3 @@ def test_auto_takes_the_next_precision_where_the_preferred_one_changes_labels(tm
     assert engine.fallback_reason and f"tiny int8 on cpu is not used, fp32 is tried: {engine.fallback_reason}" in said
     with pytest.raises(BundleError, match="int8 variant on cpu"):
         open_engine(opened, device="cpu", precision="int8")
-
-
-def test_the_session_is_opened_while_the_tokenizer_is_read(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, create, read = threading.Event(), session.create_session, engine.TextTokenizer
-
-    def creating(*given: Any, **options: Any) -> Any:
-        opened.set()
-        return create(*given, **options)
-
-    def reading(bundle: Bundle) -> Any:
-        assert opened.wait(60), "the session waits for the tokenizer"
-        return read(bundle)
-
-    monkeypatch.setattr(session, "create_session", creating)
-    monkeypatch.setattr(engine, "TextTokenizer", reading)
-    open_engine(Bundle.load(tiny), device="cpu", precision="fp32").close()
