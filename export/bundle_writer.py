@@ -18,12 +18,13 @@ from scorer.inference.bundle import Bundle, Manifest, Parity, SmallFile, Variant
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
+from .families import ENCODER
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
 from .packed import SHARED as FP16_SHARED
-from .packed import export_packed, packed_forms, packed_inputs
+from .packed import export_packed, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, contradicts_labels, mean_probabilities, measure_variant
-from .probes import Probe, built_in_probes, measured, merge, pairs_of
+from .probes import Probe, built_in_probes, pairs_of
 from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
 from .variants import export_variant
@@ -86,11 +87,9 @@ def export_bundle(
         log(
             f"{opened.source.checkpoint}: {opened.architecture['layers']} layers, "
             f"{opened.architecture['parameters'] / 1e6:.1f} million parameters, scheme {opened.scheme.kind}, labels "
-            f"{', '.join(opened.labels)}, pairs of up to {opened.max_length} tokens"
+            f"{', '.join(opened.scheme.labels)}, pairs of up to {opened.max_length} tokens"
         )
         probes = built_in_probes(opened.tokenizer, opened.max_length)
-        if opened.tokenizer.layout.one_text:
-            probes = merge(probes, measured(pairs_of("fact"), opened.tokenizer))
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
         with _staging(out) as folder:
             _fill(folder, opened, probes, wanted, half_weights, templates, name, force, log)
@@ -176,7 +175,7 @@ def _write_graphs(
         source, out = fp32 if precision == "int8" else fused, folder / f"model.{precision}.onnx"
         counts[precision] = export_variant(opened.family, precision, source, out, layers=layers)
         gc.collect()
-    forms = packed_forms(opened.family) if "fp16" in precisions else {}
+    forms = ["fp16.packed"] if "fp16" in precisions and opened.family.form == ENCODER else []
     for key in forms:
         log(f"making {key}")
         first = opened.family.first_position(opened.known)

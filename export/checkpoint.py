@@ -17,8 +17,6 @@ from .tokenization import PairTokenizer, read_tokenizer
 
 _BUFFERS = (".position_ids", ".token_type_ids")
 """Endings of names that older versions saved and that hold no weights."""
-
-
 _LAST_WEIGHTS = ("classifier.weight", "classifier.out_proj.weight", "classification_head.out_proj.weight")
 
 
@@ -40,11 +38,6 @@ class Checkpoint:
     tokenizer: PairTokenizer
     max_length: int
     load: Callable[[], Any]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits' columns."""
-        return self.scheme.labels
 
 
 def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log: Callable[[str], None]) -> Checkpoint:

@@ -37,14 +37,6 @@ class Sizes:
     positions: str = "max_position_embeddings"
 
 
-def _no_offset(known: Config) -> int:
-    return 0
-
-
-def _nothing(config: Config, where: str) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Family:
     """A family of checkpoints: the classes of one ``model_type``.
@@ -73,9 +65,9 @@ class Family:
     absent: Mapping[str, Any] = field(default_factory=dict)
     passed: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    check: Callable[[Config, str], None] = _nothing
+    check: Callable[[Config, str], None] = lambda known, where: None
     unused: tuple[str, ...] = ()
-    first_position: Callable[[Config], int] = _no_offset
+    first_position: Callable[[Config], int] = lambda known: 0
     segments: Callable[[Config], bool] = lambda known: False
 
     def read(self, config: Config, where: str) -> dict[str, Any]:
@@ -87,12 +79,11 @@ class Family:
         known: dict[str, Any] = {}
         for key, values in self.only.items():
             found = config.get(key, self.absent.get(key, values[0]))
-            if not any(found == value and type(found) is type(value) for value in values) and not (
-                found is None and not values[0]
-            ):
+            is_known = any(found == value and type(found) is type(value) for value in values)
+            if not is_known and (found is not None or values[0]):
                 expected = " or ".join(map(repr, values))
                 raise CheckpointError(f"{where}: {key} is {found!r}, but export supports only {expected} there")
-            if found is not None and found in values and key not in _NOT_PASSED:
+            if is_known and key not in _NOT_PASSED:
                 known[key] = found
         sizes = self.sizes
         required = dict.fromkeys(
@@ -179,10 +170,6 @@ _ENCODER_ONLY: Mapping[str, tuple[Any, ...]] = {
 _EPSILON = {"layer_norm_eps": 1e-12}
 
 
-def _after_padding(known: Config) -> int:
-    return int(known["pad_token_id"]) + 1
-
-
 ROBERTA = Family(
     model_type="roberta",
     architecture="RobertaForSequenceClassification",
@@ -195,7 +182,7 @@ ROBERTA = Family(
     only=_ENCODER_ONLY,
     fixed={"bos_token_id": 0, "eos_token_id": 2},
     unused=("roberta.pooler.", "lm_head."),
-    first_position=_after_padding,
+    first_position=lambda known: int(known["pad_token_id"]) + 1,
 )
 """Positions are counted from the padding id + 1, so that a table of 514 holds 512 tokens. There is one type of token.
 The head reads the first token: dense, tanh, projection."""

@@ -75,12 +75,10 @@ def check_fused(model: Any, counts: Mapping[str, int]) -> None:
     # attention node would read a mask of batch x sequence again. Fusion makes it as Cast(int32), ReduceSum(axis 1).
     made_by = {output: node for node in model.graph.node for output in node.output}
     masks = {node.input[3] if len(node.input) > 3 else "" for node in model.graph.node if node.op_type == "Attention"}
-    steps = []
-    step = made_by.get(next(iter(masks))) if len(masks) == 1 else None
-    while step is not None:
-        steps.append(step.op_type)
-        source = step.input[0]
-        step = made_by.get(source)
+    steps, source = [], next(iter(masks)) if len(masks) == 1 else ""
+    while source in made_by:
+        steps.append(made_by[source].op_type)
+        source = made_by[source].input[0]
     if steps != ["ReduceSum", "Cast"] or source != "attention_mask":
         raise CheckpointError(
             f"the fused graph takes its attention masks from {sorted(masks)} made by {steps or 'nothing'}, expected "
@@ -157,13 +155,8 @@ def external_files(path: Path) -> list[str]:
     import onnx
 
     model = onnx.load(str(path), load_external_data=False)
-    entries = (entry for part in graphs_of(model) for tensor in part.initializer for entry in tensor.external_data)
+    entries = (entry for part in _graphs(model.graph) for tensor in part.initializer for entry in tensor.external_data)
     return sorted({entry.value for entry in entries if entry.key == "location"})
-
-
-def graphs_of(model: Any) -> Iterator[Any]:
-    """All graphs of a model: its own, and those in bodies of loops."""
-    return _graphs(model.graph)
 
 
 def _graphs(graph: Any) -> Iterator[Any]:

@@ -70,7 +70,7 @@ def choose_scheme(
     if kind == NLI:
         if answers.supported is not None or answers.threshold is not None:
             raise UsageError("--supported and --threshold are for models with one or two logits; remove them")
-        return Scheme(NLI, label_order(config.get("id2label"), answers.labels, where, log))
+        return Scheme(NLI, _label_order(own, config.get("id2label"), answers.labels, where, log))
     threshold = THRESHOLD if answers.threshold is None else float(answers.threshold)
     if not 0 < threshold < 1:
         raise UsageError(f"--threshold is {answers.threshold!r}; give a probability between 0 and 1")
@@ -100,37 +100,29 @@ def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:
     )
 
 
-def label_order(
-    id2label: object, given: Sequence[str] | None, where: str, log: Callable[[str], None]
+def _label_order(
+    names: tuple[str, ...] | None,
+    id2label: object,
+    given: Sequence[str] | None,
+    where: str,
+    log: Callable[[str], None],
 ) -> tuple[str, ...]:
-    """The three labels, in lower case, in the order of the logits' columns.
-
-    ``id2label``: the checkpoint's own mapping from column to name, in any order and case. ``given``: what the user
-    says instead; it wins, and a disagreement is logged.
-
-    Raises:
-        UsageError: ``given`` is not a permutation of the three labels.
-        CheckpointError: nothing was given, and ``id2label`` does not name each of the three labels exactly once.
-    """
-    own = _read(id2label)
-    if given is not None:
-        chosen = tuple(str(label).strip().lower() for label in given)
-        if sorted(chosen) != sorted(LABELS):
-            raise UsageError(f"--labels is {','.join(given)!r}; give the three words {_WORDS} in the logits' order")
-        if own is not None and own != chosen:
-            log(f"warning: --labels {','.join(chosen)} overrides the checkpoint's own order {','.join(own)}")
-        return chosen
-    if own is None:
+    """The three labels, in lower case, in the order of the logits' columns: those that the user gives, or ``names`` of
+    the checkpoint's ``id2label``."""
+    own = names if names is not None and sorted(names) == sorted(LABELS) else None
+    if given is None and own is None:
         raise CheckpointError(
             f"{where}: id2label is {id2label!r}, which does not name each of {_WORDS} once; look up the order in the "
             f"model card and give it, for instance --labels {','.join(LABELS)}"
         )
-    return own
-
-
-def _read(id2label: object) -> tuple[str, ...] | None:
-    names = _names(id2label)
-    return names if names is not None and sorted(names) == sorted(LABELS) else None
+    if given is None:
+        return own or ()
+    chosen = tuple(str(label).strip().lower() for label in given)
+    if sorted(chosen) != sorted(LABELS):
+        raise UsageError(f"--labels is {','.join(given)!r}; give the three words {_WORDS} in the logits' order")
+    if own is not None and own != chosen:
+        log(f"warning: --labels {','.join(chosen)} overrides the checkpoint's own order {','.join(own)}")
+    return chosen
 
 
 def _names(id2label: object) -> tuple[str, ...] | None:

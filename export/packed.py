@@ -7,7 +7,7 @@ the values adds itself to every result, since the weights of a query sum to 1, s
 output's product; that of the queries is folded into their weight (:func:`_constant`). All are exact in real arithmetic;
 the last bits differ from the padded form's. All else of the graph works on rows, whether they come as (batch, sequence,
 hidden) or as (tokens, hidden). After the last attention, the first token of each pair is gathered,
-which is all that the head reads. The inputs are those that :mod:`scorer.inference.packed` puts together; nothing in the
+which is all that the head reads. The inputs are those of :class:`scorer.inference.batching.Packed`; nothing in the
 graph counts or moves tokens, which would have the device wait for the host.
 
 The operators' contracts are in ONNX Runtime's ``docs/ContribOperators.md`` and, as code,
@@ -26,7 +26,6 @@ import numpy.typing as npt
 from scorer.errors import CheckpointError
 from scorer.inference.bundle import PACKED_ATTENTION as ATTENTION
 
-from .families import ENCODER, Family
 from .graph import expect, save
 from .rewrite import head_of, require_first_token
 from .variants import to_half
@@ -40,11 +39,6 @@ _LEAST_SCALE = 1e-3
 _LEAST_SUM = 0.5
 """Distance from 0 at which the sum of a normalisation's outputs over its weights is kept, for each output."""
 _NEVER = ("Attention", "MultiHeadAttention", "ReduceSum", "CumSum", "RemovePadding", "RestorePadding", "Shape")
-
-
-def packed_forms(family: Family) -> dict[str, str]:
-    """The packed variants of a family: their names in a bundle, and the operator of their attention."""
-    return {"fp16.packed": ATTENTION} if family.form == ENCODER else {}
 
 
 def packed_inputs(segments: bool) -> list[str]:

@@ -54,7 +54,7 @@ class Probe(NamedTuple):
 def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
     """512 pairs of lengths from 5 tokens (where the layout has 4 of its own) to ``max_length``, sorted by length.
 
-    The same for the same tokenizer and length.
+    The same for the same tokenizer and length. Models of one text also have the pairs of the kind ``fact``.
     """
     pool = _by_length(tokenizer, pairs_of("pool"), max_length)
     shortest = tokenizer.length("", "A")
@@ -64,21 +64,10 @@ def built_in_probes(tokenizer: PairTokenizer, max_length: int) -> list[Probe]:
         chosen.append(pool[length].popleft())
         if not pool[length]:
             del pool[length]
-    return _sorted(chosen)
-
-
-def measured(pairs: Iterable[Pair], tokenizer: PairTokenizer) -> list[Probe]:
-    """Pairs as probes, sorted by length."""
-    return _sorted(Probe(p, h, tokenizer.length(p, h)) for p, h, _ in pairs)
-
-
-def merge(first: Iterable[Probe], second: Iterable[Probe]) -> list[Probe]:
-    """Both lists without repetitions, sorted by length."""
-    return _sorted({*first, *second})
-
-
-def _sorted(probes: Iterable[Probe]) -> list[Probe]:
-    return sorted(probes, key=lambda probe: (probe.tokens, probe.premise, probe.hypothesis))
+    if tokenizer.layout.one_text:  # such a model was trained on a text with a triple
+        facts = {Probe(p, h, tokenizer.length(p, h)) for p, h, _ in pairs_of("fact")}
+        chosen = [*facts.union(chosen)]
+    return sorted(chosen, key=lambda probe: (probe.tokens, probe.premise, probe.hypothesis))
 
 
 def _targets(shortest: int, max_length: int, count: int) -> list[int]:

@@ -183,9 +183,8 @@ def read_tokenizer(
     """The tokenizer of a checkpoint, and its ``model_max_length`` as it stands (or ``None``).
 
     ``tokenizer.json`` is stored as it is; ``vocab.json`` with ``merges.txt``, and ``vocab.txt``, are converted by
-    transformers. Either way
-    the result is compared with the tokenizer that transformers itself makes of the folder, which also heeds
-    ``tokenizer_config.json``.
+    transformers. Either way the result is compared with the tokenizer that transformers itself makes of the folder,
+    which also heeds ``tokenizer_config.json``.
 
     Raises:
         CheckpointError: no fast tokenizer, a damaged one, or one whose files disagree.

@@ -12,14 +12,7 @@ from importlib import metadata, util
 
 from scorer.errors import MissingDependencyError, install_hint
 
-_MODULES = {
-    "torch": "export",
-    "transformers": "export",
-    "optimum.exporters.onnx": "export",
-    "onnx": "export",
-    "safetensors": "export",
-    "onnxruntime": "runtime",
-}
+_MODULES = ("torch", "transformers", "optimum.exporters.onnx", "onnx", "safetensors", "onnxruntime")
 _PACKAGES = ("torch", "transformers", "optimum", "optimum-onnx", "onnx", "tokenizers", "safetensors")
 
 
@@ -31,7 +24,7 @@ def require() -> None:
     """
     missing = [module for module in _MODULES if not _installed(module)]
     if missing:
-        extras = ("export",) if all(_MODULES[m] == "export" for m in missing) else ("export", "cpu")
+        extras = ("export", "cpu") if "onnxruntime" in missing else ("export",)
         raise MissingDependencyError(
             f"export needs {', '.join(missing)}, which this Python ({sys.prefix}) does not have; "
             f"{install_hint(*extras)}"

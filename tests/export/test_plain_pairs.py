@@ -26,7 +26,7 @@ def test_every_order_of_labels_but_the_right_one_is_refused(general_checkpoint: 
     for order in permutations(LABELS):
         scheme = Scheme(NLI, order)
         means = mean_probabilities(model, checkpoint.tokenizer, scheme, pairs_of("plain"))
-        assert (contradicts_labels(means, scheme) is None) == (order == checkpoint.labels)
+        assert (contradicts_labels(means, scheme) is None) == (order == checkpoint.scheme.labels)
 
 
 def means(entailed: float, neutral: float, contradictory: float) -> np.ndarray:
