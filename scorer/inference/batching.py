@@ -1,23 +1,21 @@
 """Batching: which pairs of a window share a call of the model, and the inputs of each call.
 
-Whatever a layout decides depends on the lengths of the pairs and on its own settings alone, so that the same plan gives
-the same calls.
+A layout decides by the lengths of the pairs and its own settings alone, so that the same plan gives the same calls.
 
-:class:`Padded`: a row a pair, padded to the next length on a small grid of shapes. That length depends on the pair
-alone, and a batch holds pairs of one padded length only: the other pairs of a batch never change the shape that a pair
-is computed in, few shapes occur, and padding is bounded by the grid's step.
+:class:`Padded`: a row a pair, padded to the next length on a small grid of shapes. A batch holds pairs of one padded
+length only: the other pairs never change the shape that a pair is computed in, few shapes occur, and padding is bounded
+by the grid's step.
 
 :class:`Packed` (fp16 on a GPU): pairs laid end to end, a fixed number of tokens and of pairs a call. Padding is wasted
 work, and a kernel that is planned for each shape costs time for each shape. What the pairs leave over is filled with
 filler pairs whose answers are dropped. With the same number of rows in every matrix product, the device takes the same
-kernel in every call; whether a pair's numbers then do not depend on the others is measured on the device
-(:mod:`.verification`). A call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth,
-so that a single row does not cost a full call. Its other two dimensions follow from the length of the pairs themselves:
-pairs of 2^k to 2^(k+1) - 1 tokens share calls of tokens / 2^k pairs, with places for 2^(k+1) tokens each. No call of
-such pairs can have more of them, fillers are never longer than the call's longest pair, and pairs × places, by which
-the operators size their memory and choose their kernel, is at most twice the number of tokens. So the other pairs
-decide on the number of tokens of a call, and on nothing else of its shape. The inputs are those of ONNX Runtime's
-operator PackedMultiHeadAttention (contrib operators, ``docs/ContribOperators.md``).
+kernel in every call; whether a pair's numbers then do not depend on the others is measured (:mod:`.verification`).
+A call has one of at most three numbers of tokens, the budget and its eighth and sixty-fourth, so that a single row does
+not cost a full call. Its other two dimensions follow from the length of the pairs themselves: pairs of 2^k to
+2^(k+1) - 1 tokens share calls of tokens / 2^k pairs, with places for 2^(k+1) tokens each. No call of such pairs can
+have more of them, fillers are never longer than the call's longest pair, and pairs × places, by which the operators
+size their memory and choose their kernel, is at most twice the number of tokens. The inputs are those of ONNX Runtime's
+operator PackedMultiHeadAttention (``docs/ContribOperators.md``).
 """
 
 from __future__ import annotations
@@ -308,26 +306,20 @@ def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
 
     Returns:
         ``position_ids``: int32, *Shape:* (tokens,), of each token within its pair, from 0. ``token_offset``: int32,
-        *Shape:* (rows, longest), see :func:`offsets`. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
+        *Shape:* (rows, longest), see :func:`_offsets`. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
     """
     return {
         "position_ids": np.arange(batch.tokens, dtype=np.int32) - np.repeat(starts[:-1].astype(np.int32), lengths),
-        "token_offset": offsets(batch.rows, batch.sequence_length),
+        "token_offset": _offsets(batch.rows, batch.sequence_length),
         "cumulative_sequence_length": starts.astype(np.int32),
     }
 
 
 @lru_cache(maxsize=64)
-def offsets(rows: int, longest: int) -> Int32:
-    """The operator's ``token_offset``, int32, *Shape:* (rows, longest): the same for all calls of a shape.
-
-    It would say where each token stands in a padded batch. The kernel that is chosen here takes the lengths from
-    ``cumulative_sequence_length`` and from this one its shape alone; another kernel would give other numbers, which
-    the verification on the device would see.
-    """
-    made = np.arange(rows * longest, dtype=np.int32).reshape(rows, longest)
-    made.flags.writeable = False
-    return made
+def _offsets(rows: int, longest: int) -> Int32:
+    """Where each token stands in a padded batch: the same for all calls of a shape, since the kernel that is chosen
+    here takes its shape alone. Another kernel would give other numbers, which the verification would see."""
+    return np.arange(rows * longest, dtype=np.int32).reshape(rows, longest)
 
 
 def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Ints:

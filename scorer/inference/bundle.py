@@ -446,10 +446,10 @@ class Bundle:
         except (pa.ArrowException, KeyError, ValueError, TypeError, OSError) as e:
             reason = " ".join(str(e).split())[:300]
             raise BundleError(f"{path} cannot be read ({reason}); export the bundle again") from e
-        if not premises or not all(isinstance(text, str) for text in premises + hypotheses):
-            raise BundleError(f"{path} must hold pairs of texts; export the bundle again")
-        if logits.shape != (len(premises), self.scheme.width) or not np.isfinite(logits).all():
+        are_texts = bool(premises) and all(isinstance(text, str) for text in premises + hypotheses)
+        width = self.scheme.width
+        if not are_texts or logits.shape != (len(premises), width) or not np.isfinite(logits).all():
             raise BundleError(
-                f"{path} must hold {self.scheme.width} finite logits for each pair; export the bundle again"
+                f"{path} must hold pairs of texts with {width} finite logits each; export the bundle again"
             )
         return Probes(premises, hypotheses, logits)

@@ -246,8 +246,7 @@ class VariantOnDevice:
     """A variant of a bundle on a device, with so many threads where it computes with those of this process.
 
     ``options``: of the provider, besides those of the device's kind; they choose kernels, and so the last bits.
-    ``device_memory``: GiB of the device that a session may take, 0 for all; no number depends on it. ``step``: of
-    padded lengths, in tokens.
+    ``device_memory``: GiB of the device that a session may take, 0 for all; no number depends on it.
     """
 
     bundle: Bundle
@@ -256,7 +255,6 @@ class VariantOnDevice:
     threads: int
     options: Mapping[str, str] = field(default_factory=dict)
     device_memory: int = 0
-    step: int = 8
 
     @property
     def precision(self) -> str:
@@ -276,7 +274,7 @@ class VariantOnDevice:
     def grid(self, token_budget: int) -> Grid:
         """The shapes of its padded calls."""
         few = self.precision == "fp32" and not self.device.spec.is_host
-        return Grid(self.step, token_budget, self.bundle.max_length, few)
+        return Grid(token_budget=token_budget, max_length=self.bundle.max_length, few_lengths=few)
 
     def layout_of(self, token_budget: int) -> Layout:
         """Arrangement of pairs in its calls of so many tokens."""

@@ -203,12 +203,10 @@ class TextTokenizer:
             yield
         except (UnicodeError, MemoryError):
             raise  # an error of the text, or of the machine
-        except Exception as e:  # the library raises plain Exception for every kind of damage
-            raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
-        except BaseException as e:
-            if type(e).__name__ != "PanicException":  # of pyo3, which has no public name for it
+        except BaseException as e:  # the library raises plain Exception for every kind of damage, and panics of pyo3
+            if not isinstance(e, Exception) and type(e).__name__ != "PanicException":
                 raise
-            raise BundleError(f"{self._where} {what} (panic: {first_line(e)}); export the bundle again") from e
+            raise BundleError(f"{self._where} {what} ({first_line(e)}); export the bundle again") from e
 
 
 def _encode_whole(tokenizer: Tokenizer, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

@@ -86,7 +86,6 @@ def open_engine(
     token_budget: int | None = None,
     threads: int | None = None,
     device_memory: int = 0,
-    step: int = 8,
     exact: bool = False,
     bound: ExactBound | None = None,
     warn: Warn = lambda message: None,
@@ -96,9 +95,8 @@ def open_engine(
 
     Args:
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision, layout, attention: see :func:`.variants_for`. threads, device_memory, step: see
-            :class:`.VariantOnDevice`. token_budget: tokens a batch, padding included; ``None`` for what verification
-            finds.
+        precision, layout, attention: see :func:`.variants_for`. threads, device_memory: see :class:`.VariantOnDevice`.
+        token_budget: tokens a batch, padding included; ``None`` for what verification finds.
         exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
         warn: told what a user should know.
         options: of :class:`.Engine`.
@@ -117,7 +115,6 @@ def open_engine(
         attention=attention,
         threads=threads or len(usable_cpus()) or os.cpu_count() or 1,
         device_memory=device_memory,
-        step=step,
     )
     chosen = resolve_device(device, warn, lambda on: read_report(variants(on)[0], token_budget) is not None)
     try:
@@ -268,7 +265,6 @@ def report_path(use: VariantOnDevice, budget: int | None) -> Path:
         use.bundle.variants[use.variant].sha256,
         str(runtime().__version__),
         str(tokenizers.__version__),
-        use.step,
         list(on.spec.token_budgets) if budget is None else budget,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -398,7 +394,7 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
 
 
 class _Request(Record, frozen=True, kw_only=True):
-    """A variant to verify. ``use``: further fields of a :class:`.VariantOnDevice`. ``budget``: tokens a batch."""
+    """A variant to verify. ``use``: further fields of :class:`.VariantOnDevice`."""
 
     bundle: str
     sha256: str
@@ -432,7 +428,7 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
         bundle=str(use.bundle.path.absolute()),
         sha256=use.bundle.sha256,
         device=str(use.device),
-        use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory", "step")},
+        use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory")},
         budget=budget,
     )
     try:
