@@ -29,8 +29,6 @@ from ..errors import DeviceError, install_hint
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PADDED, PACKED = "padded", "packed"
 """Layouts of a call: pairs padded to one length, or laid end to end."""
-
-
 _ATTRIBUTES = (16, 75, 76)
 """CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
 
@@ -72,23 +70,20 @@ class DeviceKind:
 
     Provider and session:
         ``provider``: ONNX Runtime's name of it. ``options``: of the provider, for each session. ``attention``: options
-        to add by layout, which choose the attention kernel. ``memory_limit``: the option that
-        limits a session's memory, empty if there is none. ``arena``: the arena to shrink after a call did not fit.
-        ``unwanted_fusions``: what the runtime must not fuse as it loads a graph.
+        to add by layout, which choose the attention kernel. ``memory_limit``: the option for a session's memory.
+        ``arena``: the arena to shrink after a call did not fit. ``unwanted_fusions``: what the runtime must not fuse.
 
     Choices:
-        ``precisions``: for ``auto``, the best first. ``refused``: precisions with the reason they do not run.
-        ``layouts``: for ``auto``, the best first.
-        ``token_budgets``: tokens a call, the usual number first. ``fixed_pairs``: pairs a call when fp32 stands in for
-        another precision.
+        ``precisions``, ``layouts``: for ``auto``, the best first. ``refused``: precisions with the reason they do not
+        run. ``token_budgets``: tokens a call, the usual number first. ``fixed_pairs``: pairs a call when fp32 stands in
+        for another precision.
 
     Machine:
         ``is_host``: whether a session computes with the threads of this process. Such a device is the only one of its
         kind, starts without libraries of its own, computes any shape at the same rate, and is slow. ``hardware``: reads
-        a device by its number.
-        ``prepare``: called with the ``onnxruntime`` module before a session. ``diagnose``: why a first call failed,
-        from capability, version of the runtime and message. ``memory_errors``: signs of a call that did not fit, in
-        lower case. ``install``: what to do where it does not start.
+        a device by its number. ``prepare``: called with the ``onnxruntime`` module before a session. ``diagnose``: why
+        a call failed, from capability, version of the runtime and message. ``memory_errors``: signs of a call that did
+        not fit, in lower case. ``install``: what to do where it does not start.
     """
 
     name: str
@@ -210,11 +205,9 @@ def kernels_missing(capability: str, runtime_version: str) -> str | None:
 
     Code for one capability runs on later ones of the same major version, and on no other.
     """
-    known = WHEEL_KERNELS.get(runtime_version)
+    known = WHEEL_KERNELS.get(runtime_version, ())
     major, _, minor = capability.partition(".")
-    if known is None or not (major.isdecimal() and minor.isdecimal()):
-        return None
-    if any(has == int(major) and least <= int(minor) for has, least in known):
+    if not known or not minor or any(has == int(major) and least <= int(minor) for has, least in known):
         return None
     listed = ", ".join(f"{has}.{least}" for has, least in known)
     return (
@@ -242,16 +235,14 @@ def preload(runtime: Any) -> None:
     """Load the CUDA and cuDNN libraries that came as wheels, once; where they are system-wide there is nothing to do.
 
     The runtime's own function looks next to the runtime alone unless it is told a folder, and the wheels may be in
-    another folder of Python's path. It prints what it did not find. stdout is for data, so that goes nowhere: whether
-    the libraries suffice is seen when a session starts.
+    another folder of Python's path. It prints what it did not find, and stdout is for data: whether the libraries
+    suffice is seen when a session starts.
     """
-    load = getattr(runtime, "preload_dlls", None)
-    if load is None:
-        return
-    with contextlib.redirect_stdout(io.StringIO()):
-        for folder in library_folders():
-            load(directory=folder)
-        load()
+    if load := getattr(runtime, "preload_dlls", None):
+        with contextlib.redirect_stdout(io.StringIO()):
+            for folder in library_folders():
+                load(directory=folder)
+            load()
 
 
 @cache
@@ -285,9 +276,7 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
             provider=CUDA,
             hardware=lambda index: read_gpu(index) or Hardware(f"cuda:{index}"),
             precisions=("fp16", "fp32"),
-            refused={
-                "int8": "it is made for the integer products of a CPU; fp16 is faster there",
-            },
+            refused={"int8": "it is made for the integer products of a CPU; fp16 is faster there"},
             layouts=(PACKED, PADDED),
             token_budgets=(65536, 32768, 16384, 8192, 4096),
             fixed_pairs=64,
@@ -300,14 +289,8 @@ KINDS: Mapping[str, DeviceKind] = MappingProxyType(
                 *_HOST_MEMORY,
             ),
             install=f"{install_hint('gpu')} on a machine with an NVIDIA driver, or choose --device cpu",
-            options=MappingProxyType(
-                {
-                    # The arena grows by what is asked, since the largest shape comes first.
-                    "arena_extend_strategy": "kSameAsRequested",
-                    # TF32 would change fp32 labels.
-                    "use_tf32": "0",
-                }
-            ),
+            # The arena grows by what is asked, since the largest shape comes first. TF32 would change fp32 labels.
+            options=MappingProxyType({"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}),
             attention=MappingProxyType({PACKED: MEMORY_EFFICIENT}),
             memory_limit="gpu_mem_limit",
             arena="gpu",

@@ -8,10 +8,10 @@ again: later batches are cut from the start. The call after a failure gives the 
 back to the device, since what the arena holds in pieces cannot serve a larger request. Where the smallest call does not
 fit, the session is opened again, once, and after that the pair has no answer.
 
-All calls are made in threads of their own, for two reasons. While a call is under way Python answers no signal in the
-thread that made it, so that whoever asks waits elsewhere, and the runtime is told to cancel what nobody waits for. And
-a provider plans, and opens handles of its libraries, for each thread that calls it, so that a device has one. The next
-calls wait in it already when one ends: the device does not wait for other threads to hand them over.
+A device has a thread that makes all its calls, for two reasons. While a call is under way Python answers no signal in
+the thread that made it: whoever asks waits elsewhere, and the runtime is told to cancel what nobody waits for. And a
+provider plans, and opens handles of its libraries, for each thread that calls it. The next calls wait in it already
+when one ends.
 """
 
 from __future__ import annotations

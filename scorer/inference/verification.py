@@ -171,8 +171,7 @@ def known_report(use: VariantOnDevice, budget: int | None, warn: Warn) -> Device
     """The report on record, or that of a worker process that verifies the variant now. ``None`` if this process is a
     worker itself, which has to :func:`verify` it.
 
-    Args:
-        budget: tokens a batch; ``None`` to have the best chosen.
+    ``budget``: tokens a batch; ``None`` to have the best chosen.
 
     Raises:
         BundleError, DeviceError: it does not run here, or does not keep the labels.
@@ -227,8 +226,7 @@ def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None
 
 
 def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
-    """Put a report on record, if the folder can be written; otherwise every start verifies again, with the same
-    result."""
+    """Put a report on record; where the folder cannot be written, every start verifies again, with the same result."""
     path = report_path(use, budget)
     temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
@@ -246,10 +244,9 @@ def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, 
 
 
 def report_path(use: VariantOnDevice, budget: int | None) -> Path:
-    """The file of a report: named by bundle, variant, kind of hardware, versions, options and budget.
+    """The file of a report: named by bundle, variant, kind of hardware, versions, options and budget, by whole digests.
 
-    Devices of one name, driver and cuDNN compute the same, so several GPUs of one machine share reports. All of it by
-    whole digests of one encoding: a report says that a bundle was tried, and must be no other's.
+    Devices of one name, driver and cuDNN compute the same, so several GPUs of one machine share reports.
     """
     import tokenizers
 

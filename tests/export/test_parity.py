@@ -1,9 +1,10 @@
-"""The figures of a variant, by hand; and that a variant which is broken is seen to be."""
+"""Figures of a variant, by hand, and of one that is broken; labels in a wrong order; lengths of probes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from benchmarks.speed.random_init import train_tokenizer
 from export import parity
 from export.packed import export_packed
-from export.parity import accept, checkpoint_logits, compare, measure_variant
-from export.probes import built_in_probes
-from scorer.inference import bundle as schemes
+from export.parity import accept, checkpoint_logits, compare, contradicts_labels, mean_probabilities, measure_variant
+from export.probes import COUNT, built_in_probes, pairs_of
+from export.tokenization import PairTokenizer
+from export.toolchain import quiet
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Scheme
 from tests.export.checkpoints import LAYERS, opened
 from tests.export.contrib_operators import evaluator
 
-NLI = schemes.Scheme(schemes.NLI, schemes.LABELS)
+THREE = Scheme(NLI, LABELS)
 Measure = Callable[..., dict[str, Any]]
 
 
@@ -29,7 +33,7 @@ def test_figures_by_hand_are_rounded_against_the_variant() -> None:
     found = expected.copy()
     found[0, 0] += 0.2512
     found[3, 1] += 0.125
-    figures = compare(expected, found, NLI)
+    figures = compare(expected, found, THREE)
     # A quarter of the pairs: margins are 1, 2, 3 and 0.3, and twice the bound is 0.504.
     assert figures["within_margin"] == 0.25
     assert figures["max_abs_logit"] == figures["bound"] == 0.252
@@ -39,8 +43,8 @@ def test_figures_by_hand_are_rounded_against_the_variant() -> None:
     assert (figures["label_agreement"], figures["pairs"]) == (1.0, 4)
     many = np.tile(np.float32([5, 0, 0]), (3000, 1))
     other = np.concatenate([np.float32([[0, 1, 0]]), many[1:]])
-    assert compare(many, other, NLI)["label_agreement"] == 0.999666  # 2999 / 3000, down
-    assert compare(many, many, NLI)["bound"] == 0
+    assert compare(many, other, THREE)["label_agreement"] == 0.999666  # 2999 / 3000, down
+    assert compare(many, many, THREE)["bound"] == 0
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,7 @@ def measure(checkpoint: Path) -> Measure:
     probes = built_in_probes(found.tokenizer, 120)[::8]
     expected = checkpoint_logits(found.load(), found.tokenizer, probes)
     return lambda path, precision, **more: measure_variant(
-        path, precision, found.tokenizer, probes, expected, NLI, **more
+        path, precision, found.tokenizer, probes, expected, THREE, **more
     )
 
 
@@ -80,3 +84,42 @@ def test_a_packed_graph_is_measured_with_its_own_inputs(
     assert (found[2]["provider"], found[2]["pairs"]) == ("CUDAExecutionProvider", 64)
     assert found[1]["bound"] > 0.1
     assert "fp16.packed variant" in str(accept("fp16.packed", found[1] | {"label_agreement": 0.9}))
+
+
+@pytest.mark.slow
+def test_every_order_of_labels_but_the_right_one_is_refused(general_checkpoint: Path) -> None:
+    with quiet():
+        checkpoint = opened(general_checkpoint)
+        model = checkpoint.load()
+    for order in permutations(LABELS):
+        scheme = Scheme(NLI, order)
+        means = mean_probabilities(model, checkpoint.tokenizer, scheme, pairs_of("plain"))
+        assert (contradicts_labels(means, scheme) is None) == (order == checkpoint.scheme.labels)
+
+
+def means(entailed: float, neutral: float, contradictory: float) -> np.ndarray:
+    found = np.full((3, 3), np.nan)
+    found[:, 2] = contradictory, neutral, entailed
+    return found
+
+
+@pytest.mark.parametrize("scheme", [Scheme(BINARY, ("a", "b"), "b"), Scheme(SCORE, ("a",))])
+def test_with_one_or_two_logits_entailed_pairs_must_be_above_the_others(scheme: Scheme) -> None:
+    assert contradicts_labels(means(0.4, 0.3, 0.2), scheme) is None
+    for wrong in (means(0.3, 0.4, 0.2), means(0.3, 0.2, 0.4)):
+        assert "mean P(entailment) is highest for the kind" in str(contradicts_labels(wrong, scheme))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> PairTokenizer:
+    return PairTokenizer(train_tokenizer(2000), "<pad>", "tokenizer.json")
+
+
+@pytest.mark.parametrize("max_length", [512, 16])
+def test_probes_span_all_lengths(tokenizer: PairTokenizer, max_length: int) -> None:
+    probes = built_in_probes(tokenizer, max_length)
+    assert len(probes) == len(set(probes)) == COUNT
+    lengths = [probe.tokens for probe in probes]
+    assert lengths == sorted(lengths) and (lengths[0], lengths[-1]) == (5, max_length)
+    assert all(probe.tokens == len(tokenizer.encode(probe.premise, probe.hypothesis)) for probe in probes)
+    assert probes == built_in_probes(tokenizer, max_length)

@@ -1,12 +1,18 @@
+"""Bundles that are refused; schemes: probabilities and margins by hand, and what a bundle may declare."""
+
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from scorer.errors import BundleError
-from scorer.inference.bundle import Bundle
+from scorer.errors import BundleError, DamagedFileError
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Scheme
+from scorer.system.codec import decode, encode
 from tests.bundles import edit_manifest, variant
 
 
@@ -63,3 +69,63 @@ def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict
     assert Bundle.load(copy).manifest.caveat is None
     edit_manifest(copy, **changes)
     assert str(Bundle.load(copy).manifest.caveat).startswith(caveat)
+
+
+X = np.array([[2, 0, 1], [0, 0, 0]], np.float32)
+NEARLY = math.log(3)
+"""The logit of .75."""
+
+
+def test_nli_is_the_softmax_in_the_order_of_the_columns() -> None:
+    scheme = Scheme(NLI, ("entailment", "neutral", "contradiction"))
+    expected = np.exp([1, 0, 2]) / np.exp([1, 0, 2]).sum()
+    np.testing.assert_allclose(scheme.probabilities(X)[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(scheme.probabilities(X)[1], [1 / 3] * 3, rtol=1e-6)
+    assert scheme.margins(X).tolist() == [1, 0] and scheme.decisions(X).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("labels", "sign"), [(("no", "yes"), 1), (("yes", "no"), -1)])
+def test_binary_is_the_softmax_of_the_supported_class(labels: tuple[str, str], sign: int) -> None:
+    scheme = Scheme(BINARY, labels, "yes", 0.75)
+    difference = np.array([0, 1, NEARLY - 0.01, NEARLY + 0.01, -3], np.float32)
+    logits = np.stack([5 - sign * difference / 2, 5 + sign * difference / 2], axis=1).astype(np.float32)
+    found = scheme.probabilities(logits)
+    np.testing.assert_allclose(found[:, 2], 1 / (1 + np.exp(-difference)), rtol=1e-5)
+    assert np.isnan(found[:, :2]).all()
+    assert scheme.decisions(logits).tolist() == [0, 0, 0, 1, 0]
+    np.testing.assert_allclose(scheme.margins(logits), np.abs(difference - NEARLY), atol=1e-5)
+
+
+def test_score_is_the_sigmoid_and_its_distance_counts_twice() -> None:
+    scheme = Scheme(SCORE, ("score",), None, 0.75)
+    logits = np.array([[0], [NEARLY + 0.5], [-100], [100]], np.float32)
+    found = scheme.probabilities(logits)
+    np.testing.assert_allclose(found[:, 2], [0.5, 1 / (1 + math.exp(-NEARLY - 0.5)), 0, 1], atol=1e-6)
+    assert scheme.decisions(logits).tolist() == [0, 1, 0, 1]
+    # One logit that moves by d changes a decision within d of the boundary: twice that is within 2 d.
+    np.testing.assert_allclose(scheme.margins(logits)[:2], [2 * NEARLY, 1.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [NLI, BINARY, SCORE])
+def test_what_is_not_finite_has_no_decision(kind: str) -> None:
+    scheme = Scheme(kind, *{NLI: (LABELS, None), BINARY: (("a", "b"), "a"), SCORE: (("a",), None)}[kind])
+    logits = np.zeros((3, scheme.width), np.float32)
+    logits[0, 0], logits[1, 0] = np.nan, np.inf
+    assert scheme.decisions(logits)[:2].tolist() == [-1, -1] and scheme.decisions(logits)[2] >= 0
+    assert np.isnan(scheme.probabilities(logits)[0, 2])
+
+
+TWO: dict[str, Any] = {"kind": "binary", "labels": ["a", "b"], "supported": "b", "threshold": 0.4}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "regression"}, {"kind": None}, {"labels": ["a", "a"]}, {"labels": ["a"]}, {"labels": "ab"},
+        {"supported": None}, {"supported": "c"}, {"threshold": None}, {"threshold": 0.0}, {"threshold": 1.0},
+        {"threshold": float("nan")}, {"threshold": True}, {"kind": "nli"}, {"labels": ["a", "b\n"]}, {"supported": 1},
+    ],
+)  # fmt: skip
+def test_a_scheme_that_cannot_be_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(DamagedFileError):
+        decode(encode(TWO | changes), Scheme, "x")

@@ -1,8 +1,10 @@
-"""Sessions on a device, and batches that do not fit its memory, with a CUDA that stands in for one
+"""Sessions, forms of a precision, and batches that do not fit the memory, with a CUDA that stands in for one
 (:mod:`tests.inference.fake_cuda`); the table of devices."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.errors import DeviceError
-from scorer.inference import session
+from scorer.errors import BundleError, CallError, DeviceError, ScorerError
+from scorer.inference import session, verification
 from scorer.inference.bundle import Bundle
-from scorer.inference.device import Device, Hardware, device, is_out_of_memory
+from scorer.inference.device import PACKED, PADDED, Device, Hardware, device, is_out_of_memory
 from scorer.inference.engine import DeviceReport, Engine
 from scorer.inference.session import VariantOnDevice, conflicting_wheels, resolve_device, variants_for
 from scorer.inference.verification import keep_report, measure, open_engine, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
-from tests.bundles import make_bundle
+from tests.bundles import edit_manifest, make_bundle, variant
 from tests.inference.fake_cuda import FakeCuda, install
 
 SMALLER = "memory.enable_memory_arena_shrinkage"
@@ -176,3 +178,57 @@ def test_devices_are_named_by_kind_and_number(asked: str) -> None:
 )
 def test_failures_for_want_of_memory(message: str) -> None:
     assert is_out_of_memory(RuntimeError(message))
+
+
+PREFERRED, FALLBACK = "PackedMultiHeadAttention sdpa_kernel=2", "Attention"
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with fp32, and fp16 in its two forms; its packed graph is only opened."""
+    path = make_bundle(tmp_path_factory.mktemp("forms") / "tiny", precisions=("fp32", "fp16"))
+    shutil.copy(path / "model.fp16.onnx", path / "model.fp16.packed.onnx")
+    packed = variant(path / "model.fp16.packed.onnx", "fp16", layout="packed")
+    variants = json.loads((path / "bundle.json").read_text())["variants"]
+    edit_manifest(path, variants=variants | {"fp16.packed": packed})
+    return path
+
+
+def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
+    opened = Bundle.load(forms)
+
+    def chosen(kind: str, precision: str, **options: Any) -> list[VariantOnDevice]:
+        return variants_for(device(kind), opened, precision=precision, threads=1, **options)
+
+    assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
+    assert [one.variant for one in chosen("cuda", "fp16", layout="packed", attention=PREFERRED)] == ["fp16.packed"]
+    assert [one.variant for one in chosen("cuda", "auto")] == ["fp16.packed", "fp16", "fp32"]
+    assert [one.variant for one in chosen("cpu", "fp16")] == ["fp16"]
+    with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
+        chosen("cuda", "fp32", layout="packed")
+    with pytest.raises(DeviceError, match="the plan records the layout padded with the attention 'Other'"):
+        chosen("cuda", "fp16", layout="padded", attention="Other")
+
+
+@pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])
+def test_the_fallback_is_taken_and_the_reason_is_said(
+    forms: Path, monkeypatch: pytest.MonkeyPatch, failure: ScorerError
+) -> None:
+    """On a GPU that stands in for one, where the packed form does not pass."""
+    install(monkeypatch)
+    failing, tried, said = {PREFERRED}, list[str](), list[str]()
+
+    def report(use: VariantOnDevice, *others: Any) -> DeviceReport:
+        tried.append(use.attention)
+        if use.attention in failing:
+            raise failure
+        return DeviceReport(probes=1, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
+
+    monkeypatch.setattr(verification, "known_report", report)
+    with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+        assert (engine.use.layout, engine.fallback_reason) == (PADDED, str(failure))
+    assert said == [f"tiny fp16.packed on cuda:0 is not used, fp16 is tried: {failure}"]
+    assert tried == [PREFERRED, FALLBACK]
+    failing.clear()  # the device was full, say
+    with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
+        assert (engine.use.layout, engine.fallback_reason) == (PACKED, "")
