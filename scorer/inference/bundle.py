@@ -331,13 +331,12 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
     path = folder / name
     try:
         if not path.is_file():
-            raise BundleError(
-                f"{path} is missing or not a plain file; copy the whole bundle folder, or export it again"
-            )
+            raise OSError("it is missing or not a plain file")
         with path.open("rb") as handle:
             found = sha256_of(handle)
     except OSError as e:
-        raise BundleError(f"{path} cannot be read: {e.strerror or e}; copy the bundle again") from e
+        advice = "copy the whole bundle folder, or export it again"
+        raise BundleError(f"{path} cannot be read: {e.strerror or e}; {advice}") from e
     if found != expected:
         raise BundleError(
             f"{path} is not the file that was exported: sha256 {found[:12]}…, but bundle.json says "

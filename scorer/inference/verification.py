@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -216,27 +215,20 @@ def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None
     """The report on record for a budget; ``None`` where there is none that can be decoded."""
     for asked in dict.fromkeys((None, budget)):  # the budget that was chosen may be the wanted one
         path = report_path(use, asked)
-        try:
+        with suppress(OSError, ValueError, DamagedFileError, SchemaError):
             found = decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
-        except (OSError, ValueError, DamagedFileError, SchemaError):
-            continue
-        if budget in (asked, found.token_budget):
-            return found
+            if budget in (asked, found.token_budget):
+                return found
     return None
 
 
 def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
     """Put a report on record; where the folder cannot be written, every start verifies again, with the same result."""
     path = report_path(use, budget)
-    temporary = path.with_name(f".{path.stem[:40]}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            file.write(encode(report))
-        temporary.replace(path)
+        path.write_bytes(encode(report))  # half of it decodes to nothing
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         warn(
             f"note: the result cannot be kept in {path.parent} ({error.strerror}), so that every start verifies again; "
             "set XDG_CACHE_HOME to a folder that can be written"
@@ -435,18 +427,17 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
     try:
         worker.send(request)
         while wait([worker.connection], SILENCE_S):
-            try:
-                reply = worker.receive()
-            except (EOFError, OSError):
-                raise ended(worker.describe_end()) from None
-            except (DamagedFileError, SchemaError) as e:
-                raise ended(f"gave no result ({e})") from e
+            reply = worker.receive()
             advance()
             if reply.error:
                 raise getattr(errors, reply.kind, BundleError)(reply.error)
             if reply.report is not None:
                 return reply.report
         raise ended(f"was stopped after {SILENCE_S:.0f} s without progress")
+    except (EOFError, OSError):
+        raise ended(worker.describe_end()) from None
+    except (DamagedFileError, SchemaError) as e:
+        raise ended(f"gave no result ({e})") from e
     finally:
         worker.kill()
         worker.close()
