@@ -4,8 +4,7 @@
 ``families``       what optimum does not know of the families of checkpoints
 ``checkpoint``     those files → sizes, labels, tokenizer, PyTorch model, or the reason for refusing
 ``graph``          PyTorch → ONNX → the fused fp32 graph, counted against the config
-``variants``       fp16 and int8 from the fused graph
-``shared_weights`` weights stored once, in half precision, for all variants
+``variants``       fp32, fp16 and int8 from the fused graph; their weights stored once
 ``probes``         the pairs on which every variant is compared
 ``parity``         each variant against PyTorch
 ``bundle_writer``  all of it in order

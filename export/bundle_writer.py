@@ -21,13 +21,11 @@ from .checkpoint import Checkpoint, open_checkpoint
 from .families import ENCODER
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
-from .packed import SHARED as FP16_SHARED
 from .packed import export_packed, packed_inputs
 from .parity import Logits, accept, checkpoint_logits, contradicts_labels, mean_probabilities, measure_variant
 from .probes import Probe, built_in_probes, pairs_of
-from .shared_weights import SHARED, round_weights, share_weights
 from .source import sha256
-from .variants import export_variant
+from .variants import HALF_SHARED, SHARED, export_variant, round_weights, share_weights
 
 _FUSED = (
     "Attention", "MultiHeadAttention", "SkipLayerNormalization", "LayerNormalization", "BiasGelu", "Gelu",
@@ -63,7 +61,7 @@ def export_bundle(
         out: must not exist, or be empty.
         answers: what the checkpoint does not say of its logits.
         half_weights: round the weights to half precision and store them once, for all variants
-            (:mod:`export.shared_weights`).
+            (:func:`.share_weights`).
         templates: a template file to ship.
         force: include a variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its
             labels.
@@ -191,7 +189,7 @@ def _write_graphs(
         log("storing the weights once")
         share_weights([folder / f"model.{key}.onnx" for key in keys], folder / SHARED)
     elif forms:
-        share_weights([folder / f"model.{key}.onnx" for key in ("fp16", *forms)], folder / FP16_SHARED)
+        share_weights([folder / f"model.{key}.onnx" for key in ("fp16", *forms)], folder / HALF_SHARED)
     return {key: counts[key] for key in keys}
 
 

@@ -30,8 +30,6 @@ from .graph import expect, save
 from .rewrite import head_of, require_first_token
 from .variants import to_half
 
-SHARED = "model.half.data"
-"""The weights of the fp16 variants, which differ in their graphs alone."""
 Array = npt.NDArray[np.float64]
 _OFFSETS, _ENDS, _FIRST = "token_offset", "cumulative_sequence_length", "first_tokens"
 _LEAST_SCALE = 1e-3

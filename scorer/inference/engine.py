@@ -111,7 +111,7 @@ class Engine(Closing):
         use: bundle, variant, device, threads and options of the provider.
         token_budget: tokens a batch, padding included.
         truncate: cut pairs that are too long instead of refusing them.
-        pair_format: what surrounds the texts of a pair; by default the tokenizer's own pair encoding.
+        one_string: write pairs as one string (:class:`.PairFormat`) instead of by the bundle's own pair encoding.
         warn: told what a user should know, such as a batch that did not fit the device.
         verify: called with the fp32 variant, and tokens a batch, before it answers for another variant.
 
@@ -138,7 +138,7 @@ class Engine(Closing):
         token_budget: int,
         *,
         truncate: bool = False,
-        pair_format: PairFormat = PairFormat.SEPARATE,
+        one_string: bool = False,
         warn: Callable[[str], None] = lambda message: None,
         verify: Callable[[VariantOnDevice, int], object] = lambda use, token_budget: None,
     ) -> None:
@@ -161,9 +161,9 @@ class Engine(Closing):
             use.device.spec.prepare(runtime())
             opening = self.thread.submit(partial(ModelSession, use, self.thread, use.layout_of(token_budget), warn))
             self.tokenizer = TextTokenizer(use.bundle)
-            one_string = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
-            self.probe_format = one_string if use.bundle.layout.one_string else PairFormat.SEPARATE
-            self._format = self.probe_format if pair_format == PairFormat.SEPARATE else pair_format
+            own = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
+            self.probe_format = own if use.bundle.layout.one_string else PairFormat.SEPARATE
+            self._format = PairFormat.ONE_STRING if one_string else self.probe_format
             probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
             self.session = outcome(opening)

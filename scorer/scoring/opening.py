@@ -8,7 +8,6 @@ from functools import partial
 from ..errors import UsageError
 from ..inference.bundle import Bundle
 from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
-from ..inference.tokenizer import PairFormat
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.sentences import SentenceSide, split_text, splitter_name
@@ -53,7 +52,7 @@ class OpenScorer(Closing):
             exact=settings.exact,
             bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
             truncate=truncate,
-            pair_format=PairFormat.ONE_STRING if settings.protocol == "nlgi_eval" else PairFormat.SEPARATE,
+            one_string=settings.protocol == "nlgi_eval",
             warn=log,
         )
         side = None

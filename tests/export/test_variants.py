@@ -17,8 +17,7 @@ from export import graph
 from export.families import ROBERTA
 from export.graph import external_files, operator_counts
 from export.quantise import column_scales
-from export.shared_weights import SHARED, share_weights
-from export.variants import export_variant
+from export.variants import SHARED, export_variant, share_weights
 from scorer.errors import CheckpointError
 from scorer.inference import verification
 from scorer.inference.bundle import Bundle
