@@ -20,6 +20,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -69,14 +70,11 @@ def conflicting_wheels() -> list[str]:
     """
     from importlib import metadata  # not needed where nothing is wrong
 
-    folders: dict[str, list[str]] = {}
+    folders: dict[str, str] = {}
     for name in ("onnxruntime", "onnxruntime-gpu"):
-        try:
-            folder = str(metadata.distribution(name).locate_file(""))
-        except metadata.PackageNotFoundError:
-            continue
-        folders.setdefault(os.path.realpath(folder), []).append(name)
-    return next((names for names in folders.values() if len(names) > 1), [])
+        with suppress(metadata.PackageNotFoundError):
+            folders[name] = os.path.realpath(str(metadata.distribution(name).locate_file("")))
+    return list(folders) if len(folders) > len(set(folders.values())) else []
 
 
 def resolve_device(
@@ -86,9 +84,8 @@ def resolve_device(
 ) -> Device:
     """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which a session starts.
 
-    ``auto`` is the first kind of :data:`~scorer.inference.device.KINDS` on which a session starts. What is named and
-    does not start is an error. The session is one of a graph of this program's own, opened once for each device: a
-    bundle's graph is not opened to find out where it could run.
+    ``auto`` is the first kind of :data:`.KINDS` on which one starts. The session is of a graph of this program's own,
+    opened once for each device: a bundle's graph is not opened to find out where it could run.
 
     Args:
         warn: told when ``auto`` passes over a device of which the runtime has the provider.
@@ -183,12 +180,12 @@ class OutOfMemoryError(Exception):
 
 
 class DeviceThread(ThreadPoolExecutor):
-    """The thread that makes the calls of an engine's sessions, and those that are under way."""
+    """The thread that makes the calls of an engine's sessions, one at a time."""
 
     def __init__(self) -> None:
         super().__init__(1, "call")
         self._changed = threading.Condition()
-        self._running: list[Any] = []
+        self._running: Any = None
         self._ended = False
 
     def call(self, action: Callable[[], Result]) -> Result:
@@ -213,7 +210,7 @@ class DeviceThread(ThreadPoolExecutor):
         with self._changed:
             if self._ended:
                 raise CancelledError
-            self._running.append(options)
+            self._running = options
         try:
             return session.run(["logits"], feed, options)[0]
         except Exception as e:
@@ -223,21 +220,21 @@ class DeviceThread(ThreadPoolExecutor):
         finally:
             with self._changed:
                 advance()
-                self._running.remove(options)
+                self._running = None
                 self._changed.notify_all()
 
     def cancel(self) -> None:
-        """Have the calls that are under way end, as soon as the runtime looks."""
+        """Have the call that is under way end, as soon as the runtime looks."""
         with self._changed:
-            for options in self._running:
-                options.terminate = True
+            if self._running is not None:
+                self._running.terminate = True
 
     def close(self) -> None:
         """Cancel what is under way, and allow no more."""
         self._ended = True
         self.cancel()
         with self._changed:
-            idle = self._changed.wait_for(lambda: not self._running, _NOTICE_S)
+            idle = self._changed.wait_for(lambda: self._running is None, _NOTICE_S)
         self.shutdown(wait=idle, cancel_futures=True)
 
 
@@ -337,12 +334,8 @@ def variants_for(
 class ModelSession:
     """A session of a variant, which is hashed and opened here. Made and used in the thread of the device.
 
-    Args:
-        thread: makes the calls.
-        layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
-        warn: told when a batch did not fit.
-
     Attributes:
+        layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         session: the runtime's own. inputs: names of the graph's inputs.
 
     Raises:
@@ -365,11 +358,10 @@ class ModelSession:
         Args:
             feed: of the layout's ``assemble``, where it was put together beforehand.
         """
-        if self._limit is not None and batch.tokens > self._limit:
-            smaller = self.layout.smaller(batch, encoded.lengths)
-            if smaller:
-                self._each(smaller, encoded, logits)
-                return
+        is_too_large = self._limit is not None and batch.tokens > self._limit
+        if is_too_large and (smaller := self.layout.smaller(batch, encoded.lengths)):
+            self._each(smaller, encoded, logits)
+            return
         if feed is None:
             feed = self.layout.assemble(batch, encoded)
         after_failure, self._failed = self._failed, False
@@ -420,8 +412,7 @@ class ModelSession:
     def _retry(self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
         """Compute a batch that did not fit in smaller ones, or in a session that is opened again."""
         self._failed, on = True, self.use.device
-        smaller = self.layout.smaller(batch, encoded.lengths)
-        if smaller:
+        if smaller := self.layout.smaller(batch, encoded.lengths):
             self._limit = batch.tokens // 2
             self._warn(
                 f"a batch of {len(batch.pairs)} pairs of up to {batch.sequence_length} tokens does not fit {on}; from "
