@@ -37,10 +37,10 @@ def interrupt_when_stuck(scorer: Scorer) -> None:
 
     def send() -> None:
         deadline = time.monotonic() + LIMIT_S
-        seen, since = list[int](), time.monotonic()
-        while (not seen or time.monotonic() - since < 0.5) and time.monotonic() < deadline:
+        seen, since = None, time.monotonic()
+        while (seen is None or time.monotonic() - since < 0.5) and time.monotonic() < deadline:
             time.sleep(0.01)
-            if (running := list(scorer.engine._thread._running)) != seen:
+            if (running := scorer.engine.thread._running) is not seen:
                 seen, since = running, time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -53,8 +53,8 @@ def test_ctrl_c_ends_a_call_of_the_main_thread(looping: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         scorer.score([("A", "p", "o")], f"A {TOKEN}")
     assert scorer.score([("A", "p", "o")], "A p o").error is None, "the scorer is of use no more"
-    assert scorer.engine._thread.close(), "the call goes on"
     scorer.engine.close()
+    assert scorer.engine.thread._running is None, "the call goes on"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -97,10 +97,10 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
     waiting.start()
     assert entered.wait(LIMIT_S)
     scorer.engine.close()  # comes back
-    assert scorer.engine._thread._running
+    assert scorer.engine.thread._running
     release.set()
     waiting.join(LIMIT_S)
-    assert not scorer.engine._thread._running
+    assert not scorer.engine.thread._running
 
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:
