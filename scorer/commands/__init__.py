@@ -80,8 +80,21 @@ app = App(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+@app.callback(invoke_without_command=True)
+@takes_fields
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", "-V", help="Show the version, and the version and providers of ONNX Runtime; exit."),
+    ] = False,
+    verbose: bool = option("Show the traceback of an unexpected error; may also follow the command.", default=False),
+    quiet: bool = option(
+        "Print results and errors only, no progress and no notes; may also follow the command.", default=False
+    ),
+) -> None:
+    Lines.quiet, Lines.verbose = quiet, verbose
+    if version:
         from .. import __version__
         from . import doctor
 
@@ -89,32 +102,8 @@ def _version(asked: bool) -> None:
         for line in doctor.runtime_lines():
             tell(line)
         raise typer.Exit
-
-
-@app.callback()
-@takes_fields
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            "-V",
-            callback=_version,
-            is_eager=True,
-            help="Show the version, and the version and providers of ONNX Runtime; exit.",
-        ),
-    ] = False,
-    verbose: bool = option(
-        "Show the traceback of an unexpected error; may also follow the command.",
-        default=False,
-        callback=lambda asked: setattr(Lines, "verbose", asked),
-        is_eager=True,
-    ),
-    quiet: bool = option(
-        "Print results and errors only, no progress and no notes; may also follow the command.", default=False
-    ),
-) -> None:
-    Lines.quiet = quiet
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 def main() -> NoReturn:

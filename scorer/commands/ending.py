@@ -12,6 +12,7 @@ import re
 import sys
 import traceback
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,21 +73,20 @@ class Command(TyperCommand):
             raise typer.Exit(_code_of(error)) from error
 
 
-class App(typer.Typer):
-    """A group of such commands."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(
-            no_args_is_help=True,
-            pretty_exceptions_enable=False,
-            rich_markup_mode=None,
-            context_settings={"help_option_names": ["-h", "--help"]},
-            **more,
-        )
-
+class _App(typer.Typer):
     def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
         register = super().command(name, cls=cls or Command, **more)
         return lambda command: register(takes_fields(command))
+
+
+App = partial(
+    _App,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+"""Make a group of such commands."""
 
 
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
@@ -120,7 +120,7 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
 def _refusal(error: Any) -> int:
     """Print why the parser refuses the arguments, or what to use instead of what is gone; return the exit code."""
     command = getattr(getattr(error, "ctx", None), "info_name", None) or ""
-    for word in _QUOTED.split(str(error)):
+    for word in _QUOTED.split(str(error)) if "\n" not in str(error) else ():  # not of a help
         if instead := GONE.get(f"{command} {word}") or GONE.get(word):
             say(f"scorer: {word} is gone; {instead}", always=True)
             return 2

@@ -97,6 +97,8 @@ def test_what_is_gone_is_one_line_that_says_what_to_use(arguments: str, row: str
 def test_what_is_gone_hides_nothing_that_exists(command_line: CommandLine, tmp_path: Path) -> None:
     code, _, errors = command_line("audit", str(tmp_path), "--report", "rank")
     assert code == 2 and "is gone" not in errors
+    code, _, errors = command_line()
+    assert code == 2 and "Usage: scorer [OPTIONS] COMMAND" in errors and "is gone" not in errors
 
 
 def test_bash_completes_commands_and_options(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
