@@ -388,30 +388,24 @@ def _build_rows(
         codes: int64, *Shape:* (all elements of the rows,), positions in ``elements``.
         parse: reads elements of a single text; others have the parts of a triple.
     """
+    parsed: list[Triple | str] = []  # of each distinct element, or its error
+    for parts in zip(*elements.tolist(), strict=True):
+        stripped = [part.strip() for part in parts if isinstance(part, str)]
+        if len(stripped) < len(parts):
+            parsed.append(MALFORMED if None in parts else INVALID_UTF8)
+        elif len(parts) == 1:
+            parsed.append(parse(parts[0]) or MALFORMED)
+        else:
+            parsed.append(Triple(*stripped) if all(stripped) else MALFORMED)
     interner: dict[Triple, int] = {}
-    errors_of: dict[int, str] = {}
-    numbers = np.full(elements.shape[1], -1, np.int64)
-    for position, parts in enumerate(zip(*elements.tolist(), strict=True)):
-        if {*map(type, parts)} != {str}:
-            errors_of[position] = MALFORMED if None in parts else INVALID_UTF8
-            continue
-        if len(parts) == 1:
-            triple = parse(parts[0])
-        else:
-            stripped = [part.strip() for part in parts]
-            triple = Triple(*stripped) if all(stripped) else None
-        if triple is None:
-            errors_of[position] = MALFORMED
-        else:
-            numbers[position] = interner.setdefault(triple, len(interner))
+    known = [-1 if isinstance(one, str) else interner.setdefault(one, len(interner)) for one in parsed]
+    numbers = np.array(known, np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     ids = numbers[codes]
     table = FactTable(list(interner), offsets, ids.astype(np.int32))
     bad = np.flatnonzero(ids < 0)
-    if not len(bad):
-        return table
     for element, row in zip(bad.tolist(), (np.searchsorted(offsets, bad, side="right") - 1).tolist(), strict=True):
-        error = errors_of[int(codes[element]) % elements.shape[1]]
+        error = str(parsed[int(codes[element])])
         if row not in table.errors:
             held = elements[:, codes[offsets[row] : offsets[row + 1]]].T.ravel().tolist()
             raw = (part.encode() if isinstance(part, str) else part for part in held)

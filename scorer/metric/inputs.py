@@ -221,7 +221,12 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
         ColumnError: there are no facts, they have a type that cannot be read, or several columns have them.
     """
     named = [form for form in FORMS if getattr(names, form) is not None]
-    found = named or [form for form in FORMS if form != "document" and _offers(schema, form)]
+    kinds = {form: schema.field(form).type for form in FORMS if form in schema.names and form != "document"}
+    found = named or [
+        form
+        for form, kind in kinds.items()
+        if form in ("triples", "mr") or (FORMS[form].holds(kind) and not pa.types.is_null(kind))
+    ]
     if not named and "triples" in found and "mr" in found:
         found.remove("mr")
     if len(found) > 1:
@@ -245,14 +250,6 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
             f"with --{form}-column"
         )
     return facts, form
-
-
-def _offers(schema: pa.Schema, form: FactForm) -> bool:
-    """Whether the column that has the name of a form is looked at."""
-    if form not in schema.names or form in ("triples", "mr"):
-        return form in schema.names
-    kind = schema.field(form).type
-    return FORMS[form].holds(kind) and not pa.types.is_null(kind)
 
 
 def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
@@ -442,36 +439,39 @@ class InvalidRows(NamedTuple):
     message: str
 
 
+_REASONS = {
+    NULL_TEXT: "has no text: column {name!r} is null; name another column with --text-column",
+    NOT_A_TEXT: "has no text: column {name!r} is {value}, an object or a list; write a string",
+    INVALID_SELECTION: "selects {value} in column {name!r}; write a list of positions of its facts, from 0",
+    NO_SUBJECT: "has no subject: column {name!r} is {value}; name another with --subject-column",
+}
+"""Why a row has an error that is due to one column, with the value there."""
+
+
 def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
     """The reason why a row, which has the error, gets no label."""
     text, facts, form, key = columns.names.text, columns.facts, columns.form, columns.names.subject or NAME
     info = dict(_row_infos(table)).get(row)
     if info is not None and info["error"] == error:
         return f"cannot be read: {info['detail']}"
-    if error == NULL_TEXT:
-        return f"has no text: column {text!r} is null; name another column with --text-column"
-    if error == NOT_A_TEXT:
-        return f"has no text: column {text!r} is {_shown(table, text, row)}, an object or a list; write a string"
-    if error == INVALID_SELECTION:
-        value = _shown(table, SELECTED, row)
-        return f"selects {value} in column {SELECTED!r}; write a list of positions of its facts, from 0"
     if error == INVALID_UTF8:
         return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
-    if error == NO_SUBJECT and _find_path(table.schema, key) is not None:
-        return f"has no subject: column {key!r} is {_shown(table, key, row)}; name another with --subject-column"
+    name = {INVALID_SELECTION: SELECTED, NO_SUBJECT: key}.get(error, text)
+    if error in _REASONS and _paths(table.schema, name):
+        return _REASONS[error].format(name=name, value=_shown(table, name, row))
     example = f"a value should be like {FORMS[form].example}"
-    value, shown_value = _value(table, facts, row), _shown(table, facts, row)
+    value = _shown(table, facts, row)
     if error == NO_TRIPLES and form != "mr":
-        return f"has no facts: column {facts!r} is {shown_value}; {example}"
-    explain = FORMS[form].explain
+        return f"has no facts: column {facts!r} is {value}; {example}"
+    why = ""
     try:
         if form == "attributes":
-            parse_attributes(value, None, key)
-        elif explain is not None and value is not None:
-            explain(value)
+            parse_attributes(_value(table, facts, row), None, key)
+        elif (explain := FORMS[form].explain) is not None:
+            explain(_value(table, facts, row) or "")
     except FactError as failure:
-        return f"has {shown_value} in column {facts!r} ({failure}), where {example}"
-    return f"has {shown_value} in column {facts!r}, where {example}"
+        why = f" ({failure})"
+    return f"has {value} in column {facts!r}{why}, where {example}"
 
 
 def _value(table: pa.Table, column: str, row: int) -> Any:

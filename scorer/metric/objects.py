@@ -136,23 +136,20 @@ def from_attributes(
         values: objects or strings of JSON objects, as :func:`.values.to_python` gives them; ``None`` gives
             ``no_triples``.
         subjects: the subject of each row; a null or blank one gives ``no_subject``.
-        key: the attribute that names the subject, without ``subjects``.
-        within: see :func:`parse_attributes`.
+        key, within: see :func:`parse_attributes`.
         plain: the name of the one attribute that ``values`` hold where they are not objects.
 
     Returns rows with the errors ``no_triples``, ``no_subject``, ``malformed_attributes`` or ``invalid_utf8``.
     """
-    names = subjects if subjects is not None else [None] * len(values)
     parsed: list[Parsed] = []
     raws: list[bytes] = []
     skipped = 0
-    for value, name in zip(values, names, strict=True):
+    for value, name in zip(values, [None] * len(values) if subjects is None else subjects, strict=True):
         is_object = isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip()[:1] == "{")
         if plain is not None and value is not None and not is_object:
             value = {plain: value}
         try:
-            subject = _written(name) if subjects is not None else None
-            facts, nulls = parse_attributes(value, subject, key, within)
+            facts, nulls = parse_attributes(value, None if subjects is None else _written(name), key, within)
             parsed.append(facts or NO_TRIPLES)
             skipped += nulls
         except FactError as error:
@@ -206,10 +203,9 @@ def _without(value: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]
     """An object without what stands at a path of keys in it."""
     if not path or path[0] not in value:
         return value
-    inner = value[path[0]]
-    if len(path) > 1 and isinstance(inner, Mapping):
-        return {key: _without(inner, path[1:]) if key == path[0] else item for key, item in value.items()}
-    return {key: item for key, item in value.items() if key != path[0]}
+    rest, inner = {key: item for key, item in value.items() if key != path[0]}, value[path[0]]
+    is_last = len(path) == 1 or not isinstance(inner, Mapping)
+    return rest if is_last else {**value, path[0]: _without(inner, path[1:])}
 
 
 def _walk(attributes: Mapping[str, Any], subject: str, found: list[Triple], depth: int) -> int:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,15 +63,19 @@ class _Interner(dict[str, int]):
         return number
 
 
-@dataclass
-class _Text:
-    """A text with one set of facts: its sentences and their premises. ``premises``: text id for each sentence."""
+class _Text(NamedTuple):
+    """A text with one set of facts: its sentences, and the text ids of these and of their premises. ``decides``,
+    ``selected``: as in :class:`.Sentences`."""
 
     spans: list[Span]
     hypotheses: list[int]
     premises: list[int]
     decides: bool
     selected: bool
+
+
+_Key = tuple[int, int, bytes]
+"""Text ids of all facts of a row and of its text, and the facts: others may have the same words."""
 
 
 def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
@@ -91,42 +95,31 @@ def add_sentences(checks: Checks, rows: Rows, side: SentenceSide) -> Checks:
         too_long &= np.isin(checks.row[asked], checks.row[checks.kind == OMISSION])
         refused = dict.fromkeys(checks.row[asked[too_long]].tolist(), "too_long:omission")
         asked = asked[~too_long]
-    found = work.texts(asked, lengths)
-    of_row: list[_Text | None] = [None] * len(rows)
-    for row, key in work.keys(asked):
-        of_row[row] = found[key]
+    columns = (column[asked].tolist() for column in (checks.row, checks.premise, checks.hypothesis))
+    keys = {row: (premise, text, work.used(row).tobytes()) for row, premise, text in zip(*columns, strict=True)}
+    found = work.texts({key: row for row, key in keys.items()}, lengths)
+    there = {row: found[keys[row]] for row in sorted(keys)}
 
-    counts = np.array([len(text.spans) if text else 0 for text in of_row], np.int64)
-    there = [text for text in of_row if text]
-    spans = np.array([span for text in there for span in text.spans], np.int32).reshape(-1, 2)
-    decides = np.array([text is not None and text.decides for text in of_row], bool)
+    counts, decides, selected = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for row, text in there.items():
+        counts[row], decides[row], selected[row] = len(text.spans), text.decides, text.selected
+    starts, ends = np.array([span for text in there.values() for span in text.spans], np.int32).reshape(-1, 2).T.copy()
     kept = ~((checks.kind == HALLUCINATION) & decides[checks.row])
-    n = len(spans)
 
-    def join(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.concatenate([old[kept], new.astype(old.dtype)])
+    def join(old: npt.NDArray[Any], new: Any) -> npt.NDArray[Any]:
+        return np.concatenate([old[kept], np.asarray(new, old.dtype)])
 
     return replace(
         checks,
         texts=strings.texts,
-        premise=join(checks.premise, np.array([p for text in there for p in text.premises], np.int64)),
-        hypothesis=join(checks.hypothesis, np.array([h for text in there for h in text.hypotheses], np.int64)),
+        premise=join(checks.premise, [premise for text in there.values() for premise in text.premises]),
+        hypothesis=join(checks.hypothesis, [sentence for text in there.values() for sentence in text.hypotheses]),
         row=join(checks.row, np.repeat(np.arange(len(rows)), counts)),
-        kind=join(checks.kind, np.full(n, SENTENCE)),
-        fact=join(checks.fact, np.full(n, -1)),
-        sentences=Sentences(
-            np.concatenate([[0], np.cumsum(counts)]),
-            np.ascontiguousarray(spans[:, 0]),
-            np.ascontiguousarray(spans[:, 1]),
-            decides,
-            np.array([text is not None and text.selected for text in of_row], bool),
-        ),
+        kind=join(checks.kind, np.full(len(starts), SENTENCE)),
+        fact=join(checks.fact, np.full(len(starts), -1)),
+        sentences=Sentences(np.concatenate([[0], np.cumsum(counts)]), starts, ends, decides, selected),
         refused=refused,
     )
-
-
-_Key = tuple[int, int, bytes]
-"""Text ids of all facts of a row and of its text, and the facts: others may have the same words."""
 
 
 class _Asking:
@@ -137,17 +130,22 @@ class _Asking:
         self.added_tokens: dict[int, int] = {}
         self.terms: dict[int, FactTerms] = {}
 
-    def keys(self, asked: Ints) -> list[tuple[int, _Key]]:
-        """The row of each hallucination check, and what its sentences depend on."""
-        columns = (column[asked].tolist() for column in (self.checks.row, self.checks.premise, self.checks.hypothesis))
-        return [(row, (premise, text, self._used(row).tobytes())) for row, premise, text in zip(*columns, strict=True)]
+    def measured(self, ids: Iterable[int], measure: Measure) -> dict[int, int]:
+        """The number of tokens of each text, by its id."""
+        order = sorted(ids)
+        return dict(zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True))
 
-    def texts(self, asked: Ints, lengths: dict[int, int]) -> dict[_Key, _Text]:
+    def used(self, row: int) -> npt.NDArray[np.int32]:
+        """Numbers of the distinct triples that a row uses, in its order. int32, *Shape:* (facts,)."""
+        triples = self.rows.triples
+        chosen = slice(int(triples.offsets[row]), int(triples.offsets[row + 1]))
+        ids = triples.ids[chosen]
+        return ids if self.rows.used is None else ids[self.rows.used[chosen]]
+
+    def texts(self, row_of: dict[_Key, int], lengths: dict[int, int]) -> dict[_Key, _Text]:
         """The sentences of each distinct text with distinct facts. ``lengths``: of the texts."""
-        checks = self.checks
-        check_of = {key: check for check, (_, key) in zip(asked.tolist(), self.keys(asked), strict=True)}
-        premises = self.measured({*checks.premise[asked].tolist()}, self.side.premise)
-        texts = {h: checks.texts[h] for h in {h for _, h, _ in check_of}}
+        premises = self.measured({premise for premise, _, _ in row_of}, self.side.premise)
+        texts = {h: self.checks.texts[h] for h in {h for _, h, _ in row_of}}
         spans = {h: self.side.split(text) or [(0, len(text))] for h, text in texts.items()}
         hypotheses = {h: [self.strings[texts[h][a:b]] for a, b in spans[h]] for h in spans}
         parts = {s for sentences in hypotheses.values() for s in sentences}
@@ -156,37 +154,34 @@ class _Asking:
         found: dict[_Key, _Text] = {}
         index: FactIndex | None = None
         indexed: list[int] = []
-        for key in sorted(check_of):  # by facts, so that one index serves all texts about the same ones
-            (p, h, _), row = key, int(checks.row[check_of[key]])
-            sentences = hypotheses[h]
-            fits = [premises[p] + lengths[s] <= self.side.limit for s in sentences]
-            text = _Text(spans[h], sentences, [p] * len(sentences), premises[p] + lengths[h] > self.side.limit, False)
-            if not all(fits):
-                longest = max(lengths[s] for s, fit in zip(sentences, fits, strict=True) if not fit)
-                facts, terms = self._facts_of(row, max(LEAST_TOKENS, self.side.limit - longest))
+        for key in sorted(row_of):  # by facts, so that one index serves all texts about the same ones
+            p, h, _ = key
+            sentences, chosen = hypotheses[h], [p] * len(hypotheses[h])
+            rooms = [self.side.limit - lengths[s] for s in sentences]
+            if premises[p] > min(rooms):
+                facts, terms = self._facts_of(row_of[key], max(LEAST_TOKENS, min(rooms)))
                 if index is None or indexed != facts:
                     index, indexed = FactIndex(terms, self.side.limit), facts
-                text.premises = self._select(p, sentences, fits, [lengths[s] for s in sentences], facts, index)
-                text.selected = any(premise != p for premise in text.premises)
-            found[key] = text
+                chosen = self._select(
+                    p, sentences, [None if premises[p] <= room else room for room in rooms], facts, index
+                )
+            decides = premises[p] + lengths[h] > self.side.limit
+            found[key] = _Text(spans[h], sentences, chosen, decides, any(premise != p for premise in chosen))
         return found
 
     def _select(
-        self, everything: int, sentences: list[int], fits: list[bool], lengths: list[int], facts: list[int],
-        index: FactIndex,
-    ) -> list[int]:  # fmt: skip
-        """The premise of each sentence of one text, as text ids."""
+        self, everything: int, sentences: list[int], rooms: list[int | None], facts: list[int], index: FactIndex
+    ) -> list[int]:
+        """The premise of each sentence of one text, as text ids. ``rooms``: the tokens that are left for the facts,
+        ``None`` where all fit."""
         tokens = np.array([self.added_tokens[fact] for fact in facts], np.int64)
         premises = []
         subjects: dict[int, float] = {}
-        for sentence, fit, length in zip(sentences, fits, lengths, strict=True):
+        for sentence, room in zip(sentences, rooms, strict=True):
             terms = terms_of(self.strings.texts[sentence])
             subjects = index.subjects(terms) or subjects
-            if fit:
-                premises.append(everything)
-                continue
-            ranked = index.choose(terms, subjects) or range(len(facts))
-            premises.append(self._fitting(ranked, facts, tokens, self.side.limit - length))
+            ranked = index.choose(terms, subjects) or range(len(facts)) if room is not None else ()
+            premises.append(everything if room is None else self._fitting(ranked, facts, tokens, room))
         return premises
 
     def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, left: int) -> int:
@@ -201,17 +196,10 @@ class _Asking:
                 return self.strings[premise]
             count -= max(1, min(count - 1, over // 64))
 
-    def _used(self, row: int) -> npt.NDArray[np.int32]:
-        """Numbers of the distinct triples that a row uses, in its order. int32, *Shape:* (facts,)."""
-        triples = self.rows.triples
-        chosen = slice(int(triples.offsets[row]), int(triples.offsets[row + 1]))
-        ids = triples.ids[chosen]
-        return ids if self.rows.used is None else ids[self.rows.used[chosen]]
-
     def _facts_of(self, row: int, most: int) -> tuple[list[int], list[FactTerms]]:
         """Text ids and terms of the facts that a row uses, in its order. A fact that is a sentence of more than
         ``most`` tokens is cut into parts."""
-        used = self._used(row).tolist()
+        used = self.used(row).tolist()
         facts = [int(self.checks.facts[number]) for number in used]
         self._count_tokens(facts)
         found: list[tuple[int, FactTerms]] = []
@@ -234,13 +222,8 @@ class _Asking:
 
     def _count_tokens(self, facts: list[int]) -> None:
         """Note the number of tokens that each fact adds to a premise."""
-        new = sorted({fact for fact in facts if fact not in self.added_tokens})
+        new = {fact for fact in facts if fact not in self.added_tokens}
         self.added_tokens.update(self.measured(new, self._added))
-
-    def measured(self, ids: Iterable[int], measure: Measure) -> dict[int, int]:
-        """The number of tokens of each text, by its id."""
-        order = sorted(ids)
-        return dict(zip(order, measure([self.strings.texts[i] for i in order]).tolist(), strict=True))
 
 
 PACKAGE = "nupunkt"

@@ -72,15 +72,6 @@ def test_system_files(write: Write, convert: Convert) -> None:
     assert refused.code == 2 and "1 lines" in refused.err and "2 inputs" in refused.err
 
 
-def test_inputs_without_lexicalisations_need_texts(write: Write, convert: Convert) -> None:
-    bare = "\n".join(line for line in XML.splitlines() if "lex" not in line and "The ship" not in line)
-    xml = write("t.xml", bare)
-    result = convert("webnlg", xml)
-    assert result.code == 2 and "no lexicalisations" in result.err and "--texts" in result.err
-    rows = convert("webnlg", xml, "--texts", write("s.txt", "a\nb")).rows
-    assert [row["text"] for row in rows] == ["a", "b"] and "references" not in rows[0]
-
-
 def test_enriched_version_has_the_text_in_an_element(write: Write, convert: Convert) -> None:
     rows = convert(
         "webnlg",

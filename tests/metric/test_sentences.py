@@ -18,7 +18,7 @@ from scorer.metric.objects import from_pairs
 from scorer.metric.sentences import SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
-from scorer.status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
+from scorer.status import NOT_TOKENISED, SCORED, TOO_LONG
 from tests.metric.reference import asked, count, split
 
 TEMPLATES = Templates.from_dict({"PTS": "<subject> scored <object> points.", "REB": "<subject> got <object> rebounds."})
@@ -116,7 +116,6 @@ PASS, FAIL = (0.1, 0.1, 0.8), (0.2, 0.7, 0.1)
     ("limit", "answer", "status", "label", "note", "error", "entailments"),
     [
         (20, FAIL, SCORED, "OK", None, None, [0.8, 0.1]),  # the whole text was asked, and passed
-        (20, FAIL, NOT_FINITE, "OK", None, None, [0.8, None]),
         (19, FAIL, SCORED, "hallucination", "by_sentences", None, [0.8, 0.1]),
         (14, FAIL, SCORED, "hallucination", "by_sentences+facts_selected", None, [0.8, 0.1]),
         (14, PASS, SCORED, "OK", "by_sentences+facts_selected", None, [0.8, 0.8]),

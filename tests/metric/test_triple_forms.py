@@ -11,7 +11,7 @@ import pytest
 from scorer.metric import ColumnNames
 from scorer.metric.columns import row_keys
 from scorer.metric.facts import INVALID_UTF8, MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate
-from scorer.metric.formats import from_lists, from_mr, parse_mr, part_names
+from scorer.metric.formats import from_lists, parse_mr, part_names
 from scorer.metric.inputs import find_columns
 
 TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
@@ -20,7 +20,6 @@ STRUCT = pa.struct([("object", pa.large_string()), ("subject", pa.string()), ("p
 FORMS: dict[str, pa.Array] = {
     "bars": pa.array(["Blue Spice | eatType | pub ++ Blue Spice|seats|12"]),
     "objects": pa.array([json.dumps([triple._asdict() for triple in TRIPLES])]),
-    "arrays": pa.array([json.dumps([*map(list, TRIPLES)])], pa.large_string()),
     "strings": pa.array([json.dumps(BARS)]).dictionary_encode(),
     "numbers": pa.array(['[["Blue Spice", "eatType", "pub"], {"S": "Blue Spice", "property": "seats", "O": 12}]']),
     "lists": pa.array([[list(triple) for triple in TRIPLES]], pa.list_(pa.list_(pa.string()))),
@@ -50,9 +49,7 @@ def test_the_forms_give_the_same_triples_and_row_key(form: str) -> None:
         ("a | b", MALFORMED),
         ("a |  | c", MALFORMED),
         ('["a | b | c"', MALFORMED),  # cut off: not a triple with the subject '["a'
-        ('[["a", "b", null]]', MALFORMED),
         ('[["a", "b", ["c"]]]', MALFORMED),
-        ('["a", "b", "c"]', MALFORMED),
         ('[{"subject": "a", "predicate": "b"}]', MALFORMED),
         ('[{"s": "a", "p": "b", "o": "c", "o": "d"}]', MALFORMED),
         ('[{"subject": "a", "predicate": "b", "object": "\\ud800"}]', "invalid_utf8"),
@@ -84,17 +81,6 @@ def test_a_name_in_two_cases_is_not_guessed() -> None:
     assert part_names(["S", "s", "p", "o"]) is None
     assert part_names(["subject", "Subject", "p", "O"]) == ("subject", "p", "O")
     assert part_names([1, "s", "p"]) is None
-
-
-def test_texts_and_facts_inside_structs_are_found_by_dots() -> None:
-    record = {"text": "t", "facts": {"triples": ["a | b | c"]}}
-    table = pa.table({"output": [record, None], "output.id": [1, 2]})
-    names = ColumnNames(text="output.text", triples="output.facts.triples", keep=("output.id",))
-    found = find_columns(table.schema, names)
-    assert found.needed == ["output.id", "output"]
-    rows = found.rows(table)
-    assert (rows.text_of(0), rows.errors) == ("t", {1: "null_text"})
-    assert next(iterate(rows.triples)) == [Triple("a", "b", "c")]
 
 
 def test_a_table_without_one_usable_row_is_refused_with_its_first_value() -> None:
@@ -139,5 +125,3 @@ def test_broken_utf8_costs_its_row_only() -> None:
     parsed = from_lists(pa.ListArray.from_arrays([0, 1, 2, 3], binary))
     assert parsed.errors == {1: INVALID_UTF8}
     assert list(iterate(parsed)) == [[Triple("a", "b", "c")], [], [Triple("d", "e", "f")]]
-    mr = pa.array([b"name[A], eatType[\xff]", b"name[A], eatType[pub]"]).view(pa.string())
-    assert from_mr(mr).errors == {0: INVALID_UTF8}

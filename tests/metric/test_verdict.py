@@ -45,7 +45,6 @@ def test_without_an_omission_check_that_side_passes() -> None:
 @pytest.mark.parametrize(
     ("status", "error", "omitted", "facts", "text"),
     [
-        ([SCORED, SCORED, TOO_LONG], "too_long:hallucination", [], [0.8, 0.8], None),
         ([SCORED, TOO_LONG, SCORED], "too_long:omission", None, [0.8, None], 0.8),
         ([NOT_FINITE, SCORED, NOT_FINITE], "not_finite:omission+hallucination", None, [None, 0.8], None),
         ([OUT_OF_MEMORY, TOO_LONG, SCORED], "too_long:omission", None, [None, None], 0.8),

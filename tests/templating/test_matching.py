@@ -41,9 +41,7 @@ def test_found_however_they_are_written(subject: str, value: str, text: str, exp
 @pytest.mark.parametrize(
     ("subject", "value", "text", "reason"),
     [
-        ("Alan_Bean", "Texas", "Alan Bean.", "no_object"),
         ("Alan_Bean", "Texas", "Bean is from Texas.", "no_subject"),
-        ("Alan_Bean", "Texas", "He is from there.", "neither"),
         ("Alan_Bean", "Texas", "Alan Bean, born Alan Bean, is from Texas.", "subject_twice"),
         ("Alan_Bean", "Texas", "Alan Bean is from Texas in Texas.", "object_twice"),
         ("Alan_Bean", "alan bean", "Alan Bean is Alan Bean.", "same_entity"),
@@ -125,10 +123,7 @@ def test_spellings_of_a_date(text: str) -> None:
         ("3/4/1999", ["#3", "#4", "#1999"]),  # two dates: not guessed
         ("0-7653-0633-6", ["#0", "#7653", "#0633", "#6"]),  # leading zeros are part of a name
         ("17R/35L", ["#17", "r", "#35", "l"]),
-        ("A.S. Roma's", ["a", "s", "roma", "s"]),
-        ("4.8g", ["#4.8", "g"]),
-        ("1 0", ["#1", "#0"]),
-        ("¿?!", []),
+        ("A.S. Roma's 4.8g, ¿?!", ["a", "s", "roma", "s", "#4.8", "g"]),
     ],
 )
 def test_what_stays_apart(text: str, expected: list[str]) -> None:
