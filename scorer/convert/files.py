@@ -125,13 +125,10 @@ def read_bytes(source: Source) -> bytes:
     try:
         content = source.path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {source.shown}: {reason}") from error
-    if not content:
-        raise InputError(f"{source.shown} is empty")
-    for start, what in _NOT_TEXT.items():
-        if content.startswith(start):
-            raise InputError(f"{source.shown} is {what}")
+        raise InputError(f"cannot read {source.shown}: {getattr(error, 'strerror', None) or error}") from error
+    what = next((what for start, what in _NOT_TEXT.items() if content.startswith(start)), None)
+    if what is not None or not content:
+        raise InputError(f"{source.shown} is {what or 'empty'}")
     return content
 
 

@@ -69,8 +69,7 @@ def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool 
 
 
 class _Record(NamedTuple):
-    """A record: the number of its first line from 1, its fields, none if it cannot be split, its error, and its (first)
-    line."""
+    """A record: the number of its first line from 1, its fields (none if it cannot be split), its error, that line."""
 
     line: int
     fields: list[str]
@@ -118,37 +117,37 @@ def _unquote(field: str) -> str:
 
 @dataclass(frozen=True)
 class _Columns:
+    """Names of the columns of a file, and the positions of those that are used."""
+
     names: tuple[str, ...]
     mr: int
     text: int | None
     system: int | None = None
 
     @cached_property
-    def passed(self) -> list[tuple[int, str]]:
-        """The other columns (position, name in the output), which are passed through."""
-        others = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
-        return list(zip(others, free_names([self.names[n] or f"column_{n + 1}" for n in others]), strict=True))
+    def others(self) -> dict[int, str]:
+        """The other columns, which are passed through: position → name in the output."""
+        places = [n for n in range(len(self.names)) if n not in (self.mr, self.text, self.system)]
+        return dict(zip(places, free_names([self.names[n] or f"column_{n + 1}" for n in places]), strict=True))
 
 
 def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
     """The columns that a header names; ``None`` if the first record is none."""
     names = [field.strip().strip("'") for field in record.fields]
-    lower = [name.lower() for name in names]
-
-    def find(given: str | None, option: str, known: Sequence[str], taken: int | None = None) -> int | None:
-        if given is None:
-            return next((lower.index(name) for name in known if name in lower and lower.index(name) != taken), None)
-        if given not in names:
+    for option, given in (("--mr-column", form.options.mr_column), ("--text-column", form.options.text_column)):
+        if given is not None and given not in names:
             raise InputError(f"{source.shown}: no column {given!r} for {option}; the columns are {', '.join(names)}")
-        return names.index(given)
 
-    mr = find(form.options.mr_column, "--mr-column", MR_NAMES)
+    def find(given: str | None, known: Sequence[str], *taken: int | None) -> int | None:
+        found = (n for usual in known for n, name in enumerate(names) if name.lower() == usual and n not in taken)
+        return names.index(given) if given is not None else next(found, None)
+
+    mr = find(form.options.mr_column, MR_NAMES)
     if mr is None:
         return None
-    text = find(form.options.text_column, "--text-column", TEXT_NAMES, mr)
+    text = find(form.options.text_column, TEXT_NAMES, mr)
     # The user's name overrides the file's column, which is then passed through.
-    system = None if source.named else find(None, "", SYSTEM_NAMES)
-    return _Columns(tuple(names), mr, text, system if system not in (mr, text) else None)
+    return _Columns(tuple(names), mr, text, None if source.named else find(None, SYSTEM_NAMES, mr, text))
 
 
 def _guess(source: Source, form: Form, record: _Record) -> _Columns:
@@ -160,10 +159,8 @@ def _guess(source: Source, form: Form, record: _Record) -> _Columns:
             f"{source.shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
             f"{record.raw[:80]!r}; add a header to the file, or name its column with --mr-column"
         )
-    mr = found[0]
-    if len(fields) == 1:
-        return _Columns(("mr",), mr, None)
-    return _Columns(("mr", "text") if mr == 0 else ("text", "mr"), mr, 1 - mr)
+    names = ("mr", "text") if found[0] == 0 else ("text", "mr")
+    return _Columns(names[: len(fields)], found[0], None if len(fields) == 1 else 1 - found[0])
 
 
 def _input(
@@ -187,19 +184,15 @@ def _input(
     mr, text = cells[columns.mr], None if columns.text is None else cells[columns.text]
     if form.is_e2e:
         mr, text = _unwrap(*(value and _POUND.sub("£", value) for value in (mr, text)))
-    triples: list[Triple] | None = None
-    if mr is not None:
-        if mr not in parsed:
-            parsed[mr] = form.parse(mr)
-        meaning = parsed[mr]
-        if isinstance(meaning, str):
-            problem = problem or meaning
-        else:
-            triples = meaning
+    if mr is not None and mr not in parsed:
+        parsed[mr] = form.parse(mr)
+    triples = None if mr is None else parsed[mr]
+    if isinstance(triples, str):
+        problem, triples = problem or triples, None
     if problem is not None:
         shown = record.raw if not fields or mr is None else mr
         problems.add(source.shown, record.line, problem, shown)
-    extra = {name: value for n, name in columns.passed if (value := cells[n]) is not None}
+    extra = {name: value for n, name in columns.others.items() if (value := cells[n]) is not None}
     system = None if columns.system is None else cells[columns.system]
     texts = () if columns.text is None else (Text(record.line, "" if text in form.options.empty else text, system),)
     return Input(source.file, record.line, mr, triples, texts, extra)

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric import ColumnNames
-from ..metric.facts import Triple
+from ..metric.facts import Triple, iterate
 from ..metric.inputs import find_columns, one_array
 from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
@@ -148,16 +148,14 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
 def _add(found: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
     rows = find_columns(table.schema, names.inputs()).with_triples("templates are for triples").rows(table)
     rejected.update(rows.errors.values())
-    triples = rows.triples
-    for row, (start, count) in enumerate(zip(triples.offsets.tolist(), triples.lengths.tolist(), strict=False)):
+    for row, triples in enumerate(iterate(rows.triples)):
+        text = rows.text_of(row) or ""
         if row in rows.errors:
             continue
-        text = rows.text_of(row) or ""
-        if count > 1 or not text.strip():
-            rejected["several_triples" if count > 1 else "blank_text"] += 1
-            continue
-        reference = triples.distinct[int(triples.ids[start])], text
-        found[reference] = found.get(reference, 0) + 1
+        if len(triples) > 1 or not text.strip():
+            rejected["several_triples" if len(triples) > 1 else "blank_text"] += 1
+        else:
+            found[triples[0], text] = found.get((triples[0], text), 0) + 1
 
 
 def find_candidates(references: dict[Reference, int], rejected: Counter[str]) -> dict[Key, list[Candidate]]:
@@ -206,7 +204,7 @@ def score_candidates(candidates: dict[Key, list[Candidate]], model: Model, most:
         for (candidate, _, _), entailment in zip(part, _entailment(part, model), strict=True):
             if entailment is not None:
                 scores.setdefault(id(candidate), []).append(entailment)
-    for candidate in (one for found in candidates.values() for one in found):
+    for candidate in chain.from_iterable(candidates.values()):
         if values := scores.get(id(candidate)):
             candidate.score = sum(values) / len(values)
     return asked
@@ -255,13 +253,8 @@ def _listed(candidates: dict[Key, list[Candidate]], chosen: dict[Key, Candidate]
     found: dict[str, list[dict[str, Any]]] = {}
     for key, of_key in candidates.items():
         for one in sorted(of_key, key=lambda candidate: -candidate.count):
-            line = {
-                "template": one.template,
-                "count": one.count,
-                "object": key[1],
-                "score": None if one.score is None else round(one.score, 6),
-                "chosen": True if one is chosen[key] else None,
-            }
-            present = {name: value for name, value in line.items() if value is not None}
-            found.setdefault(key[0], []).append(present)
+            line = {"template": one.template, "count": one.count, "object": key[1]}
+            line["score"] = None if one.score is None else round(one.score, 6)
+            line["chosen"] = True if one is chosen[key] else None
+            found.setdefault(key[0], []).append({name: value for name, value in line.items() if value is not None})
     return found

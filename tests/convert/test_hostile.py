@@ -133,7 +133,7 @@ def test_bytes(kind: str, head: bytes, content: bytes, strict: bool) -> None:
         if result.exit_code == 2:
             assert len([line for line in result.stderr.splitlines() if line.startswith("scorer: ")]) == 1
         else:
-            assert f"{pq.read_metadata(out).num_rows:,} rows" in result.stderr
+            assert f"{pq.read_metadata(out).num_rows:,} row" in result.stderr
         assert sorted(Path(name).iterdir()) == sorted({path, *([out] if out.exists() else [])})
 
 
