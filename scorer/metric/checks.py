@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from .facts import Rows
 from .templates import Fact, Templates
 
 OMISSION, HALLUCINATION, ALL_FACTS, SENTENCE = 0, 1, 2, 3
+Ids = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
 _SAID = re.compile(r"[^\W_]")
 """A letter or a digit."""
 KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
@@ -71,10 +74,6 @@ class Checks:
     refused: dict[int, str] = field(default_factory=dict)
 
 
-# premise ids, hypothesis ids, rows, kind, facts (or None)
-_Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], int, npt.NDArray[np.int64] | None]
-
-
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     """The checks of the protocol for every row that has a text and facts.
 
@@ -101,35 +100,38 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     if rows.used is not None:
         used &= rows.used
 
-    parts: list[_Part] = []
+    parts: list[tuple[npt.NDArray[Any], ...]] = []  # premises, hypotheses, rows, kinds, facts
+
+    def ask(premise: Ids, hypothesis: Ids, owners: Places, kind: int, fact: Places | None = None) -> None:
+        about = np.full(len(owners), -1) if fact is None else fact
+        parts.append((premise, hypothesis, owners, np.full(len(owners), kind, np.int8), about))
+
+    required = used
     if options.sides == "both":
-        required = used
         if options.optional:
             optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
             required = used & ~optional[triples.ids] if optional.any() else used
         facts = np.flatnonzero(required)
-        owners = row_of_fact[facts]
-        asked_of = fact_ids
-        if spots_facts:
-            questions = [factspotter.ask(fact.text) for fact in filled]
-            asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
-        parts.append((text_ids[owners], asked_of[triples.ids[facts]], owners, OMISSION, facts))
+        questions = [factspotter.ask(fact.text) if spots_facts else fact.text for fact in filled]
+        asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
+        ask(text_ids[row_of_fact[facts]], asked_of[triples.ids[facts]], row_of_fact[facts], OMISSION, facts)
     if not spots_facts:
-        scored = np.flatnonzero(active)
-        joined = _joined(rows, filled_texts=[fact.text for fact in filled], used=used, strings=strings)
-        parts.append((joined[scored], text_ids[scored], scored, HALLUCINATION, None))
-    if options.sides == "both" and options.protocol == "nlgi_eval":
-        whole = joined if required is used else _joined(rows, [fact.text for fact in filled], required, strings)
-        asked = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
-        parts.append((text_ids[asked], whole[asked], asked, ALL_FACTS, None))
+        texts = [fact.text for fact in filled]
+        scored, joined = np.flatnonzero(active), _joined(rows, texts, used, strings)
+        ask(joined[scored], text_ids[scored], scored, HALLUCINATION)
+        if options.sides == "both" and options.protocol == "nlgi_eval":
+            whole = joined if required is used else _joined(rows, texts, required, strings)
+            scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
+            ask(text_ids[scored], whole[scored], scored, ALL_FACTS)
 
+    premise, hypothesis, row, kind, fact = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Checks(
         texts=list(strings),
-        premise=np.concatenate([part[0] for part in parts]).astype(np.int32),
-        hypothesis=np.concatenate([part[1] for part in parts]).astype(np.int32),
-        row=np.concatenate([part[2] for part in parts]),
-        kind=np.concatenate([np.full(len(part[2]), part[3], np.int8) for part in parts]),
-        fact=np.concatenate([np.full(len(part[2]), -1) if part[4] is None else part[4] for part in parts]),
+        premise=premise.astype(np.int32),
+        hypothesis=hypothesis.astype(np.int32),
+        row=row,
+        kind=kind,
+        fact=fact,
         blank=blank,
         facts=fact_ids,
         backoff=np.array([fact.backoff for fact in filled], bool),
@@ -170,9 +172,7 @@ def _text_ids(
     return ids[rows.text_codes]
 
 
-def _joined(
-    rows: Rows, filled_texts: list[str], used: npt.NDArray[np.bool_], strings: dict[str, int]
-) -> npt.NDArray[np.int32]:
+def _joined(rows: Rows, texts: list[str], used: npt.NDArray[np.bool_], strings: dict[str, int]) -> Ids:
     """Text ids of each row's used facts joined by one space; -1 if no fact is used. int32, *Shape:* (rows,)."""
     before = np.concatenate([[0], np.cumsum(used)])
     offsets = before[rows.triples.offsets].tolist()
@@ -186,7 +186,7 @@ def _joined(
         sequence = ids[start:end]
         key = sequence.tobytes()
         if key not in seen:
-            facts = " ".join([filled_texts[i] for i in sequence.tolist()])
+            facts = " ".join([texts[i] for i in sequence.tolist()])
             seen[key] = strings.setdefault(facts, len(strings))
         result[r] = seen[key]
     return result

@@ -130,18 +130,12 @@ def _used(
     """The facts that are selected; a position that the row does not have is the error ``invalid_selection``."""
     lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
     used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
-    given: dict[int, list[int] | str] = {}
+    given = {row: positions for row, positions in enumerate(selected) if positions is not None}
     errors: dict[int, str] = {}
-    for row, positions in enumerate(selected):
-        if positions is None:
-            continue
-        given[row] = positions
-        if isinstance(positions, str):
-            errors[row] = INVALID_SELECTION
-            continue
-        inside = [position for position in positions if 0 <= position < lengths[row]]
+    for row, positions in given.items():
+        inside = [one for one in positions if isinstance(one, int) and 0 <= one < lengths[row]]
         used[[starts[row] + position for position in inside]] = True
-        if len(inside) < len(positions) and row not in triples.errors:
+        if isinstance(positions, str) or (len(inside) < len(positions) and row not in triples.errors):
             errors[row] = INVALID_SELECTION
     return used, given, errors
 

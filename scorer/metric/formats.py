@@ -1,8 +1,7 @@
 """The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
 A ``parse_…`` function reads the value of one row, a ``from_…`` function a column by it, each distinct value once.
-Attributes are in :mod:`.objects`. Single values are spelled by
-:mod:`.values` in all of them. Nothing is guessed: what is in none of the forms gives its row an error.
+Attributes are in :mod:`.objects`. Nothing is guessed: what is in none of the forms gives its row an error.
 """
 
 from __future__ import annotations
@@ -132,15 +131,6 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     return subject.strip(), predicate.strip(), value.strip()
 
 
-def parse_triple(element: Any) -> Triple | None:
-    """Read one triple in a form of :func:`triple_parts`; ``None`` unless it has three parts, none of them blank."""
-    try:
-        parts = triple_parts(element)
-    except ValueError:
-        return None
-    return Triple(*parts) if all(parts) else None
-
-
 def parse_triples(value: str | list[Any]) -> list[Triple]:
     """Read all triples of a row: a list of them, JSON, or ``subject | predicate | object ++ subject | ...``.
 
@@ -159,13 +149,25 @@ def parse_triples(value: str | list[Any]) -> list[Triple]:
     found = []
     for number, element in enumerate([elements] if isinstance(elements, dict) else elements):
         try:
-            parts = triple_parts(element)
+            found.append(_whole(element))
         except ValueError as error:
             raise FactError(MALFORMED, f"triple {number} {error}") from error
-        if not all(parts):
-            raise FactError(MALFORMED, f"triple {number} has no {list(PARTS)[parts.index('')]}: {shown(element)}")
-        found.append(Triple(*parts))
     return check_utf8(found)
+
+
+def parse_triple(element: Any) -> Triple | None:
+    """Read one triple in a form of :func:`triple_parts`; ``None`` unless it has three parts, none of them blank."""
+    try:
+        return _whole(element)
+    except ValueError:
+        return None
+
+
+def _whole(element: Any) -> Triple:
+    parts = triple_parts(element)
+    if not all(parts):
+        raise ValueError(f"has no {list(PARTS)[parts.index('')]}: {shown(element)}")
+    return Triple(*parts)
 
 
 def parse_sentences(value: str | list[Any]) -> list[Triple]:
@@ -233,7 +235,7 @@ def from_lists(
 ) -> FactTable:
     """Parse a column of triples in any of the forms that :func:`holds_triples` takes.
 
-    Works on slices and on any list layout; a null list is ``no_triples``, a null or blank part ``malformed_triples``.
+    A null list is ``no_triples``, a null or blank part ``malformed_triples``.
 
     Args:
         parse_row: reads the value of a column of strings.
@@ -261,10 +263,7 @@ def from_lists(
 
 
 def from_sentences(column: pa.Array) -> FactTable:
-    """Parse a column of lists of strings, or of strings of JSON lists, a fact in each.
-
-    Works on slices and on any list layout; a null list is ``no_triples``, a null or blank fact ``malformed_triples``.
-    """
+    """Parse a column of lists of strings, or of strings of JSON lists, a fact in each; as :func:`from_lists`."""
 
     def parse(text: str) -> Triple | None:
         return Triple("", text.strip(), "") if text.strip() else None

@@ -198,7 +198,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [holder for name in read for holder in holders_of(schema, name)]
+    holders = [path.steps[0] for name in read for path in _paths(schema, name).values()]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     return InputColumns(
         names=names,

@@ -165,8 +165,8 @@ class Templates:
         Quotes around the object are dropped, ``_`` becomes a space, slots are filled in one pass so that an object
         that reads ``<subject>`` stays as it is.
         """
-        if triple.sentence is not None:
-            return Fact(triple.sentence, backoff=False)
+        if not triple.subject:  # it was given as a sentence
+            return Fact(triple.predicate, backoff=False)
         found = self.lookup(triple)
         values = {"subject": triple.subject, "object": _unquote(triple.object)}
         filled = [values[part] if i % 2 else part for i, part in enumerate(found.pattern)]

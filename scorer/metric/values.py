@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import cache
@@ -180,7 +180,7 @@ def json_text(value: Any) -> str:
             raise TypeError(f"{shown(value)} has a key that is no text")
         return "{" + ", ".join(f"{json.dumps(key)}: {json_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple | np.ndarray | set | frozenset):
-        return "[" + ", ".join(json_text(item) for item in value) + "]"
+        return "[" + ", ".join(map(json_text, value)) + "]"
     text = spell(value)
     if isinstance(value, bool | np.bool_ | Integral | Real | Decimal):
         return text or "null"
@@ -247,35 +247,29 @@ def to_python(column: pa.Array) -> list[Any]:
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
-    if types.is_null(kind):
-        return [None] * len(column)
     if is_text(kind):
         values = to_bytes_list(column)
         return [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
     if is_part(kind):
         return spell_column(column)
-    valid = column.is_valid().to_pylist()
     found: list[Any] = [UNREADABLE] * len(column)
     if types.is_struct(kind):
         names = [kind.field(i).name for i in range(kind.num_fields)]
         children = [to_python(child) for child in column.flatten()]
-        if len(set(names)) == len(names):
-            rows = zip(*children, strict=True) if children else [()] * len(column)
-            found = [dict(zip(names, row, strict=True)) for row in rows]
+        rows = zip(*children, strict=True) if children else [()] * len(column)
+        found = [_object(names, row) for row in rows]
     elif is_list(kind) or (types.is_map(kind) and is_part(kind.key_type)):
         lengths, flat = flatten(column)
         ends = np.cumsum(lengths).tolist()
-        spans = list(zip([0, *ends], ends, strict=False))
-        if types.is_map(kind):
-            keys, items = to_python(flat.field("key")), to_python(flat.field("value"))
-            pairs = [(keys[start:end], items[start:end]) for start, end in spans]
-            found = [
-                dict(zip(*pair, strict=True)) if len(set(pair[0])) == len(pair[0]) else UNREADABLE for pair in pairs
-            ]
-        else:
-            elements = to_python(flat)
-            found = [elements[start:end] for start, end in spans]
-    return [value if there else None for value, there in zip(found, valid, strict=True)]
+        parts = [to_python(flat.field(name)) for name in ("key", "value")] if types.is_map(kind) else [to_python(flat)]
+        for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            held = [part[start:end] for part in parts]
+            found[row] = _object(*held) if types.is_map(kind) else held[0]
+    return [value if there else None for value, there in zip(found, column.is_valid().to_pylist(), strict=True)]
+
+
+def _object(names: Sequence[Any], values: Sequence[Any]) -> Any:
+    return dict(zip(names, values, strict=True)) if len({*names}) == len(names) else UNREADABLE
 
 
 # --- values as names of groups ---

@@ -114,12 +114,9 @@ def decide(
         result[checks.row[chosen]] = True
         return result
 
-    def of_kind(kind: int) -> npt.NDArray[np.float32]:
-        result = np.full(n, np.nan, np.float32)
-        chosen = checks.kind == kind
-        result[checks.row[chosen]] = entailment[chosen]
-        return result
-
+    text_entailment, all_facts_entailment = np.full((2, n), np.nan, np.float32)
+    for kind, of_rows in ((HALLUCINATION, text_entailment), (ALL_FACTS, all_facts_entailment)):
+        of_rows[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
     about_text = (checks.kind == HALLUCINATION) | by_sentences
     omission = any_in_row(failed & counts & ~about_text)
     hallucination = any_in_row(failed & about_text)
@@ -145,8 +142,8 @@ def decide(
     return Verdicts(
         fine=fine,
         confidence=confidence,
-        text_entailment=of_kind(HALLUCINATION),
-        all_facts_entailment=of_kind(ALL_FACTS),
+        text_entailment=text_entailment,
+        all_facts_entailment=all_facts_entailment,
         fact_entailment=fact_entailment,
         sentence_entailment=entailment[in_sentence],
         omitted=omitted,
