@@ -49,7 +49,6 @@ def chosen(*sentences: str, row: list[Triple] | None = None) -> list[list[int]]:
         # LeBron's 27 points, what else is known of him, and the other James who has 27 of something.
         ("LeBron James scored 27 points.", [3, 0, 1, 2, 7]),
         ("James had a good night.", [0, 1, 2, 3, 6, 7]),  # both are called so
-        ("LeBron James had a good night.", [0, 1, 2, 3]),
         ("LeBron James and Jones had a good night.", [0, 1, 2, 3, 6, 7]),
         ("Cleveland Cavaliers beat them.", [8, 1]),
         # An object that is part of its subject does not count, or "LeBron" would be the most telling of all facts.

@@ -23,12 +23,9 @@ def cut(subject: str, value: str, text: str) -> str:
     [
         ("Alan_Bean", "Wheeler,_Texas", "Alan Bean was born in Wheeler, Texas.", "<subject> was born in <object>."),
         ("Aarhus_Air", '"Aarhus, Denmark"@en', "Aarhus Air serves Aarhus (Denmark).", "<subject> serves <object>."),
-        ("Série_C", "São_José", "Sao Jose won the SERIE C!", "<object> won the <subject>!"),
         ("Big_Hero_6_(film)", "Rock_(geology)", "Cinema: Big Hero 6 is rock.", "Cinema: <subject> is <object>."),
-        ("Big_Hero_6_(film)", "X", "The film Big Hero 6 is by X.", "The film <subject> is by <object>."),
         ("A.S._Roma", "Air_Base", "AS Roma's airbase.", "<subject>'s <object>."),
         ("Bean", '"1923-11-18"', "Bean was born on the 18th of November 1923.", "<subject> was born on <object>."),
-        ("Inn", "Lambien", 'Inn is " Lambien ", they say...', "<subject> is <object>, they say..."),
         ("(66391)_1999", "Moon", "(66391) 1999 orbits Moon.", "<subject> orbits <object>."),
         ("Inn", "yes", "Inn  welcomes\tchildren.", "<subject> welcomes children."),
         ("Aarhus", "Aarhus_Airport", "Aarhus Airport serves Aarhus.", "<object> serves <subject>."),
@@ -43,14 +40,11 @@ def test_found_however_they_are_written(subject: str, value: str, text: str, exp
     [
         ("Alan_Bean", "Texas", "Bean is from Texas.", "no_subject"),
         ("Alan_Bean", "Texas", "Alan Bean, born Alan Bean, is from Texas.", "subject_twice"),
-        ("Alan_Bean", "Texas", "Alan Bean is from Texas in Texas.", "object_twice"),
         ("Alan_Bean", "alan bean", "Alan Bean is Alan Bean.", "same_entity"),
         ("Alan_Bean", "Texas", "Alan Bean <object> Texas.", "slot_in_text"),
         ("Monument_(İzmir)", "Turkey", "The Monument is in İzmir, Turkey.", "name_left"),
         ("Team", "US", "Team lets us play.", "no_object"),
-        ("Team", "1.0", "Team has 10 points.", "no_object"),
         ("Aarhus", "Aarhus_Airport", "Aarhus Airport.", "no_subject"),
-        ("...", "Texas", "... is in Texas.", "no_subject"),
     ],
 )
 def test_rejected_with_the_reason(subject: str, value: str, text: str, reason: str) -> None:
@@ -107,8 +101,7 @@ def test_spellings_that_agree(spellings: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1923-11-18", "November 18,1923", "Nov 18th, 1923", "Nov. 18 1923", "18 November 1923",
-        "the 18th of November 1923", "november the 18th 1923",
+        "1923-11-18", "November 18,1923", "Nov. 18th 1923", "the 18th of November 1923", "november the 18th 1923",
     ],
 )  # fmt: skip
 def test_spellings_of_a_date(text: str) -> None:
