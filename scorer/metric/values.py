@@ -119,26 +119,27 @@ def _temporal(kind: pa.DataType) -> Callable[[int], str]:
         per_day = 1 if types.is_date32(kind) else 86400 * 1000
         return lambda ticks: (date(1970, 1, 1) + timedelta(days=ticks // per_day)).isoformat()
     per = _PER_SECOND[kind.unit]
-    if types.is_timestamp(kind):
-        return lambda ticks: _moment(ticks, per, kind.tz)
     if types.is_duration(kind):
         return lambda ticks: _duration(ticks * (10**9 // per))
-    return lambda ticks: _time_of_day(ticks, per)
+    return lambda ticks: _moment(ticks, per, kind)
 
 
-def _time_of_day(ticks: int, per: int) -> str:
-    moment = _EPOCH + timedelta(seconds=ticks // per)
-    if moment.date() != _EPOCH.date():
-        raise ValueError("it is no time of a day")
-    return moment.time().isoformat() + _fraction(ticks % per, per)
-
-
-def _moment(ticks: int, per: int, tz: str | None) -> str:
+def _moment(ticks: int, per: int, kind: pa.DataType) -> str:
+    """A time, with a day or without. Parts of a second are written as :mod:`datetime` writes them: none, six digits, or
+    nine where six do not do."""
     seconds, rest = divmod(ticks, per)
     moment = _EPOCH + timedelta(seconds=seconds)
-    moment = moment.replace(tzinfo=None) if tz is None else moment.astimezone(_zone(tz))
-    text = moment.isoformat(" ", "seconds")
-    return text[:19] + _fraction(rest, per) + text[19:]
+    if types.is_timestamp(kind):
+        moment = moment.replace(tzinfo=None) if kind.tz is None else moment.astimezone(_zone(kind.tz))
+        text = moment.isoformat(" ", "seconds")
+        text, zone = text[:19], text[19:]
+    elif moment.date() == _EPOCH.date():
+        text, zone = moment.time().isoformat(), ""
+    else:
+        raise ValueError("it is no time of a day")
+    nanoseconds = rest * (10**9 // per)
+    fraction = f".{nanoseconds:09}" if nanoseconds % 1000 else f".{nanoseconds // 1000:06}"
+    return text + (fraction if nanoseconds else "") + zone
 
 
 @cache
@@ -147,14 +148,6 @@ def _zone(name: str) -> tzinfo:
         return pa.lib.string_to_tzinfo(name)
     except Exception as error:  # a damaged zone database or an invalid name can raise anything
         raise ValueError(f"the time zone {name!r} is not known") from error
-
-
-def _fraction(rest: int, per: int) -> str:
-    """Parts of a second as :mod:`datetime` writes them: none, six digits, or nine where six do not do."""
-    nanoseconds = rest * (10**9 // per)
-    if not nanoseconds:
-        return ""
-    return f".{nanoseconds:09}" if nanoseconds % 1000 else f".{nanoseconds // 1000:06}"
 
 
 def _duration(nanoseconds: int) -> str:
