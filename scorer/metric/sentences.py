@@ -252,17 +252,13 @@ def split_text(text: str) -> list[Span]:
     return [(start, end) for start, end in sentence_spans(lines) if start < end]
 
 
-def split_document(document: str, split: Split = split_text) -> list[str]:
-    """The sentences of a document in order, with all of it that is not blank; white space becomes single blanks.
-
-    Args:
-        split: gives the sentences of one paragraph; what it leaves out goes to the sentence before.
-    """
+def split_document(document: str) -> list[str]:
+    """The sentences of a document in order, with all of it that is not blank; white space becomes single blanks."""
     found: list[str] = []
     for start, end in _paragraphs(document):
         paragraph = document[start:end]
-        begins = [start + first for first, _ in split(paragraph)][1:] if _ENDS.search(paragraph) else []
-        found += [one_line(document[a:b]) for a, b in _not_blank(document, pairwise([start, *begins, end]))]
+        begins = [start + first for first, _ in split_text(paragraph)][1:] if _ENDS.search(paragraph) else []
+        found += [" ".join(document[a:b].split()) for a, b in _not_blank(document, pairwise([start, *begins, end]))]
     return found
 
 
@@ -284,11 +280,6 @@ def cut(text: str, most: int, measure: Measure) -> list[str]:
                 longer += _not_blank(text, _pieces(text, (start, end), (end - start + 1) // 2))
         parts = longer
     return [text[start:end] for start, end in sorted(found)]
-
-
-def one_line(text: str) -> str:
-    """A text with single blanks between its words."""
-    return " ".join(text.split())
 
 
 def _paragraphs(document: str) -> Iterator[Span]:
