@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import OutputError, UsageError
-from ..metric import values
 from ..metric.inputs import one_array
+from ..scoring.output_columns import Names, encode_names
 from .document import Group
 
 MEMORY = "600MB"
@@ -168,7 +168,7 @@ class GroupCodes:
         return ours[inverse.reshape(-1)]
 
 
-def _column(table: pa.Table, name: str) -> tuple[Ints, values.Names]:
+def _column(table: pa.Table, name: str) -> tuple[Ints, Names]:
     if name not in table.schema.names:
         return np.zeros(len(table), np.int64), [None]
-    return values.encode_names(one_array(table, name), name)
+    return encode_names(one_array(table, name), name)

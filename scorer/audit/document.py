@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from ..metric.values import spelled
+from ..scoring.output_columns import spelled
 from ..stats.intervals import Rate as Rate
 from ..storage.receipts import RowCounts as RowCounts
 

@@ -13,8 +13,8 @@ from ..errors import ColumnError
 from ..metric.facts import Triple, iterate
 from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
-from ..metric.values import value_names
 from ..metric.verdict import FINE
+from ..scoring.output_columns import value_names
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
 from .document import (

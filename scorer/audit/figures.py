@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 
 from ..errors import UsageError
-from ..metric.values import spelled
 from ..metric.verdict import FINE
+from ..scoring.output_columns import spelled
 from ..scoring.summary import OTHER_PREDICATES
 from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
 from ..stats.significance import benjamini_hochberg, compare

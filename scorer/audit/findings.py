@@ -20,8 +20,8 @@ import numpy as np
 
 from ..metric.facts import Triple
 from ..metric.templates import Templates
-from ..metric.values import spelled
 from ..metric.verdict import UNKNOWN_TOKENS
+from ..scoring.output_columns import spelled
 from ..scoring.outputs import Output
 from ..stats.intervals import wilson
 from ..storage.receipts import line_parts

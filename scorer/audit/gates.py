@@ -33,7 +33,7 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from ..errors import DamagedFileError, UsageError
-from ..metric.values import value_name
+from ..scoring.output_columns import value_name
 from ..system.codec import Record, convert
 from ..system.files import read_small
 from ..system.numbers import percent, points

@@ -23,8 +23,8 @@ from ..errors import ColumnError, InputError
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
 from ..metric.templates import Templates
-from ..metric.values import encode_names, spelled
 from ..metric.verdict import FINE, ROUGH
+from ..scoring.output_columns import encode_names, spelled
 from ..scoring.outputs import Output
 from ..storage.finished_output import paths_of
 from .gold import Scored, load, predicted

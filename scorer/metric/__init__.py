@@ -3,8 +3,8 @@
 Here are the choices of a user: protocols, sides, names of columns; importing them costs no import of pyarrow.
 
 ``facts``      the facts of a window, interned; the rows
-``values``     single values as text, in one spelling; columns of Arrow as objects of Python, or as names of groups
-``formats``    triples, sentences and documents, parsed; ``objects``: objects of Python, and attributes
+``values``     single values as text, in one spelling; columns of Arrow as objects of Python
+``formats``    triples, sentences and documents, parsed; ``attributes``: those of a subject as triples
 ``inputs``     which column holds which input; why a row is invalid
 ``templates``  triples to facts
 ``checks``     facts and text to (premise, hypothesis) pairs; ``factspotter``: those of another metric

@@ -1,7 +1,7 @@
 """The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
 A ``parse_…`` function reads the value of one row, a ``from_…`` function a column by it, each distinct value once.
-Attributes are in :mod:`.objects`. Nothing is guessed: what is in none of the forms gives its row an error.
+Attributes are in :mod:`.attributes`. Nothing is guessed: what is in none of the forms gives its row an error.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from ..errors import ColumnError
 from ..system.files import ROW_INFO
 from ..system.numbers import parse_json
 from . import ColumnNames
+from .attributes import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .columns import output_schema
 from .facts import (
     INVALID_SELECTION,
@@ -42,7 +43,6 @@ from .formats import (
     parse_triples,
     read_mr,
 )
-from .objects import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
 from .values import is_part, is_text, shown, to_python
 
 NOT_A_TEXT = "malformed_row"

@@ -7,7 +7,6 @@ Booleans ``true`` and ``false``. Digits that a file has stay as they are: ``8.50
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -22,11 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ..errors import ColumnError
 from ..system.numbers import spell_number
-from .facts import encode
 
-Names = list[str | None]
 MOST_CHARACTERS = 120
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NARROW: tuple[type, ...] = (np.float16, np.float32)
@@ -34,7 +30,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCALARS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_date, types.is_time,
             types.is_timestamp, types.is_duration)  # fmt: skip
 _STRINGS = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
-_BINARIES = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
 _LISTS = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
 
 
@@ -161,27 +156,6 @@ def _duration(nanoseconds: int) -> str:
     return f"{sign}P" + f"{days}D" * (days > 0) + (f"T{clock}" if clock else "" if days else "T0S")
 
 
-def json_text(value: Any) -> str:
-    """A value of Python as JSON, its single values by :func:`spell`: numbers and Booleans as such, the rest as text.
-
-    Raises:
-        TypeError: an object that JSON has no form for. ValueError: an integer of thousands of digits.
-        RecursionError: it is nested too deeply.
-    """
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise TypeError(f"{shown(value)} has a key that is no text")
-        return "{" + ", ".join(f"{json.dumps(key)}: {json_text(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple | np.ndarray | set | frozenset):
-        return "[" + ", ".join(map(json_text, value)) + "]"
-    text = spell(value)
-    if isinstance(value, bool | np.bool_ | Integral | Real | Decimal):
-        return text or "null"
-    if text is None and value is not None:
-        raise TypeError(f"{shown(value)} has no form in JSON")
-    return json.dumps(text)
-
-
 def shown(value: Any) -> str:
     """A value on one line of bounded length."""
     text = repr(dict(value) if isinstance(value, Mapping) else value)
@@ -263,65 +237,3 @@ def to_python(column: pa.Array) -> list[Any]:
 
 def _object(names: Sequence[Any], values: Sequence[Any]) -> Any:
     return dict(zip(names, values, strict=True)) if len({*names}) == len(names) else UNREADABLE
-
-
-# --- values as names of groups ---
-
-
-def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | None:
-    """A value as groups are named by it: as :func:`spell` spells it, and otherwise as Python does, such as ``nan``."""
-    try:
-        text = write(value)
-    except (ValueError, OverflowError):  # a year or a time zone that Python does not have: the number that is stored
-        text = None
-    return text if text is not None or value is None else str(value)
-
-
-def spelled(value: str | None) -> str:
-    """A group value as messages, gates and files of metrics write it: null is ``null``, a text of that name ``"null"``.
-
-    Distinct values stay distinct: a text that looks like a null or like a quoted text is quoted.
-    """
-    if value is None:
-        return "null"
-    return json.dumps(value, ensure_ascii=False) if value == "null" or value.startswith('"') else value
-
-
-def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Names]:
-    """A column as codes of texts.
-
-    Args:
-        name: of the column, for messages.
-
-    Returns:
-        Codes, int64, *Shape:* (rows,), and the distinct texts that they are positions in. A string that is not UTF-8
-        has ``\\xff`` where it is broken, so that two broken strings stay two; bytes are hexadecimal.
-
-    Raises:
-        ColumnError: lists, structs and the like, which have no single values.
-    """
-    plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
-    plain = plain.dictionary_decode() if types.is_dictionary(plain.type) else plain
-    texts: Names
-    if is_text(plain.type):
-        codes, values = encode(plain)
-        texts = [value.decode(errors="backslashreplace") for value in values]
-    elif any(test(plain.type) for test in _BINARIES):
-        codes, values = encode(plain)
-        texts = [value.hex() for value in values]
-    elif is_part(plain.type):
-        codes, stored, write = stored_values(plain)
-        texts = [value_name(value, write) for value in stored]
-    else:
-        raise ColumnError(f"column {name!r} is {column.type} and cannot group rows; name one of single values")
-    texts.append(None)  # where the code of null points
-    used, inverse = np.unique(codes, return_inverse=True)
-    distinct: dict[str | None, int] = {}
-    places = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
-    return np.array(places, np.int64)[inverse.reshape(-1)], list(distinct)
-
-
-def value_names(column: pa.Array, name: str) -> Names:
-    """A column's values, each as text; see :func:`encode_names`."""
-    codes, distinct = encode_names(column, name)
-    return [distinct[code] for code in codes.tolist()]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from ..errors import ColumnError
 from ..metric.facts import encode
-from ..metric.values import encode_names
+from ..metric.values import is_part, is_text, spell, stored_values
 from ..metric.verdict import FINE, ROUGH
 
 NOT_OK = 1
@@ -165,3 +167,68 @@ def _plain(value: Any) -> Any:
         return value.decode(errors="replace")
     finite = not isinstance(value, float) or math.isfinite(value)
     return value if isinstance(value, str | int | float) and finite else str(value)
+
+
+# --- values as names of groups ---
+
+Names = list[str | None]
+_BINARIES = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
+
+
+def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | None:
+    """A value as groups are named by it: as :func:`spell` spells it, and otherwise as Python does, such as ``nan``."""
+    try:
+        text = write(value)
+    except (ValueError, OverflowError):  # a year or a time zone that Python does not have: the number that is stored
+        text = None
+    return text if text is not None or value is None else str(value)
+
+
+def spelled(value: str | None) -> str:
+    """A group value as messages, gates and files of metrics write it: null is ``null``, a text of that name ``"null"``.
+
+    Distinct values stay distinct: a text that looks like a null or like a quoted text is quoted.
+    """
+    if value is None:
+        return "null"
+    return json.dumps(value, ensure_ascii=False) if value == "null" or value.startswith('"') else value
+
+
+def encode_names(column: pa.Array, name: str) -> tuple[npt.NDArray[np.int64], Names]:
+    """A column as codes of texts.
+
+    Args:
+        name: of the column, for messages.
+
+    Returns:
+        Codes, int64, *Shape:* (rows,), and the distinct texts that they are positions in. A string that is not UTF-8
+        has ``\\xff`` where it is broken, so that two broken strings stay two; bytes are hexadecimal.
+
+    Raises:
+        ColumnError: lists, structs and the like, which have no single values.
+    """
+    plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+    plain = plain.dictionary_decode() if types.is_dictionary(plain.type) else plain
+    texts: Names
+    if is_text(plain.type):
+        codes, values = encode(plain)
+        texts = [value.decode(errors="backslashreplace") for value in values]
+    elif any(test(plain.type) for test in _BINARIES):
+        codes, values = encode(plain)
+        texts = [value.hex() for value in values]
+    elif is_part(plain.type):
+        codes, stored, write = stored_values(plain)
+        texts = [value_name(value, write) for value in stored]
+    else:
+        raise ColumnError(f"column {name!r} is {column.type} and cannot group rows; name one of single values")
+    texts.append(None)  # where the code of null points
+    used, inverse = np.unique(codes, return_inverse=True)
+    distinct: dict[str | None, int] = {}
+    places = [distinct.setdefault(texts[code], len(distinct)) for code in used.tolist()]
+    return np.array(places, np.int64)[inverse.reshape(-1)], list(distinct)
+
+
+def value_names(column: pa.Array, name: str) -> Names:
+    """A column's values, each as text; see :func:`encode_names`."""
+    codes, distinct = encode_names(column, name)
+    return [distinct[code] for code in codes.tolist()]

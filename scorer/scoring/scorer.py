@@ -15,14 +15,13 @@ from ..errors import ColumnError, UsageError
 from ..metric import of_python
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
-from ..metric.objects import TripleLike, from_attribute_pairs, from_fact_pairs, from_pairs
 from ..storage.plan import Budgets
 from ..system.arguments import described
 from .opening import OpenScorer
 from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
-from .tables import as_table, has_nothing, read_table
+from .tables import TripleLike, as_table, from_attribute_pairs, from_fact_pairs, from_pairs, has_nothing, read_table
 
 
 class Scorer(OpenScorer):

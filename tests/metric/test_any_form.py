@@ -25,10 +25,9 @@ from scorer.metric.checks import build_checks, verbalise
 from scorer.metric.columns import row_keys
 from scorer.metric.facts import Triple, iterate, take
 from scorer.metric.inputs import find_columns
-from scorer.metric.objects import from_fact_pairs, from_pairs
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
-from scorer.scoring.tables import as_table
+from scorer.scoring.tables import as_table, from_fact_pairs, from_pairs
 from scorer.storage.inputs import find_files
 from scorer.storage.shards import read_tables
 from scorer.storage.text_files import read_records, schema_of, to_batch

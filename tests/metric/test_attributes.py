@@ -10,10 +10,10 @@ import pytest
 
 from scorer.errors import ColumnError
 from scorer.metric import ColumnNames
+from scorer.metric.attributes import from_attributes
 from scorer.metric.columns import row_keys
 from scorer.metric.facts import Triple, from_arrow, iterate
 from scorer.metric.inputs import find_columns
-from scorer.metric.objects import from_attributes
 from scorer.metric.values import to_python
 
 GAME = {

@@ -16,8 +16,8 @@ from scorer.metric import Options, factspotter
 from scorer.metric.checks import build_checks
 from scorer.metric.facts import INVALID_SELECTION, Triple, from_arrow
 from scorer.metric.formats import from_lists
-from scorer.metric.objects import from_fact_pairs, from_pairs, from_python
 from scorer.metric.templates import Templates, parse_optional
+from scorer.scoring.tables import from_fact_pairs, from_pairs, from_python
 from scorer.status import NOT_FINITE, OUT_OF_MEMORY, SCORED, TOO_LONG
 from tests.metric.reference import asked, judge, pairs_of, verdicts
 

@@ -14,10 +14,10 @@ from scorer.metric import Options
 from scorer.metric.checks import SENTENCE, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns, to_details, to_sentences
 from scorer.metric.facts import Rows
-from scorer.metric.objects import from_pairs
 from scorer.metric.sentences import SentenceSide, add_sentences
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
+from scorer.scoring.tables import from_pairs
 from scorer.status import NOT_TOKENISED, SCORED, TOO_LONG
 from tests.metric.reference import asked, count, split
 

@@ -17,9 +17,9 @@ from scorer.metric.checks import build_checks
 from scorer.metric.columns import row_keys
 from scorer.metric.facts import Rows, from_arrow, iterate, take
 from scorer.metric.formats import from_documents
-from scorer.metric.objects import from_fact_pairs
 from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences, cut, split_document, split_text
 from scorer.metric.templates import Templates
+from scorer.scoring.tables import from_fact_pairs
 from tests.metric.reference import asked, count, split
 
 

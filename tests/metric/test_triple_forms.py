@@ -17,7 +17,7 @@ from scorer.metric.columns import row_keys
 from scorer.metric.facts import INVALID_UTF8, MALFORMED, NO_TRIPLES, Triple, from_arrow, iterate, take
 from scorer.metric.formats import from_lists, from_sentences, parse_mr, part_names
 from scorer.metric.inputs import find_columns
-from scorer.metric.objects import from_python
+from scorer.scoring.tables import from_python
 
 TRIPLES = [Triple("Blue Spice", "eatType", "pub"), Triple("Blue Spice", "seats", "12")]
 BARS = [" | ".join(triple) for triple in TRIPLES]

@@ -11,7 +11,7 @@ import pytest
 
 from scorer.audit.database import GroupCodes
 from scorer.errors import ColumnError
-from scorer.metric.values import encode_names, value_names
+from scorer.scoring.output_columns import encode_names, value_names
 
 FAR = 2**62
 BROKEN = pa.array([b"caf\xe9", b"caf\xe8", b"caf\xc3\xa9"])
