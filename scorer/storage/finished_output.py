@@ -32,7 +32,7 @@ from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Coverage, Plan, check_parts, find_outputs
 from .receipts import FAILED, RECEIPTS, Receipt, Signature, is_output, receipt_name, relatives_of
-from .store import FileInfo, LocalStore, file_sha256, output_errors, require_space
+from .store import FileInfo, LocalStore, file_sha256, open_store, output_errors, require_space
 
 WINDOW_ROWS = 1 << 16
 _COPIES, _COPY_BYTES = 8, 32 << 20
@@ -298,11 +298,8 @@ def _versions(path: Path) -> dict[str, str]:
 
 def _that_count(files: Mapping[str, FileInfo], only: Callable[[str], bool]) -> dict[str, FileInfo]:
     """The own files of an output, and the outputs and receipts of the shards that are needed."""
-    names = {PLAN, RUN, SUCCESS}
-    for relative in filter(only, relatives_of(files, FAILED)):
-        names.add(receipt_name(relative, FAILED))
-    for relative in filter(only, relatives_of(files, RECEIPTS)):
-        names |= {receipt_name(relative), relative}
+    done, failed = (list(filter(only, relatives_of(files, folder))) for folder in (RECEIPTS, FAILED))
+    names = {PLAN, RUN, SUCCESS, *done, *map(receipt_name, done), *(receipt_name(one, FAILED) for one in failed)}
     return {name: info for name, info in files.items() if name in names}
 
 
@@ -420,7 +417,7 @@ def local_outputs(
 
 def _copied(out: StoreUri, folder: Path, only: Callable[[str], bool]) -> Path:
     """Copy an output to a new local folder."""
-    store = OutputFolder(out, patient=False).store
+    store = open_store(out, patient=False)
     with output_errors("create", folder):
         folder.mkdir(parents=True)
     files = _that_count(store.list(), only)

@@ -39,20 +39,13 @@ CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
 LARGEST_JSON = 1 << 30
 """Largest size in bytes of a file that :meth:`LocalStore.read` reads; the plan of a million shards has a third."""
 _NO_SPACE = "free some space or quota and run again: it resumes"
-_NOT_WRITABLE = "choose a folder that this user can write"
 _IN_THE_WAY = "a file, folder or link stands there; remove it or choose another folder"
 _HINTS = {
-    errno.ENOSPC: _NO_SPACE,
-    errno.EDQUOT: _NO_SPACE,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _NO_SPACE),
     errno.EFBIG: "raise the limit on file sizes and run again: it resumes",
-    errno.EACCES: _NOT_WRITABLE,
-    errno.EPERM: _NOT_WRITABLE,
-    errno.EROFS: _NOT_WRITABLE,
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder that this user can write"),
     errno.ENAMETOOLONG: "give the input a shorter name",
-    errno.EEXIST: _IN_THE_WAY,
-    errno.ENOTDIR: _IN_THE_WAY,
-    errno.EISDIR: _IN_THE_WAY,
-    errno.ELOOP: _IN_THE_WAY,
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
