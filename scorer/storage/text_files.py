@@ -262,13 +262,12 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
 
     reader = csv.reader(texts(), delimiter=delimiter, strict=True)
     header: list[str] = []
-    while True:
+    fields: list[str] | None = []
+    while fields is not None:
         taken.clear()
-        began, problem, fields = reader.line_num + 1, "", list[str]()
+        began, problem = reader.line_num + 1, ""
         try:
-            fields = next(reader)
-        except StopIteration:
-            break
+            fields = next(reader, None)
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise RefusedError(
@@ -277,9 +276,9 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
                 ) from error
             if not header:
                 raise RefusedError(f"line {began}: the names of the columns cannot be read: {error}") from error
-            problem = f": {error}; quote a field that has quotes, and double the quotes in it"
-        if not header and not problem:
-            header = fields
+            fields, problem = [], f": {error}; quote a field that has quotes, and double the quotes in it"
+        if not header:
+            header = fields or []
             names.update(dict.fromkeys(header))
             if len(names) < len(header):
                 twice = next(name for name in header if header.count(name) > 1)
