@@ -153,7 +153,9 @@ class GroupCodes:
             UsageError: more than :data:`MOST_GROUPS` groups. ColumnError: a column whose values cannot name groups.
         """
         mixed = np.zeros(len(table), np.int64)
-        columns = [_column(table, name) for name in self.columns]
+        null: tuple[Ints, Names] = (mixed, [None])
+        names = table.schema.names
+        columns = [encode_names(one_array(table, name), name) if name in names else null for name in self.columns]
         for codes, texts in columns:
             # Made dense again after each column, so that no product of sizes outgrows an integer.
             mixed = np.unique(mixed * len(texts) + codes, return_inverse=True)[1].reshape(-1)
@@ -166,9 +168,3 @@ class GroupCodes:
                 what = ", ".join(self.columns)
                 raise UsageError(f"{what} makes more than {MOST_GROUPS} groups; group by columns of fewer values")
         return ours[inverse.reshape(-1)]
-
-
-def _column(table: pa.Table, name: str) -> tuple[Ints, Names]:
-    if name not in table.schema.names:
-        return np.zeros(len(table), np.int64), [None]
-    return encode_names(one_array(table, name), name)

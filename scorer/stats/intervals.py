@@ -202,10 +202,9 @@ def correlation(sums: ClusterSums, squares: int | None = None) -> float | None:
 
 
 def share_interval(hits: Ints, rows: Ints) -> list[float] | None:
-    """Wilson's 95 % interval of Σhits / Σrows with the design effect of the clusters that they are counts of.
+    """Wilson's 95 % interval of Σhits / Σrows of clusters, taken to be fully correlated where that is not known.
 
-    ``None`` with fewer than two clusters that have rows. Where the correlation within a cluster cannot be estimated, it
-    is taken to be 1. *Shape:* (clusters,) each, int64.
+    ``None`` with fewer than two clusters that have rows. *Shape:* (clusters,) each, int64.
     """
     sums = ClusterSums(
         int((rows > 0).sum()), int(rows.sum()), int(hits.sum()),
@@ -218,10 +217,7 @@ def share_interval(hits: Ints, rows: Ints) -> list[float] | None:
 
 
 def share_rate(hits: npt.NDArray[np.bool_], clusters: Ints) -> Rate:
-    """The share of rows that are hits, with :func:`share_interval`.
-
-    ``clusters``: of each row. *Shape:* (rows,) each.
-    """
+    """The share of rows that are hits, with :func:`share_interval`. *Shape:* (rows,) each."""
     codes = np.unique(clusters, return_inverse=True)[1]
     low, high = share_interval(np.bincount(codes, hits).astype(np.int64), np.bincount(codes)) or (None, None)
     count, n = int(hits.sum()), len(hits)

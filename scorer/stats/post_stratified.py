@@ -1,14 +1,12 @@
 """A rate from a few human labels and a metric's label of every row, by post-stratification.
 
-Rows are divided into classes by the metric's label, so that the size of each class is known exactly. Labelled rows are
-a random sample within each class, and give the share of it that counts. The estimate is the sum of these shares times
-the sizes of the classes: prediction-powered inference at its best weight (PPI++, Angelopoulos, Duchi & Zrnic 2023,
-section 6) and the control variate of Chaganty, Mussmann & Liang (ACL 2018, equation 3).
+The classes of rows by the metric's label have known sizes; labelled rows, a random sample of each, give the share that
+counts. The sum of shares times sizes is prediction-powered inference at its best weight (PPI++, Angelopoulos, Duchi &
+Zrnic 2023, section 6) and the control variate of Chaganty, Mussmann & Liang (ACL 2018, equation 3).
 
-The interval is not theirs: a good metric shows none or two errors in a hundred labels, and then a normal interval is a
-matter of chance. Each class has Wilson's interval, or the exact one (Clopper & Pearson 1934) where none or all of its
-labels count, with a finite-population correction; the limits are combined by MOVER (Zou & Donner, Statistics in
-Medicine 27, 2008).
+With few errors a normal interval is a matter of chance. So each class has Wilson's interval, or the exact one (Clopper
+& Pearson 1934) where none or all of its labels count, with a finite-population correction; the limits are combined by
+MOVER (Zou & Donner, Statistics in Medicine 27, 2008).
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Whether a share changed, and many such tests at once.
 
-**One test**, from pairs and from two samples at once (Mantel & Haenszel, JNCI 22, 1959, 719-748). Each pair is a
-stratum, and so are the two samples together. Given how many rows of each stratum are hits, the hits among the later
-rows are a sum of independent parts: of ``gained`` + ``lost`` pairs that changed, a binomial number gained; of the hits
-of both samples, a hypergeometric number is in the later one. With pairs alone this is McNemar's test, with samples
-alone Fisher's exact test.
+**One test** of pairs and of two samples together (Mantel & Haenszel, JNCI 22, 1959, 719-748): each pair is a stratum,
+and so are the samples. Given the hits of each stratum, those among the later rows are a sum of independent parts: of
+``gained`` + ``lost`` pairs that changed, a binomial number gained; of the hits of both samples, a hypergeometric number
+is in the later one. With pairs alone this is McNemar's test, with samples alone Fisher's exact test.
 
-The distribution is taken as it is, and as normal where its variance is so large that this makes no difference. The
-two-sided p is the mid-p, which keeps its level without being too cautious for small numbers (Fagerland, Lydersen &
-Laake, BMC Medical Research Methodology 13:91, 2013); the one-sided one is exact and never too small.
+The distribution is normal where its variance is so large that this makes no difference. The two-sided p is the mid-p,
+which keeps its level without being too cautious (Fagerland, Lydersen & Laake, BMC Medical Research Methodology 13:91,
+2013); the one-sided one is exact and never too small.
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ class Tested:
 
 
 def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
-    """Test pairs, and two disjoint samples with them; ``None`` where neither can say anything.
-
-    Correlated rows are counted as fewer, by their design effects (Rao & Scott 1992).
-    """
+    """Test pairs and two disjoint samples, divided by their design effects; ``None`` where there are none."""
     gained, lost = (round(one / pairs.effect) for one in (pairs.gained, pairs.lost))
     (count, n), (other, m) = _effective(after), _effective(before)
     if not pairs.n and not (n and m):
@@ -113,24 +109,17 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(p: Sequence[float]) -> npt.NDArray[np.float64]:
-    """p-values corrected so that the expected share of false alarms among the alarms is bounded.
-
-    Benjamini & Hochberg (1995), Journal of the Royal Statistical Society B 57, 289-300. *Shape:* (n,) → (n,).
-    """
-    values = np.asarray(p, np.float64)
-    n = len(values)
+    """p-values corrected so that the expected share of false alarms among the alarms is bounded (Benjamini & Hochberg,
+    Journal of the Royal Statistical Society B 57, 1995, 289-300). *Shape:* (n,) → (n,)."""
+    values, n = np.asarray(p, np.float64), len(p)
     order = np.argsort(values)[::-1]
-    scaled = values[order] * n / np.arange(n, 0, -1)
     corrected = np.empty(n)
-    corrected[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    corrected[order] = np.minimum(np.minimum.accumulate(values[order] * n / np.arange(n, 0, -1)), 1.0)
     return corrected
 
 
 def p_of_interval(value: float, low: float, high: float, null: float) -> float:
-    """Two-sided p-value of ``null``: the distance to it in standard errors of the interval's side towards it.
-
-    It is below .05 exactly where the 95 % interval does not contain ``null``.
-    """
+    """Two-sided p-value of ``null``, from a 95 % interval's side towards it: below .05 where that leaves it out."""
     if value == null:
         return 1.0
     side = (value - low if null < value else high - value) / Z
