@@ -229,12 +229,8 @@ def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools
 
 
 def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pairs: Pairs, kept: Pairs) -> RateChange:
-    """A rate in both runs, with the interval of the difference and its test.
-
-    Args:
-        before, after: all rows. gone, fresh: those in one run only, without the ``pairs`` of rewritten rows. kept: rows
-            in both runs.
-    """
+    """A rate in both runs: of all rows, of those in one run only (``gone``, ``fresh``) without the ``pairs`` of
+    rewritten ones, and of those in both."""
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     now, then = fresh, gone
     if 2 * gone.n < fresh.n:
@@ -321,13 +317,10 @@ def compare_groups(
 
 
 def stability_index(before: Ints, after: Ints) -> float | None:
-    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket.
+    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket that has rows.
 
     Half a row is added to each bucket, so that an empty one does not make it infinite. Null when a side is empty. By
-    custom, below 0.1 is not a shift and above 0.25 a large one.
-
-    Args:
-        before, after: rows by bucket; buckets without rows of either are left out. *Shape:* (buckets,) each.
+    custom, below 0.1 is not a shift and above 0.25 a large one. *Shape:* (buckets,) each.
     """
     if not before.sum() or not after.sum():
         return None

@@ -3,13 +3,10 @@
 A group that changed is one finding, whatever number of gates and tests says so. Its sentence names the fact (predicate)
 or the kind of error that accounts for most of the change, with counts before and now.
 
-**Templates.** A template looks wrong where the facts of its predicate fail far more often than all others, in every
-group: with at least :data:`LEAST_FACTS` checked facts, the lower end of the 95 % interval of their omission rate is at
-least :data:`LEAST_RATE`, and the odds at that end are at least :data:`TIMES_THE_ODDS` times those of all other facts
-(odds, since no rate can be three times that of the others if theirs is above a third). Of the groups of the first
-grouping with at least 10 of its facts, nine in ten must have an omission rate of at least 0.2 and at least twice that
-of the group's other facts. A fact that one system leaves out is a fault of that system; a template that states the fact
-wrongly fails for all of them.
+**Templates.** A fact that one system leaves out is a fault of that system; a template that states the fact wrongly fails
+for all of them. It looks wrong where the lower end of the 95 % interval of its predicate's omission rate is at least
+:data:`LEAST_RATE`, the odds there are at least :data:`TIMES_THE_ODDS` times those of all other facts (a rate above a
+third cannot be three times another), and nine in ten groups that have some of its facts agree.
 """
 
 from __future__ import annotations

@@ -109,11 +109,11 @@ def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_
     """The gates of TOML files, in order.
 
     Args:
-        columns: of the output; ``None``: not known. has_baseline: whether there is a run to compare with.
+        columns: of the output; ``None``: not known.
 
     Raises:
-        UsageError: a file that cannot be read, is not a regular file of at most :data:`LARGEST_FILE` bytes, is no
-            TOML, or has a gate that is not of the form above, or that could never have a figure.
+        UsageError: a file that is no regular file of at most :data:`LARGEST_FILE` bytes, is no TOML, or has a gate that
+            is not of the form above, or could never have a figure.
     """
     rules = []
     for path in paths:
@@ -192,12 +192,7 @@ def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | 
 def evaluate(
     rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
 ) -> list[Gate]:
-    """Apply every rule to its groups.
-
-    Args:
-        figures: the groups of a grouping.
-        checks_omissions: whether the run looked for omissions at all.
-    """
+    """Apply every rule to its groups. ``figures``: the groups of a grouping."""
     found = []
     for rule in rules:
         groups = figures(rule.grouping)

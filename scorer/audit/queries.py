@@ -26,8 +26,8 @@ _FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other_s
 
 
 class RowCounts(NamedTuple):
-    """Rows by group and state, by group and kind of error, by group and notes as they are joined; reused labels by
-    group. int64, *Shape:* (groups, STATES), (groups, kinds), (groups, kinds) and (groups,)."""
+    """Rows by group and state, kind of error, or joined notes; reused labels. int64, *Shape:* (groups, kinds) each, and
+    (groups,)."""
 
     states: Ints
     errors: Ints
@@ -159,17 +159,14 @@ def kept(after: ScannedRun, grouping: Grouping) -> Ints:
 
 
 def rewritten(after: ScannedRun, grouping: Grouping) -> Ints:
-    """Rows with a new text for facts that the baseline has with another text, by group, state of the row of the
-    baseline, and state of this one; see :func:`match`. *Shape:* (groups, STATES, STATES)."""
+    """Rows with a new text for facts of the baseline, by group, state in the baseline, and state in this run; see
+    :func:`match`. *Shape:* (groups, STATES, STATES)."""
     query = f"SELECT {after.database.column(grouping)}, before_state, state, count(*) FROM rewritten GROUP BY ALL"
     return after.database.counts(query, after.groups(grouping), STATES, STATES)
 
 
 def paired(run: ScannedRun, grouping: Grouping, first: int, second: int) -> Ints:
-    """Texts of two groups for the same input, in their order, by state of the first and of the second one.
-
-    *Shape:* (STATES, STATES).
-    """
+    """Texts of two groups for the same input, in their order, by both states. *Shape:* (STATES, STATES)."""
     side = (
         f"(SELECT input, state, row_number() OVER (PARTITION BY input ORDER BY row) AS place FROM {run.table} "
         f"WHERE {run.database.column(grouping)} = {{}})"
@@ -177,9 +174,8 @@ def paired(run: ScannedRun, grouping: Grouping, first: int, second: int) -> Ints
     return run.database.counts(
         f"SELECT one.state, other.state, count(*) FROM {side.format(first)} AS one "
         f"JOIN {side.format(second)} AS other USING (input, place) GROUP BY ALL",
-        STATES,
-        STATES,
-    )
+        STATES, STATES,
+    )  # fmt: skip
 
 
 Chosen = Literal["all", "moved", "single"]
@@ -198,8 +194,7 @@ def clusters(run: ScannedRun, grouping: Grouping, masks: Masks, rows: Chosen = "
 
 
 def clusters_of_pairs(after: ScannedRun, grouping: Grouping, before: Masks, now: Masks) -> dict[str, list[ClusterSums]]:
-    """The same sums over the pairs of ``rewritten``: of the pairs n that count in both runs and their changes x, which
-    are +1, 0 and -1 each."""
+    """The same sums over the pairs of ``rewritten`` that count in both runs, and their changes x: +1, 0 and -1."""
     rates = {}
     for name in now:
         (counted0, hits0), (counted1, hits1) = before[name], now[name]
@@ -230,8 +225,8 @@ def confidences(run: ScannedRun, grouping: Grouping) -> list[Confidence]:
 
 
 def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping) -> Ints:
-    """Rows of both runs by group and bucket of confidence: buckets hold a tenth of the baseline's rows each, and those
-    that ties make equal are one. *Shape:* (groups, 2, BUCKETS)."""
+    """Rows of both runs by group and bucket of confidence, each a tenth of the baseline's rows; those that ties make
+    equal are one. *Shape:* (groups, 2, BUCKETS)."""
     group = after.database.column(grouping)
     tenths = [place / BUCKETS for place in range(1, BUCKETS)]
     after.database.run(
@@ -247,10 +242,7 @@ def confidence_buckets(before: ScannedRun, after: ScannedRun, grouping: Grouping
 
 
 def worst(run: ScannedRun, most: int) -> dict[str, list[int]]:
-    """The rows of least confidence of each kind, each key once; ties by key, so that they are always the same.
-
-    Kinds: the FINE labels that are not OK (rows with a blank text are a kind of their own), and each kind of error.
-    """
+    """The rows of least confidence of each kind, each key once; ties by key, so that they are always the same."""
     labels = [name for code, name in enumerate(FINE) if code != OK]
     blank = _among("state", BLANK)
     kinds = [*labels, "empty_text", *map("error:{}".format, run.errors)]
@@ -280,8 +272,7 @@ def flipped(after: ScannedRun, most: int) -> list[tuple[int, int, int, int, int]
 
 
 def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) -> dict[Why, list[Pair]]:
-    """Rows of a group that fail and did not before, those of least confidence of each kind: ``flipped`` (in both runs),
-    ``rewritten`` (another text for the same facts) and ``new`` (facts that the baseline does not have)."""
+    """Rows of a group that fail and did not before, those of least confidence of each kind; see :data:`.Why`."""
     fails = f"WHERE {after.database.column(grouping)} = {group} AND {_FINE} > {OK}"
     apart = f"{after.table}_apart"
     queries: dict[Why, str] = {

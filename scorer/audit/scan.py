@@ -73,10 +73,7 @@ def rate_states(omissions_checked: bool) -> dict[str, tuple[Bools, Bools]]:
 @dataclass
 class ScannedRun:
     """A run in the database: rows in ``table``, facts in ``table`` + ``_facts``, group codes in ``g0``, ``g1``, ...
-
-    ``predicates``, ``errors``, ``notes``: the strings that their codes stand for. ``facts``: the column of facts that
-    the run read, and how it holds them; null where the output did not keep it.
-    """
+    ``facts``: the column of facts that the run read, and how it holds them; null where the output did not keep it."""
 
     output: Output
     database: Database
@@ -199,11 +196,6 @@ class _Scan:
         )
 
 
-def _code(names: Names, name: str) -> int:
-    """The code of a string, a new one for a new string."""
-    return names.setdefault(name, len(names))
-
-
 def _halves(column: pa.Array) -> Hashes:
     """Row keys as two numbers each. fixed_size_binary(16), *Shape:* (rows,) → uint64, (rows, 2)."""
     if not len(column):
@@ -216,7 +208,7 @@ def _kinds(column: pa.Array, names: Names) -> Ints:
     if column.null_count == len(column):
         return np.full(len(column), -1, np.int64)
     encoded = column.dictionary_encode()
-    numbers = [_code(names, str(value).partition(":")[0]) for value in encoded.dictionary.to_pylist()]
+    numbers = [names.setdefault(str(value).partition(":")[0], len(names)) for value in encoded.dictionary.to_pylist()]
     codes = encoded.indices.cast(pa.int64()).fill_null(len(numbers)).to_numpy(zero_copy_only=False)
     return np.array([*numbers, -1], np.int64)[codes]
 
@@ -248,11 +240,8 @@ class Facts:
 class FactReader:
     """Reads the facts of window after window, with numbers of predicates that stay the same.
 
-    A fact that is a sentence counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates.
-
-    Args:
-        column, form: the column that has the facts, and how.
-        subject: of attributes: the column or the key that names their subject.
+    ``column``, ``form``: of the facts. ``subject``: of attributes, the column or key of their subject. A fact that is a
+    sentence counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates.
     """
 
     column: str
@@ -276,7 +265,7 @@ class FactReader:
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         children = {part: encode(child) for part, child in part_columns(flat).items()}
         codes, values = children["predicate"]
-        known = [_code(self.predicates, value.decode(errors="replace").strip()) for value in values]
+        known = [self._predicate(value.decode(errors="replace").strip()) for value in values]
         found = np.zeros(len(codes), np.uint64)
         for parts, texts in children.values():
             found = (found ^ hashes(texts)[parts]) * _ODD
@@ -284,7 +273,8 @@ class FactReader:
 
     def _predicate(self, name: str) -> int:
         bounded = self.form in ("facts", "attributes") and len(self.predicates) >= MOST_SENTENCES
-        return _code(self.predicates, OTHER_PREDICATES if bounded and name not in self.predicates else name)
+        name = OTHER_PREDICATES if bounded and name not in self.predicates else name
+        return self.predicates.setdefault(name, len(self.predicates))
 
 
 def hashes(values: Sequence[bytes]) -> Hashes:
