@@ -3,7 +3,7 @@
 A group that changed is one finding, whatever number of gates and tests says so. Its sentence names the fact (predicate)
 or the kind of error that accounts for most of the change, with counts before and now.
 
-**Templates.** A fact that one system leaves out is a fault of that system; a template that states the fact wrongly fails
+**Templates.** A fact that one system leaves out is its fault; a template that states the fact wrongly fails
 for all of them. It looks wrong where the lower end of the 95 % interval of its predicate's omission rate is at least
 :data:`LEAST_RATE`, the odds there are at least :data:`TIMES_THE_ODDS` times those of all other facts (a rate above a
 third cannot be three times another), and nine in ten groups that have some of its facts agree.
