@@ -129,7 +129,7 @@ def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
     from scorer.run.shard_scorer import Inline
 
     job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
-    opened = mock.patch("scorer.run.shard_scorer.Scorer", lambda **settings: scorer)
+    opened = mock.patch("scorer.run.shard_scorer.OpenScorer", lambda *given: scorer)
     with opened, mock.patch.object(scorer, "close", lambda: None):
         return run(Inline(job, reporter), reporter)
 
