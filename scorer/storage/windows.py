@@ -73,7 +73,7 @@ def cut(
     firsts = list(zip(accumulate(first_rows), first_rows, strict=True))
     for batch in batches:
         count, start = batch.num_rows, 0
-        ends = _ends(sum(map(row_bytes, batch.columns), np.zeros(count, np.int64)))
+        ends = np.append(0, np.cumsum(sum(map(row_bytes, batch.columns), np.zeros(count, np.int64))))
         while start < count:
             largest = min(next((most for end, most in firsts if begin < end), max_rows), max_rows)
             fits = int(np.searchsorted(ends, ends[start] + max_bytes - size, side="right")) - 1 - start
@@ -142,9 +142,9 @@ def row_bytes(array: pa.Array) -> Sizes:
         return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(rows, np.int64))
     if types.is_fixed_size_list(kind):
         bounds = (np.arange(rows + 1, dtype=np.int64) + array.offset) * kind.list_size
-        return np.diff(_ends(row_bytes(array.values))[bounds])
+        return np.diff(np.append(0, np.cumsum(row_bytes(array.values)))[bounds])
     if types.is_map(kind):
-        content = _ends(row_bytes(array.keys) + row_bytes(array.items))
+        content = np.append(0, np.cumsum(row_bytes(array.keys) + row_bytes(array.items)))
         return np.diff(content[array.offsets.to_numpy()]) + 4
     if types.is_dictionary(kind):
         values = np.append(row_bytes(array.dictionary), 0)  # the last one is that of null
@@ -152,21 +152,16 @@ def row_bytes(array: pa.Array) -> Sizes:
         return values[indices.to_numpy()] + kind.index_type.bit_width // 8
     if (width := _WIDTHS.get(kind.id)) is None:
         try:
-            return np.full(rows, max(1, kind.bit_width // 8), np.int64)
+            return np.full(rows, 1 if types.is_boolean(kind) else kind.bit_width // 8, np.int64)
         except ValueError as error:
             raise TypeError(f"no size is known for values of type {kind}") from error
     if kind.num_fields:
-        ends = np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(), dtype=np.int64)
-        return np.diff(_ends(row_bytes(array.flatten()))[np.append(0, ends)]) + width
+        bounds = np.append(0, np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(), dtype=np.int64))
+        return np.diff(np.append(0, np.cumsum(row_bytes(array.flatten())))[bounds]) + width
     if width == 16:  # the first four bytes of a view are the length of its value
         lengths = np.frombuffer(array.buffers()[1], np.int32, rows * 4, array.offset * 16)[::4]
         return np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0).astype(np.int64) + width
     return pc.binary_length(array).fill_null(0).to_numpy().astype(np.int64) + width
-
-
-def _ends(values: Sizes) -> Sizes:
-    """Sums of the first 0, 1, 2, … values."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
