@@ -30,6 +30,7 @@ MOST_ADDED = 0.5
 LEAST_SHARE = 0.02
 """Smaller shares of bad rows are taken for this one: an output that has none says little about the next."""
 EXACT = 2_000
+_NO_ROOM = 0.9
 _LIMITS = tuple(step / 200 for step in range(1, 121))
 _ON_VALUES = (
     ("error_rate", 0.001, 0.01, "Rows without a label."),
@@ -124,6 +125,8 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
     if value is None or rate.low is None or high is None:
         return f"# {comment}\n# {metric}: this output has no figure for it.\n"
     comment += f"\n# This output: {percent(value)}, 95% interval {percent(rate.low)} to {percent(high)}."
+    if high > _NO_ROOM:
+        return f"# {comment}\n# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
     rows = rate.n / effect
     limit = _up(max(high + fail, _first(lambda limit: exceeds(rows, limit, value) <= SELDOM)))
     comment += f"\n# It finds {_increase_found(detectable(rows, limit, value, compares=False))}."
@@ -168,6 +171,8 @@ def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
     share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
     limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
+    if limit > _NO_ROOM:
+        return found
     comment = f"The same without a comparison, from {FEW_ADDED} new rows on: so few cannot prove an increase."
     return found + "\n" + _table(
         comment, "added_not_ok_rate", columns, fail=_share(limit), min_rows=str(FEW_ADDED)
