@@ -191,7 +191,7 @@ def end_to_end(calls: Iterable[Call]) -> Iterator[Call]:
         real = feed["attention_mask"].astype(bool)
         lengths = real.sum(axis=1)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        batch = Batch(np.arange(len(lengths)), int(lengths.max()), tokens=int(starts[-1]))
+        batch = Batch(np.arange(len(lengths)), int(lengths.max()), len(lengths), int(starts[-1]))
         tokens = {name: feed[name][real].astype(np.int32) for name in ("input_ids", "token_type_ids") if name in feed}
         yield rows, tokens | places(lengths, starts, batch)
 

@@ -67,19 +67,14 @@ class Batch:
     """Pairs of one call.
 
     ``pairs``: int64, *Shape:* (batch,), positions of the pairs; one may occur more than once. ``sequence_length``: of
-    the longest of them, padding included. ``rows``: pairs that the call has, if it has others after these, which fill
-    it up. ``tokens``: that the device computes, if that is not rows × sequence length.
+    the longest of them, padding included. ``rows``: pairs that the call has: these, and others that fill it up.
+    ``tokens``: that the device computes.
     """
 
     pairs: npt.NDArray[np.int64]
     sequence_length: int
-    rows: int = 0
-    tokens: int = 0
-
-    def __post_init__(self) -> None:
-        rows = self.rows or len(self.pairs)
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "tokens", self.tokens or rows * self.sequence_length)
+    rows: int
+    tokens: int
 
 
 @dataclass
@@ -172,14 +167,15 @@ class Padded:
                 sequence_length = int(padded[group[0]])
                 most = min(len(group), max(1, self.grid.token_budget // sequence_length))
                 size = 1 << (most.bit_length() - 1)
-                batches.append(Batch(chosen[group[:size]], sequence_length))
+                batches.append(Batch(chosen[group[:size]], sequence_length, size, size * sequence_length))
                 group = group[size:]
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
         """A batch as full as they get, of the chosen pairs over and over."""
         length = int(self.grid.padded(lengths[chosen]).max())
-        return Batch(np.resize(chosen, max(len(chosen), self.grid.token_budget // length)), length)
+        rows = max(len(chosen), self.grid.token_budget // length)
+        return Batch(np.resize(chosen, rows), length, rows, rows * length)
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:
         """A row a pair, padded on the right: int64, *Shape:* (batch, sequence_length) each."""
@@ -199,7 +195,8 @@ class Padded:
         n = len(batch.pairs)
         if n == 1:
             return []
-        return [Batch(half, batch.sequence_length) for half in (batch.pairs[: n // 2], batch.pairs[n // 2 :])]
+        length, halves = batch.sequence_length, (batch.pairs[: n // 2], batch.pairs[n // 2 :])
+        return [Batch(half, length, len(half), len(half) * length) for half in halves]
 
 
 @dataclass(frozen=True)
@@ -354,5 +351,7 @@ def fixed_shapes(chosen: Ints, padded: Ints, size: int) -> list[Batch]:
         group = chosen[lengths == length]
         for start in range(0, len(group), size):
             part = group[start : start + size]
-            calls.append(Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length))
+            calls.append(
+                Batch(np.concatenate([part, np.repeat(part[-1:], size - len(part))]), length, size, size * length)
+            )
     return calls

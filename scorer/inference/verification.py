@@ -141,11 +141,11 @@ def _open_first(
     reason = ""
     for use, other in zip_longest(uses, uses[1:]):
         try:
-            report = known_report(use, token_budget, warn)
+            report = verify(use, token_budget, warn)
             budget = token_budget or (report.token_budget if report is not None else use.device.spec.token_budgets[0])
             engine = Engine(use, budget, warn=warn, verify=partial(_verify_fp32, warn=warn), **options)
             try:
-                engine.report = report or verify(engine, token_budget, warn)
+                engine.report = report or verify(use, token_budget, warn, engine)
             except BaseException:
                 engine.close()
                 raise
@@ -161,47 +161,31 @@ def _open_first(
 
 
 def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
-    if known_report(use, token_budget, warn) is None:
+    if verify(use, token_budget, warn) is None:
         with Engine(use, token_budget, warn=warn) as engine:
-            verify(engine, token_budget, warn)
+            verify(use, token_budget, warn, engine)
 
 
-def known_report(use: VariantOnDevice, budget: int | None, warn: Warn) -> DeviceReport | None:
-    """The report on record, or that of a worker process that verifies the variant now. ``None`` if this process is a
-    worker itself, which has to :func:`verify` it.
+def verify(use: VariantOnDevice, budget: int | None, warn: Warn, engine: Engine | None = None) -> DeviceReport | None:
+    """The report of a variant, on record or found now: with its open engine, or in a worker process.
 
-    ``budget``: tokens a batch; ``None`` to have the best chosen.
+    ``None`` if it is not on record and this process is a worker itself, which goes on with an engine of its own.
+
+    Args:
+        budget: tokens a batch; ``None`` to have the best chosen.
 
     Raises:
-        BundleError, DeviceError: it does not run here, or does not keep the labels.
+        DisagreementError: under 99 % of the probes keep the checkpoint's label.
+        BundleError, DeviceError: it does not run here.
     """
-    report = read_report(use, budget)
+    report = read_report(use, budget) if engine is None else None
     if report is None:
-        warn(f"first use of {use}: verifying")
-        if is_worker():
-            return None
-        report = verify_in_worker(use, budget)
+        if engine is None:
+            warn(f"first use of {use}: verifying")
+            if is_worker():
+                return None
+        report = verify_in_worker(use, budget) if engine is None else measure(engine, budget)
         keep_report(use, budget, report, warn)
-    return _accepted(use, report)
-
-
-def verify(engine: Engine, budget: int | None, warn: Warn) -> DeviceReport:
-    """Verify the variant of an open engine now, and put the report on record.
-
-    Raises:
-        BundleError, DeviceError: it does not run, or does not keep the labels.
-    """
-    report = measure(engine, budget)
-    keep_report(engine.use, budget, report, warn)
-    return _accepted(engine.use, report)
-
-
-def _accepted(use: VariantOnDevice, report: DeviceReport) -> DeviceReport:
-    """The report of a variant that may be used.
-
-    Raises:
-        DisagreementError: under 99 % of the probes keep their label.
-    """
     if report.agreement < MINIMUM_AGREEMENT:
         raise DisagreementError(
             f"bundle {use.bundle.name}: the {use.variant} variant on {use.device} gives the checkpoint's label on only "

@@ -224,7 +224,7 @@ def test_the_fallback_is_taken_and_the_reason_is_said(
             raise failure
         return DeviceReport(probes=1, agreement=1.0, bound=0.0, invariance_error=0.0, token_budget=4096)
 
-    monkeypatch.setattr(verification, "known_report", report)
+    monkeypatch.setattr(verification, "verify", report)
     with open_engine(Bundle.load(forms), device="cuda", warn=said.append) as engine:
         assert (engine.use.layout, engine.fallback_reason) == (PADDED, str(failure))
     assert said == [f"tiny fp16.packed on cuda:0 is not used, fp16 is tried: {failure}"]
