@@ -46,8 +46,7 @@ Feed = dict[str, npt.NDArray[Any]]
 class Grid:
     """The shapes that occur. ``step``: padded lengths are its multiples. ``token_budget``: tokens a batch, padding
     included; a single pair may be longer. ``max_length``: the longest pair. ``few_lengths``: padded lengths are powers
-    of two from 32 instead, where each shape costs time of its own.
-    """
+    of two from 32 instead, where each shape costs time of its own."""
 
     step: int = 8
     token_budget: int = 4096
@@ -131,7 +130,7 @@ def distinct_pairs(
     keys = premise.astype(np.int64) << 32 | hypothesis.astype(np.int64)
     distinct, inverse = np.unique(keys, return_inverse=True)
     a, b = distinct >> 32, distinct & 0xFFFFFFFF
-    return Pairs(a, b, inverse.reshape(-1), first.lengths[a], second.lengths[b])
+    return Pairs(a, b, inverse.reshape(-1), np.diff(first.offsets)[a], np.diff(second.offsets)[b])
 
 
 def cut_to_fit(pairs: Pairs, room: int, chosen: npt.NDArray[np.bool_]) -> None:

@@ -1,11 +1,10 @@
 """Texts to token ids: each distinct text once, and of most texts each distinct word once.
 
-A check is a pair, and a text takes part in many pairs (once with every fact). The ids of a pair are the ids of its two
-texts with constant ids around them, so pairs are joined from parts; that this equals the tokenizer's own pair encoding
-is checked on the bundle's probes whenever one is loaded.
+A text takes part in many pairs, once with every fact. The ids of a pair are those of its two texts with constant ids
+around them, so pairs are joined from parts; that this equals the tokenizer's own pair encoding is checked on the
+bundle's probes whenever one is loaded.
 
-Text is data: a literal ``</s>`` or ``<mask>`` in it is characters. The flag for that is not saved in
-``tokenizer.json``, so it is set here, at every load, together with truncation and padding off.
+Text is data: a literal ``</s>`` or ``<mask>`` in it is characters, by a flag that ``tokenizer.json`` does not save.
 
 Three builds of tokenizers never join what stands on two sides of a blank. Byte-level BPE with GPT-2's splitting
 (RoBERTa's, ModernBERT's): its pattern takes a single blank only as the first character of a word, so that the ids of a
@@ -13,10 +12,10 @@ text are the ids of its words, each with the blank before it, end to end. WordPi
 dropped, so that the ids are those of the bare words. Unigram after Metaspace (XLM-R's, DeBERTa-v3's): a blank becomes
 the first character of a word, also of a first word, so that the ids are those of the bare words too.
 
-That holds for texts whose only white space is single blanks; others go to the tokenizer whole, and a tokenizer of
-another build is never taken apart. Unigram's normalizers also rewrite compatibility characters, some of which are or
-contain white space, and join a combining mark to a blank before it; so for Unigram only a text in NFKC without
-invisible characters and without a word that begins with a combining mark is taken apart.
+That holds for texts whose only white space is single blanks; others go to the tokenizer whole. Unigram's normalizers
+also rewrite compatibility characters, some of which are or contain white space, and join a combining mark to a blank
+before it; so for Unigram only a text in NFKC without invisible characters and without a word that begins with a
+combining mark is taken apart.
 """
 
 from __future__ import annotations

@@ -315,21 +315,18 @@ def choose_budget(engine: Engine) -> int:
     Raises:
         DeviceError: the model fails on this device, other than by a lack of memory.
     """
-    usual, *others = budgets = engine.device.spec.token_budgets
-    groups = [
-        pairs_of_lengths(engine, [min(length, engine.bundle.max_length) for length in group]) for group in (SHORT, LONG)
-    ]
+    budgets, most = engine.device.spec.token_budgets, engine.bundle.max_length
+    usual, groups = budgets[0], [pairs_of_lengths(engine, np.minimum(group, most)) for group in (SHORT, LONG)]
     if not engine.device.spec.is_host:
-        return next((budget for budget in budgets if _rate(engine, groups, budget, calls=1)), others[-1])
+        return next((budget for budget in budgets if _rate(engine, groups, budget, calls=1)), budgets[-1])
     rates = {budget: _rate(engine, groups, budget) for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[usual] else usual
 
 
-def pairs_of_lengths(engine: Engine, lengths: Sequence[int]) -> EncodedPairs:
+def pairs_of_lengths(engine: Engine, total: npt.NDArray[np.int64]) -> EncodedPairs:
     """A window of pairs with these lengths, special tokens included, of the probes' words; without batches."""
     words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
-    total = np.asarray(lengths, np.int64)
     inner = total - engine.bundle.layout.overhead
     second = np.maximum(1, inner // 4)
     n = len(total)
@@ -338,9 +335,8 @@ def pairs_of_lengths(engine: Engine, lengths: Sequence[int]) -> EncodedPairs:
         ends = np.concatenate([[0], np.cumsum(side)])
         return Tokens(np.resize(words, int(ends[-1])), ends, np.zeros(n, bool))
 
-    each = np.arange(n)
+    each, status = np.arange(n), np.full(n, SCORED, np.int8)
     pairs = Pairs(each, each, each, inner - second, second)
-    status = np.full(n, SCORED, np.int8)
     return EncodedPairs(pairs, table(inner - second), table(second), status, np.zeros(n, bool), [], total)
 
 
