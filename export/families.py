@@ -370,15 +370,8 @@ def find_family(config: Config, where: str) -> Family:
     for family in FAMILIES:
         if model_type == family.model_type and classes == [family.architecture]:
             return family
-    raise CheckpointError(f"{where}: architectures is {classes!r} and model_type {model_type!r}; {_reason(classes)}")
-
-
-def _reason(classes: Any) -> str:
-    """Reason why a class is refused."""
-    name = str(classes[0]) if isinstance(classes, list) and len(classes) == 1 else ""
     known = ", ".join(family.architecture for family in FAMILIES)
-    if name.endswith("ForTokenClassification"):
-        return "a classifier of tokens gives no answer about a pair: choose a classifier of sequences trained on NLI"
-    if any(name == family.architecture.replace("ForSequenceClassification", "Model") for family in FAMILIES):
-        return "this is an encoder without a head, which answers nothing: choose a classifier trained on NLI"
-    return f"export supports {known} and nothing else: choose such a checkpoint, for instance roberta-large-mnli"
+    raise CheckpointError(
+        f"{where}: architectures is {classes!r} and model_type {model_type!r}; export supports {known} and nothing "
+        "else (an encoder without a head answers nothing): choose such a checkpoint, for instance roberta-large-mnli"
+    )

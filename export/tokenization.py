@@ -57,8 +57,6 @@ class PairTokenizer:
             )
         if content["model"].get("dropout"):
             raise CheckpointError(f"{where} has a dropout, so that no text has ids of its own; remove it")
-        self.special = tuple(str(token["content"]) for token in content.get("added_tokens", []))
-        """Special tokens as they are written."""
         # Text is data: a literal </s> in it is characters, as at score time.
         self._tokenizer.encode_special_tokens = True
         pad_id = self._tokenizer.token_to_id(pad_token)

@@ -85,16 +85,10 @@ def test_pickled_weights_alone_are_refused_with_the_line_that_converts_them(copy
     assert {path.name for path in find(tmp_path / "new").tokenizer} >= {"tokenizer.json", "tokenizer_config.json"}
 
 
-def make_hub(monkeypatch: pytest.MonkeyPatch, folder: Path | None, error: Exception | None = None) -> Mock:
-    """A hub of one repository: what ``snapshot_download``, which is returned, answers."""
-    download = Mock(return_value=str(folder), side_effect=error)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    return download
-
-
 def test_a_hub_id_is_named_by_its_commit(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = cached / "snapshots" / COMMIT
-    download = make_hub(monkeypatch, snapshot)
+    download = Mock(return_value=str(snapshot))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     found = find("some-lab/tiny-nli", "main")
     assert (found.name, found.revision, found.folder) == ("some-lab/tiny-nli", COMMIT, snapshot)
     assert download.call_args.kwargs == {"revision": "main", "allow_patterns": list(PATTERNS)}
@@ -118,7 +112,7 @@ MISSING: Any = SimpleNamespace(headers={}, request=None, status_code=404)
 def test_what_the_hub_refuses_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
 ) -> None:
-    make_hub(monkeypatch, None, error)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", Mock(side_effect=error))
     with pytest.raises(CheckpointError, match=message) as caught:
         find("roberta-large-mnli", "v9")
     assert "\n" not in str(caught.value)

@@ -29,6 +29,7 @@ USUAL = KINDS["cpu"].token_budgets[0]
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[WorkerProcess]:
+    """The processes that verify."""
     found: list[WorkerProcess] = []
 
     def start(module: str, replies: Any) -> WorkerProcess:
