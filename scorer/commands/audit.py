@@ -34,10 +34,7 @@ def audit_command(
     out: FinishedArgument,
     options: AuditOptions,
     baseline: tuple[Location, ...] = option(
-        "Finished output to compare with; exits 2 if its signature differs. Repeatable, for parts.",
-        "OUT0",
-        (),
-        parser=location,
+        "Output to compare with; exits 2 if its signature differs. Repeatable, for parts.", "OUT0", (), parser=location
     ),
     gates: tuple[Path, ...] = option(
         "Gates (TOML); exits 1 if one fails, 2 if one is invalid. Repeatable.", "FILE", (), parser=local, variable=True

@@ -28,10 +28,7 @@ def evaluate_command(
     out: ScoredArgument,
     options: EvaluateOptions,
     disagreements: Path | None = option(
-        "Write the rows whose label is not that of the gold, with all columns.",
-        "F.parquet",
-        None,
-        parser=written_parquet,
+        "Write the rows whose label is not the gold's, with all columns.", "F.parquet", None, parser=written_parquet
     ),
     full: bool = option("Print all tables; --json always has them.", default=False),
     as_json: bool = JSON,

@@ -291,9 +291,7 @@ class DeviceOptions:
         variable=True,
     )
     precision: Precision = option(
-        "Model variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.",
-        default="auto",
-        variable=True,
+        "Variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.", default="auto", variable=True
     )
 
 
@@ -330,10 +328,7 @@ class ModelOptions(DeviceOptions):
 
     bundle: str = option(**BUNDLE)
     templates: str | None = option(
-        "Template file (JSON); exits 2 if invalid. Default: the bundle's, otherwise backoff.",
-        "FILE",
-        None,
-        variable=True,
+        "Template file; exits 2 if invalid. Default: the bundle's, otherwise backoff.", "FILE", None, variable=True
     )
     protocol: Protocol = option(
         "Metric: as in the paper, as in its code, or FactSpotter.", default="paper", variable=True
@@ -347,9 +342,7 @@ class ModelOptions(DeviceOptions):
     )
     device_memory: int = option("GPU memory of each session, in GiB; 0 for no limit.", "GIB", 0, min=0, variable=True)
     overlong: Overlong = option(
-        "For pairs longer than the model's maximum: an error, or truncate and add a note.",
-        default="error",
-        variable=True,
+        "For pairs longer than the model's maximum: an error, or truncate with a note.", default="error", variable=True
     )
     sentences: bool = option("Also check every sentence of a text.", default=False)
     exact: bool = option(

@@ -16,10 +16,7 @@ def plan_command(
     columns: ColumnOptions,
     source: SourceOptions,
     out: Location | None = option(
-        "Also show what a run into this output would skip, score again or refuse to replace.",
-        "OUT",
-        None,
-        parser=location,
+        "Also show what a run into this output would skip, rescore or refuse to replace.", "OUT", None, parser=location
     ),
     as_json: bool = option("Print the plan as JSON.", default=False, name="--json"),
 ) -> None:

@@ -65,9 +65,7 @@ class WorkerOptions:
         "Run a worker process per device, such as cuda:0,cuda:1, or N on the CPU.", "LIST|all|cpu:N", None
     )
     ray: str | None = option(
-        "Run a worker on each GPU or node of a Ray cluster. Default: this machine's, started if missing.",
-        "[HOST:PORT|auto]",
-        None,
+        "Run a worker on each GPU or node of a Ray cluster, by default this machine's.", "[HOST:PORT|auto]", None
     )
     ray_cpus: int | None = option(
         "With --ray: CPU cores per worker. Default: all of a node, or one with a GPU.", "N", None, min=1
@@ -92,9 +90,7 @@ def run_command(
     inputs: InputsArgument,
     *,
     out: Location = option(
-        "Folder or s3:// prefix of the output; a rerun resumes. Exits 2 if it contains other files.",
-        "OUT",
-        parser=location,
+        "Folder or s3:// prefix; a rerun resumes. Exits 2 if it contains other files.", "OUT", parser=location
     ),
     model: ModelOptions,
     columns: ColumnOptions,

@@ -29,9 +29,7 @@ def extract_command(
     inputs: InputsArgument,
     *,
     out: Path = option(
-        "Template file to write; exits 2 if it exists. All candidates go to F.candidates.json.",
-        "F.json",
-        parser=written,
+        "File to write; exits 2 if it exists. All candidates go to F.candidates.json.", "F.json", parser=written
     ),
     device: DeviceOptions,
     options: ExtractOptions,
