@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 from ...system import numbers
 from ...system.terminal import HIDDEN
 
-# What a terminal would not show, and more: soft hyphen, fillers, noncharacters, object replacement, tags. A line feed
-# and a tab are layout; the two joiners belong to ordinary Persian, Indic text and emoji.
+# Also: soft hyphen, fillers, noncharacters, object replacement, tags. A line feed and a tab are layout; the two joiners
+# belong to ordinary Persian, Indic text and emoji.
 UNSEEN = re.compile(
     rf"(?![\n\t])[{HIDDEN}\xad\u034f\u115f\u1160\u180e\u3164\uffa0\ufdd0-\ufdef\ufff0-\ufffc\ufffe\uffff"
     r"\U000e0000-\U000e007f]"
@@ -39,10 +39,8 @@ def plain(text: object) -> str:
 
 
 def framed(text: str) -> Markup:
-    """``text`` as HTML that shows exactly it, with unseen characters in a frame.
-
-    The frame needs no quotation mark, so that it cannot end an attribute that it was put into by mistake.
-    """
+    """``text`` as HTML that shows exactly it, with unseen characters in a frame, which needs no quotation mark: it
+    cannot end an attribute by mistake."""
     escaped = str(escape(text.replace("\r\n", "\n")))
     return Markup(UNSEEN.sub(lambda match: f"<span class=unseen>U+{ord(match[0]):04X}</span>", escaped))
 
@@ -60,8 +58,7 @@ def for_markdown(text: str) -> str:
 
 
 def for_prometheus(text: str) -> str:
-    """A label's value, between its quotation marks; a long one with a digest, so that names which differ after the cut
-    stay two."""
+    """A label's value, between its quotation marks; a long one is cut, with a digest that tells it from others."""
     text = text.encode("utf-8", "replace").decode()
     if len(text) > _MOST_LABEL:
         text = f"{text[: _MOST_LABEL - 9]}…{blake2b(text.encode(), digest_size=4).hexdigest()}"
@@ -98,8 +95,7 @@ class Clipped(NamedTuple):
 
 
 def clip(value: str, most: int) -> Clipped:
-    """The part of a text of the data that is shown: at most ``most`` characters, fewer where escaping makes them much
-    longer than any script's letters are."""
+    """The part of a text that is shown: at most ``most`` characters, fewer where escaping makes them much longer."""
     kept = min(len(value), most)
     while kept > 1 and len(framed(value[:kept]).encode(errors="replace")) > _BYTES * most:
         kept //= 2
