@@ -81,14 +81,10 @@ class Audit:
     def __init__(self, document: Document) -> None:
         self.document = document
 
-    def html(self) -> str:
-        """The report as a page of its own."""
-        return render(self.document)
-
     def _repr_html_(self) -> str:
         frame = '<iframe srcdoc="{{ page|plain }}" sandbox="allow-scripts" title="Audit report" width="100%" '
         frame += 'height="800" loading="lazy" frameborder="0"></iframe>'
-        return environment("html").from_string(frame).render(page=self.html())
+        return environment("html").from_string(frame).render(page=render(self.document))
 
     def __repr__(self) -> str:
         return f"Audit({verdict(self.document)[1]!r}, out={self.document.out!r})"

@@ -142,6 +142,6 @@ def test_a_trend_needs_two_runs() -> None:
 def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing() -> None:
     frame = parse(Audit(document())._repr_html_()).one("iframe")
     assert frame.attributes["sandbox"] == "allow-scripts"  # with an origin, the script could reach the notebook
-    assert frame.attributes["srcdoc"] == Audit(document()).html() == render(document())
+    assert frame.attributes["srcdoc"] == render(document())
     root = parse(Audit(infected('"></iframe><script>window.pwned = 1</script>'))._repr_html_())
     assert [node.name for node in root.walk()] == ["root", "iframe"]
