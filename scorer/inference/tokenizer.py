@@ -95,19 +95,24 @@ class TextTokenizer:
     """
 
     def __init__(self, bundle: Bundle) -> None:
+        from tokenizers import Tokenizer
+
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.path / "tokenizer.json"
         try:
-            self._text = self._where.read_text("utf-8")
-            content = json.loads(self._text)
+            text = self._where.read_text("utf-8")
+            content = json.loads(text)
         except OSError as e:
             raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
         except (ValueError, RecursionError) as e:
             raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
         if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
             raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
-        self._tokenizer = self._load()
+        with self._errors("is not a tokenizer"):
+            self._tokenizer = Tokenizer.from_str(text)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True
         self._blank = blank_before_words(content)
         self._words = WordTokens(self._tokenizer, self._blank) if self._blank is not None else None
@@ -159,8 +164,8 @@ class TextTokenizer:
         Raises:
             BundleError: they differ.
         """
-        reference = self._load()
-        separator = "".join(reference.id_to_token(token) or "?" for token in self._layout.separator)
+        made = self._tokenizer
+        separator = "".join(made.id_to_token(token) or "?" for token in self._layout.separator)
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
             a, b = (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
             readings: dict[PairFormat, tuple[str, ...]] = {PairFormat.SEPARATE: (a, b)}
@@ -169,8 +174,10 @@ class TextTokenizer:
             elif pair_format == PairFormat.ONE_STRING:
                 readings[pair_format] = (f"{a} {separator} {b}",)
             for one, given in readings.items():
+                made.encode_special_tokens = False  # a separator in a string is one
                 with self._errors():
-                    expected = reference.encode(*given).ids
+                    expected = made.encode(*given).ids
+                made.encode_special_tokens = True
                 if (joined := self.join(premise, hypothesis, one)) != expected:
                     raise BundleError(
                         f"{self._where}: the pair ({premise!r}, {hypothesis!r}) joined from its parts gives {joined}, "
@@ -185,15 +192,6 @@ class TextTokenizer:
         tokens = self.encode([first + pair_format.after_first, pair_format.before_second + second])
         a, b = np.split(tokens.ids, [int(tokens.offsets[1])])
         return [*layout.prefix, *a.tolist(), *layout.separator, *b.tolist(), *layout.suffix]
-
-    def _load(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        with self._errors("is not a tokenizer"):
-            tokenizer = Tokenizer.from_str(self._text)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
 
     @contextmanager
     def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
