@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import InputError, OutputError, UsageError
+from ..errors import InputError, OutputError, UsageError, count_of
 from ..metric.facts import Triple
 from ..storage.user_files import check_user_file, parquet_target
 from ..storage.windows import write_parquet
@@ -106,7 +106,7 @@ class Rows:
             if inputs is None:
                 counts = " or ".join(f"{n:,}" for n in dict.fromkeys(len(choice) for choice in choices))
                 raise InputError(
-                    f"{system.shown} has {len(lines):,} lines, but {where} has {counts} inputs; "
+                    f"{system.shown} has {count_of(len(lines), 'line')}, but {where} has {counts} inputs; "
                     "it must have one line for every input, a blank one if the system wrote nothing"
                 )
             self.inputs = max(self.inputs, len(inputs))
@@ -144,8 +144,8 @@ class Rows:
         """
         if not any(row["triples"] is not None and row["text"] is not None for row in self._rows):
             raise InputError(
-                f"not one of {len(self):,} lines has facts and a text that can be read, so {out} was not written; "
-                "check that the command suits the files"
+                f"not one of {count_of(len(self), 'line')} has facts and a text that can be read, so {out} was not "
+                "written; check that the command suits the files"
             )
         columns = {name: pa.array([row[name] for row in self._rows], kind) for name, kind in _COLUMNS.items()}
         for name in ("references", "original_triples"):

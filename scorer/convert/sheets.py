@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..errors import InputError, UsageError
+from ..errors import InputError, UsageError, count_of
 from ..metric.facts import Triple
 from . import ConvertOptions
 from .files import Line, Problems, Source, read_lines, readable
@@ -177,7 +177,7 @@ def _input(
     while len(fields) > width and not fields[-1].strip():
         fields = fields[:-1]
     if fields and len(fields) != width:
-        problem = problem or f"{len(fields)} columns instead of {width}"
+        problem = problem or f"{count_of(len(fields), 'column')} instead of {width}"
     if len(fields) > width:
         fields = []
     cells = [readable(field.strip()) for field in fields] + [None] * (width - len(fields))

@@ -69,7 +69,7 @@ def test_system_files(write: Write, convert: Convert) -> None:
     assert len(result.rows[0]["references"]) == 3
     assert "lid" not in result.rows[0]
     refused = convert("webnlg", xml, "--texts", write("s.txt", "one\n"), "--force")
-    assert refused.code == 2 and "1 lines" in refused.err and "2 inputs" in refused.err
+    assert refused.code == 2 and "1 line," in refused.err and "2 inputs" in refused.err
 
 
 def test_enriched_version_has_the_text_in_an_element(write: Write, convert: Convert) -> None:
