@@ -88,13 +88,8 @@ def convert_webnlg(
 
 
 def _files(source: Source) -> Iterator[Source]:
-    """A file itself, or the XML files of a folder, at any depth, in the order of their paths.
-
-    Names that begin with ``_`` or ``.`` are skipped, as for Parquet inputs.
-
-    Raises:
-        InputError: a folder has no such file.
-    """
+    """A file itself, or the XML files of a folder, at any depth, in the order of their paths; names that begin with
+    ``_`` or ``.`` are skipped, as for Parquet inputs."""
     if not os.path.isdir(source.path):  # noqa: PTH112  (reading it reports a long name)
         yield source
         return

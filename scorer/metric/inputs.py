@@ -253,11 +253,7 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
 
 
 def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
-    """The input columns that the output keeps.
-
-    Raises:
-        ColumnError: one to keep is missing, or has the name of an output column.
-    """
+    """The input columns that the output keeps."""
     missing = [name for name in names.keep or () if name not in schema.names]
     if missing:
         raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
@@ -273,11 +269,7 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
 
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
-    """The type of what a name means; of several columns, a struct of them.
-
-    Raises:
-        ColumnError: there is no such thing.
-    """
+    """The type of what a name means; of several columns, a struct of them."""
     paths = _paths(schema, name)
     if not paths:
         missing = next((part for part in split_names(name) if _find_path(schema, part) is None), name)
