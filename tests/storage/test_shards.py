@@ -223,6 +223,7 @@ ARRAYS = {
     "map": pa.array([[("k", 1)], None, [], [("a", None), ("b", 2)]], pa.map_(pa.string(), pa.int32())),
     "deep": pa.array([[[{"x": ["a"]}]], None, [[]], [[None, {"x": None}]]], pa.list_(pa.list_(DEEP))),
     "null": pa.nulls(4),
+    "nulls": pa.array([[{"a": "x", "b": None}], None, [], [{"a": None, "b": None}] * 3]),
     "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=i).bytes for i in range(4)], pa.binary(16))),
 }  # fmt: skip
 
