@@ -123,10 +123,10 @@ class Measured:
         self.rounds.append({"round": number, **found})
         say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End the process, if there is one."""
         if self.process is not None:
-            self.process.close()
+            self.process.close(wait=wait)
         self.process = None
 
     def speed_over(self, other: Measured) -> float | None:
@@ -169,7 +169,7 @@ def run_rounds(
                     one.close()
     finally:
         for one in measured:
-            one.close()
+            one.close(wait=False)
     return measured
 
 

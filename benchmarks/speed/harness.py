@@ -124,9 +124,9 @@ class SettingProcess:
         """
         return self._call(_timed)
 
-    def close(self) -> None:
-        """End the process."""
-        self._pool.shutdown()
+    def close(self, *, wait: bool = True) -> None:
+        """End the process; without ``wait``, others may be ended at the same time."""
+        self._pool.shutdown(wait)
 
     def _call(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         try:

@@ -26,7 +26,10 @@ def start(tmp_path: Path) -> Path:
     """A random checkpoint of two layers whose word pieces are characters and a few words."""
     pieces = list(dict.fromkeys([*LETTERS, *(f"##{c}" for c in LETTERS), *WORDS]))
     torch.manual_seed(0)
-    save(tiny(len(pieces) + len(SPECIAL), layers=2, positions=512), tmp_path / "start")
+    network = tiny(len(pieces) + len(SPECIAL), layers=2, positions=512)
+    for parameter in network.parameters():  # no two norms alike, which an export would store once
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    save(network, tmp_path / "start")
     save_tokenizer(make_tokenizer(pieces), tmp_path / "start")
     return tmp_path / "start"
 
