@@ -129,7 +129,8 @@ def run_command(
 
 def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.driver import run
-    from ..run.processes import Place, Processes, parse_devices
+    from ..run.executors import Place
+    from ..run.processes import Processes, parse_devices
 
     if workers.ray is not None:
         from ..run.ray import Ray

@@ -267,6 +267,20 @@ Result = ShardResult | ReuseLoaded
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a worker runs. ``name``: for messages, empty for the only one. ``device``: as for ``--device``. ``cpus``:
+    the processors that it may use, none for all."""
+
+    name: str
+    device: str
+    cpus: tuple[int, ...] = ()
+
+    def prefixed(self, message: str) -> str:
+        """A message about its worker."""
+        return f"{self.name}: {message}" if self.name else message
+
+
+@dataclass(frozen=True)
 class Job:
     """How a scorer is set up, and what a run is asked to do."""
 
@@ -284,13 +298,13 @@ class Job:
             first_rows=self.options.max_error_rate < 1,
         )
 
-    def open(self, settings: Settings, plan: Plan | None, shards: Sequence[Shard], cpus: Sequence[int] = ()) -> Open:
-        """The request to open the scorer."""
+    def open(self, plan: Plan | None, shards: Sequence[Shard], place: Place) -> Open:
+        """The request to open the scorer at a place."""
         return Open(
-            settings=settings.to_plan(),
+            settings=self.settings.to_plan() | {"device": place.device},
             plan=plan,
             shards=list(shards),
-            cpus=list(cpus),
+            cpus=list(place.cpus),
             reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
             max_error_rate=self.options.max_error_rate,
         )

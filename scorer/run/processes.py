@@ -10,12 +10,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
 from ..storage.plan import Plan
@@ -30,6 +30,7 @@ from .executors import (
     Job,
     LogMessage,
     OutOfMemory,
+    Place,
     Progress,
     Reply,
     Reporter,
@@ -59,20 +60,6 @@ class RunStoppedError(ScorerError):
     """Shard after shard ended a worker."""
 
     exit_code = 3
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a worker runs. ``name``: for messages, empty for the only one. ``device``: as for ``--device``. ``cpus``:
-    the processors that it may use, none for all."""
-
-    name: str
-    device: str
-    cpus: tuple[int, ...] = ()
-
-    def prefixed(self, message: str) -> str:
-        """A message about its worker."""
-        return f"{self.name}: {message}" if self.name else message
 
 
 @dataclass(eq=False)
@@ -134,12 +121,6 @@ class Processes(Executor):
         self._rows, self._pairs = 0, 0
         self._said: set[str] = set()
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is not None:
-            for worker in self._workers:
-                worker.process.kill()
-        self.close()
-
     def close(self) -> None:
         """End all workers."""
         for worker in self._workers:
@@ -169,7 +150,7 @@ class Processes(Executor):
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
-        self._open(self._workers[0], plan, shards)
+        self._workers[0].send(self.job.open(plan, shards, self._workers[0].place))
         while self._info is None:
             for worker, message in self._receive():
                 match message:
@@ -191,13 +172,13 @@ class Processes(Executor):
         self._todo.extend(Score(shard=shard, temporary="") for shard in shards)
         self._workers[0].send(begin, 0)
         for worker in self._workers[1:]:
-            self._open(worker, begin.plan)
+            worker.send(self.job.open(begin.plan, (), worker.place))
         while left:
             for worker in self._workers:
                 while worker.is_ready and (task := self._next(worker)) is not None:
                     relative = task.shard.relative
                     worker.tasks[relative] = task
-                    worker.send(with_fields(task, temporary=str(temporary(relative))))
+                    worker.send(replace(task, temporary=str(temporary(relative))))
             for worker, message in self._receive():
                 match message:
                     case WorkerReady():
@@ -208,7 +189,7 @@ class Processes(Executor):
                         del worker.tasks[message.relative]
                         left, deaths, worker.failures = left - 1, 0, 0
                         self._rows += message.rows
-                        self._update(worker, with_fields(worker.progress, rows=0.0))
+                        self._update(worker, replace(worker.progress, rows=0.0))
                         yield message
                     case WorkerEnded() if not worker.is_ready:
                         self._reconsider(worker, f"the worker that opened the bundle {message.reason}")
@@ -221,7 +202,7 @@ class Processes(Executor):
                                 raise RunStoppedError(
                                     f"{MOST_DEATHS} shards in a row each ended a worker; the last, {blamed.error}"
                                 )
-                        self._open(self._replace(worker), begin.plan)
+                        self._replace(worker).send(self.job.open(begin.plan, (), worker.place))
 
     def _next(self, worker: Worker) -> Score | None:
         """The next shard of a worker; one under suspicion gets a worker that has nothing else."""
@@ -244,7 +225,7 @@ class Processes(Executor):
         (task,) = worker.tasks.values()
         shard = task.shard
         if ended.memory and not task.halved:
-            self._suspects.appendleft(with_fields(task, halved=True))
+            self._suspects.appendleft(replace(task, halved=True))
             self._reporter.say(f"{shard.name}: too little memory; it is tried again in windows of half the size")
             return None
         error = (
@@ -315,10 +296,6 @@ class Processes(Executor):
         self._workers[self._workers.index(worker)] = fresh
         return fresh
 
-    def _open(self, worker: Worker, plan: Plan | None, shards: Sequence[Shard] = ()) -> None:
-        settings = replace(self.job.settings, device=worker.place.device)
-        worker.send(self.job.open(settings, plan, shards, worker.place.cpus))
-
     def _accept(self, worker: Worker, info: WorkerInfo) -> None:
         """Let a worker begin if it computes as the first one does; otherwise exclude it."""
         assert self._info is not None and self._begin is not None
@@ -336,7 +313,7 @@ class Processes(Executor):
             self._exclude(worker, reason)
             return
         self._reporter.say(f"{reason}; it is started again")
-        self._open(self._replace(worker), self._begin.plan)
+        self._replace(worker).send(self.job.open(self._begin.plan, (), worker.place))
 
     def _exclude(self, worker: Worker, reason: str) -> None:
         """Go on without a worker; its shards are scored by the others.

@@ -34,6 +34,7 @@ from .executors import (
     Inspected,
     Job,
     Open,
+    Place,
     Reply,
     Reporter,
     Request,
@@ -43,7 +44,7 @@ from .executors import (
     WorkerInfo,
     WorkerReady,
 )
-from .processes import Place, Processes, Worker, share_of
+from .processes import Processes, Worker, share_of
 from .ray_cluster import (
     Nodes,
     Parts,
@@ -255,7 +256,7 @@ class Ray(Processes):
             if asked not in self._workers:
                 asked = next((worker for worker in self._workers if worker.has_started), None)
                 if asked is not None:
-                    self._open(asked, plan, shards)
+                    asked.send(self.job.open(plan, shards, asked.place))
             for worker, message in self._receive():
                 match message:
                     case WorkerReady():
@@ -301,7 +302,7 @@ class Ray(Processes):
                 worker = self._start(slot)
                 self._workers.append(worker)
                 if self._begin is not None:
-                    self._open(worker, self._begin.plan)
+                    worker.send(self.job.open(self._begin.plan, (), slot))
 
     def _stop(self, worker: Worker, error: ScorerError) -> None:
         """Go on without a worker that cannot go on; another node may see or have what this one lacks."""

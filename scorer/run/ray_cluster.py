@@ -36,7 +36,7 @@ from ..inference.bundle import MANIFEST, Bundle
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
 from ..storage.store import discard, file_sha256, temporary_name
-from .processes import Place
+from .executors import Place
 
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 2.0

@@ -35,6 +35,7 @@ from .executors import (
     Inspected,
     Job,
     Open,
+    Place,
     Progress,
     Reporter,
     Result,
@@ -268,7 +269,8 @@ class Inline(Executor):
         return found
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        self._shards = ShardScorer(self.job.open(self.job.settings, plan, shards), self._reporter.say)
+        here = Place("", self.job.settings.device)
+        self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
         return self._shards.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:

@@ -95,7 +95,15 @@ def install() -> tuple[LossyFile, LossyFile]:
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115  (it is stdin)
     out, err = LossyFile(1, "w", closefd=False), LossyFile(2, "w", closefd=False)
-    sys.stdout, sys.stderr = _stream(out, sys.stdout), _stream(err, sys.stderr)
+    for name, file in (("stdout", out), ("stderr", err)):
+        replaced: TextIO | None = getattr(sys, name)
+        if replaced is not None:
+            with suppress(OSError, ValueError):
+                replaced.flush()
+        # A character that the encoding of this terminal lacks must not end a run either.
+        encoding = replaced.encoding if replaced is not None else "utf-8"
+        buffered = io.BufferedWriter(file)
+        setattr(sys, name, io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True))
     return out, err
 
 
@@ -103,13 +111,3 @@ def was_lost(file: LossyFile) -> str | None:
     """Why output is missing; ``None`` if none is, if the reader has left, or if there never was one."""
     failure = file.failure
     return None if failure is None or failure.errno in (errno.EPIPE, errno.EBADF) else failure.strerror
-
-
-def _stream(file: LossyFile, replaced: TextIO | None) -> TextIO:
-    if replaced is not None:
-        with suppress(OSError, ValueError):
-            replaced.flush()
-    # A character that the encoding of this terminal lacks must not end a run either.
-    encoding = replaced.encoding if replaced is not None else "utf-8"
-    buffered = io.BufferedWriter(file)
-    return io.TextIOWrapper(buffered, encoding=encoding, errors="backslashreplace", line_buffering=True)

@@ -24,6 +24,7 @@ from scorer.run.executors import (
     Inspect,
     Open,
     OutOfMemory,
+    Place,
     Progress,
     Score,
     WorkerError,
@@ -31,7 +32,7 @@ from scorer.run.executors import (
     WorkerStarted,
 )
 from scorer.run.inspection import inspect_files
-from scorer.run.processes import Place, Processes, RunStoppedError, parse_devices
+from scorer.run.processes import Processes, RunStoppedError, parse_devices
 from scorer.run.shard_scorer import ShardScorer
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
