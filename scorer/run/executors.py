@@ -215,11 +215,6 @@ class ShardResult(Message, frozen=True):
     error: str = ""
     kind: str = ""
 
-    @property
-    def rows(self) -> int:
-        """Rows that were scored."""
-        return 0 if self.receipt is None else self.receipt.output.rows
-
 
 class OutOfMemory(Message, frozen=True):
     """The worker lacks memory, and ends."""

@@ -188,7 +188,7 @@ class Processes(Executor):
                     case ShardResult():
                         del worker.tasks[message.relative]
                         left, deaths, worker.failures = left - 1, 0, 0
-                        self._rows += message.rows
+                        self._rows += message.receipt.output.rows if message.receipt is not None else 0
                         self._update(worker, replace(worker.progress, rows=0.0))
                         yield message
                     case WorkerEnded() if not worker.is_ready:

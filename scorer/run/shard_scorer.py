@@ -281,7 +281,8 @@ class Inline(Executor):
         for result in self._shards.score(
             Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
         ):
-            progress, rows = self._shards.progress(), rows + result.rows
+            progress = self._shards.progress()
+            rows += result.receipt.output.rows if result.receipt is not None else 0
             self._reporter.progress(rows + progress.rows, progress.pairs)
             yield result
 
