@@ -129,7 +129,7 @@ def run_command(
 
 def _run(job: Job, workers: WorkerOptions) -> Outcome:
     from ..run.driver import run
-    from ..run.executors import Place
+    from ..run.executors import WorkerSlot
     from ..run.processes import Processes, parse_devices
 
     if workers.ray is not None:
@@ -138,7 +138,7 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
 
         with make_reporter() as reporter, connect(workers.ray) as module:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
-    places = [Place("", job.settings.device)]
+    places = [WorkerSlot("", job.settings.device)]
     if workers.devices is not None:
         from ..inference.device import count_gpus, usable_cpus
 

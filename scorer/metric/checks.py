@@ -94,7 +94,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     active[list(rows.errors)] = False
 
     fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
-    text_ids = _text_ids(rows, active, strings, factspotter.read if spots_facts else None)
+    text_ids = _text_ids(rows, active, strings, factspotter.plain_text if spots_facts else None)
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
     used = active[row_of_fact]
     if rows.used is not None:
@@ -112,7 +112,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
             optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
             required = used & ~optional[triples.ids] if optional.any() else used
         facts = np.flatnonzero(required)
-        questions = [factspotter.ask(fact.text) if spots_facts else fact.text for fact in filled]
+        questions = [factspotter.first_text(fact.text) if spots_facts else fact.text for fact in filled]
         asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
         ask(text_ids[row_of_fact[facts]], asked_of[triples.ids[facts]], row_of_fact[facts], OMISSION, facts)
     if not spots_facts:

@@ -18,7 +18,7 @@ from .facts import Triple
 from .templates import split_camel_case
 
 
-def require() -> None:
+def require_transliteration() -> None:
     """Make sure that texts can be transliterated.
 
     Raises:
@@ -27,7 +27,7 @@ def require() -> None:
     _transliteration()
 
 
-def parts(triple: Triple) -> Triple:
+def plain_parts(triple: Triple) -> Triple:
     """The parts of a triple as the classifier reads them."""
     subject, value = (part.replace("_", " ") for part in (triple.subject, triple.object))
     return Triple(*map(_plain, (subject, split_camel_case(triple.predicate), value)))
@@ -35,20 +35,20 @@ def parts(triple: Triple) -> Triple:
 
 def describe(triple: Triple) -> str:
     """A triple as the classifier reads it: ``predicate: p, subject: s, object: o``."""
-    return written(parts(triple))
+    return join_parts(plain_parts(triple))
 
 
-def written(plain: Triple) -> str:
-    """Parts that :func:`parts` made, in their places."""
+def join_parts(plain: Triple) -> str:
+    """Parts that :func:`plain_parts` made, in their places."""
     return f"predicate: {plain.predicate}, subject: {plain.subject}, object: {plain.object}"
 
 
-def ask(description: str) -> str:
+def first_text(description: str) -> str:
     """The first half of the string that the classifier reads; the text follows after one blank."""
     return f"{description}, sentence:"
 
 
-def read(text: str) -> str:
+def plain_text(text: str) -> str:
     """A text as the classifier reads it."""
     plain = _plain(text.lower().strip("?!. "))
     return " ".join(plain.strip(" .?").split())  # what the transliteration made of an ellipsis, for instance

@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import InputError, count_of
-from ..scoring.summary import Origin, ReusedOutput, RunSummary, ShardCounts, Speed, total
+from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary, ShardCounts, Speed, total
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
 from ..storage.output_folder import LockedOutput, Totals, lock_output
@@ -170,7 +170,7 @@ def make_plan(
         signature_parts=info.signature_parts,
         inputs=inputs,
         budgets=replace(info.budgets, **windows),
-        device=info.origin.device.words,
+        device=info.origin.device.description,
         provider=info.provider,
         runtime=info.origin.runtime,
         versions=dict(info.versions),
@@ -258,7 +258,10 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     # This run's device first, the others by the number of their shards, then those of reused outputs.
     origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in totals.receipts}
     shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
-    ordered = [msgspec.convert(origins[text], Origin) for text in sorted(shards, key=lambda one: (-shards[one], one))]
+    ordered = [
+        msgspec.convert(origins[text], ComputeEnvironment)
+        for text in sorted(shards, key=lambda one: (-shards[one], one))
+    ]
     reused = info.reuse.origins if info.reuse is not None else ()
     return RunSummary(
         signature_line=info.signature,

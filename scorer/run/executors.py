@@ -18,7 +18,7 @@ import msgspec
 from .. import errors
 from ..errors import ScorerError
 from ..scoring.settings import Settings
-from ..scoring.summary import Origin, ReusedOutput
+from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location
 from ..storage.plan import Budgets, Plan, PlannedReuse
 from ..storage.receipts import Identity, Receipt
@@ -81,7 +81,7 @@ class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     digest: str
     planned: tuple[PlannedReuse, ...]
-    origins: tuple[Origin, ...]
+    origins: tuple[ComputeEnvironment, ...]
     outputs: tuple[ReusedOutput, ...]
 
 
@@ -97,7 +97,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     signature_parts: Mapping[str, Any]
     budgets: Budgets
     provider: str
-    origin: Origin
+    origin: ComputeEnvironment
     versions: Mapping[str, str]
     random_weights: bool
     forced: tuple[str, ...]
@@ -262,7 +262,7 @@ Result = ShardResult | ReuseLoaded
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSlot:
     """Where a worker runs. ``name``: for messages, empty for the only one. ``device``: as for ``--device``. ``cpus``:
     the processors that it may use, none for all."""
 
@@ -293,13 +293,13 @@ class Job:
             first_rows=self.options.max_error_rate < 1,
         )
 
-    def open(self, plan: Plan | None, shards: Sequence[Shard], place: Place) -> Open:
-        """The request to open the scorer at a place."""
+    def open(self, plan: Plan | None, shards: Sequence[Shard], slot: WorkerSlot) -> Open:
+        """The request to open the scorer in a slot."""
         return Open(
-            settings=self.settings.to_plan() | {"device": place.device},
+            settings=self.settings.to_plan() | {"device": slot.device},
             plan=plan,
             shards=list(shards),
-            cpus=list(place.cpus),
+            cpus=list(slot.cpus),
             reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
             max_error_rate=self.options.max_error_rate,
         )

@@ -53,7 +53,7 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
             left -= sum(shard.rows for shard in shards)
         first_rows = None
         if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
-            first_rows = look_at_first_rows(first, columns)
+            first_rows = inspect_first_rows(first, columns)
             unseen = unseen - 1 if first_rows.all else 0
         yield FooterRead(shards=shards, first_rows=first_rows)
 
@@ -83,7 +83,7 @@ def kind_of(error: Exception) -> str:
     return error.kind if isinstance(error, ShardError) else "columns"
 
 
-def look_at_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
+def inspect_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
     """The first rows of a shard that get no label; none where they cannot be read: the run quarantines the shard then,
     and says why."""
     for rows in (FIRST_ROWS[0], WINDOW_ROWS):

@@ -30,7 +30,6 @@ from .executors import (
     Job,
     LogMessage,
     OutOfMemory,
-    Place,
     Progress,
     Reply,
     Reporter,
@@ -42,6 +41,7 @@ from .executors import (
     WorkerError,
     WorkerInfo,
     WorkerReady,
+    WorkerSlot,
     WorkerStarted,
 )
 
@@ -66,12 +66,12 @@ class RunStoppedError(ScorerError):
 class Worker:
     """A worker and what the driver knows of it.
 
-    ``failures``: how often its place failed to open the scorer since a shard was done there. ``is_isolated``: it has
+    ``failures``: how often its slot failed to open the scorer since a shard was done there. ``is_isolated``: it has
     one shard, under suspicion. ``owed``: replies that it still has to send. ``heard``: when it last said or was asked
     something. ``tasks``: shards in flight, by output.
     """
 
-    place: Place
+    slot: WorkerSlot
     process: WorkerHandle
     failures: int = 0
     has_started: bool = False
@@ -110,10 +110,10 @@ class Worker:
 
 
 class Processes(Executor):
-    """A worker process a place. The first one reads the footers and finds the budgets; the others take them."""
+    """A worker process a slot. The first one reads the footers and finds the budgets; the others take them."""
 
-    def __init__(self, job: Job, places: Sequence[Place], reporter: Reporter) -> None:
-        self.job, self._places, self._reporter = job, places, reporter
+    def __init__(self, job: Job, slots: Sequence[WorkerSlot], reporter: Reporter) -> None:
+        self.job, self._slots, self._reporter = job, slots, reporter
         self._workers: list[Worker] = []
         self._info: WorkerInfo | None = None
         self._begin: Begin | None = None
@@ -130,8 +130,8 @@ class Processes(Executor):
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         """See :class:`.executors.Executor`. Starts the workers; a new one goes on behind a file at which the first one
         ended."""
-        for place in self._places:
-            self._workers.append(self._start(place))
+        for slot in self._slots:
+            self._workers.append(self._start(slot))
         found, left = Inspected(), deque(files)
         self._workers[0].send(self.job.inspect(left), len(left))
         while left:
@@ -150,7 +150,7 @@ class Processes(Executor):
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
-        self._workers[0].send(self.job.open(plan, shards, self._workers[0].place))
+        self._workers[0].send(self.job.open(plan, shards, self._workers[0].slot))
         while self._info is None:
             for worker, message in self._receive():
                 match message:
@@ -158,7 +158,7 @@ class Processes(Executor):
                         self._info, worker.is_ready = message.info, True
                     case WorkerEnded() if worker is self._workers[0]:
                         raise DeviceError(
-                            f"the worker that opened the bundle {self.job.settings.bundle} on {worker.place.device} "
+                            f"the worker that opened the bundle {self.job.settings.bundle} on {worker.slot.device} "
                             f"{message.reason}; see whether `scorer doctor --bundle` comes to an end there"
                         )
                     case WorkerEnded():
@@ -172,7 +172,7 @@ class Processes(Executor):
         self._todo.extend(Score(shard=shard, temporary="") for shard in shards)
         self._workers[0].send(begin, 0)
         for worker in self._workers[1:]:
-            worker.send(self.job.open(begin.plan, (), worker.place))
+            worker.send(self.job.open(begin.plan, (), worker.slot))
         while left:
             for worker in self._workers:
                 while worker.is_ready and (task := self._next(worker)) is not None:
@@ -202,7 +202,7 @@ class Processes(Executor):
                                 raise RunStoppedError(
                                     f"{MOST_DEATHS} shards in a row each ended a worker; the last, {blamed.error}"
                                 )
-                        self._replace(worker).send(self.job.open(begin.plan, (), worker.place))
+                        self._replace(worker).send(self.job.open(begin.plan, (), worker.slot))
 
     def _next(self, worker: Worker) -> Score | None:
         """The next shard of a worker; one under suspicion gets a worker that has nothing else."""
@@ -219,7 +219,7 @@ class Processes(Executor):
         that ended it for want of memory is tried once more, in windows of half the size."""
         if not (worker.is_isolated and worker.tasks):
             self._suspects.extend(worker.tasks.values())
-            message = worker.place.prefixed(f"the worker {ended.reason}")
+            message = worker.slot.prefixed(f"the worker {ended.reason}")
             self._reporter.say(f"{message}; it is started again, and its shards are tried one at a time")
             return None
         (task,) = worker.tasks.values()
@@ -285,13 +285,13 @@ class Processes(Executor):
             raise error
         self._exclude(worker, str(error))
 
-    def _start(self, place: Place) -> Worker:
-        return Worker(place, WorkerProcess(WORKER, Reply))
+    def _start(self, slot: WorkerSlot) -> Worker:
+        return Worker(slot, WorkerProcess(WORKER, Reply))
 
     def _replace(self, worker: Worker) -> Worker:
-        """Start another process in the place of one that ended."""
+        """Start another process in the slot of one that ended."""
         self._pairs += worker.progress.pairs
-        fresh = self._start(worker.place)
+        fresh = self._start(worker.slot)
         fresh.failures = worker.failures
         self._workers[self._workers.index(worker)] = fresh
         return fresh
@@ -306,14 +306,14 @@ class Processes(Executor):
         worker.send(self._begin, 0)
 
     def _reconsider(self, worker: Worker, reason: str) -> None:
-        """Start a worker again that ended before it was ready; the second time, exclude its place."""
+        """Start a worker again that ended before it was ready; the second time, exclude its slot."""
         assert self._begin is not None
         worker.failures += 1
         if worker.failures > 1 or len(self._workers) == 1:
             self._exclude(worker, reason)
             return
         self._reporter.say(f"{reason}; it is started again")
-        self._replace(worker).send(self.job.open(self._begin.plan, (), worker.place))
+        self._replace(worker).send(self.job.open(self._begin.plan, (), worker.slot))
 
     def _exclude(self, worker: Worker, reason: str) -> None:
         """Go on without a worker; its shards are scored by the others.
@@ -326,7 +326,7 @@ class Processes(Executor):
         self._todo.extend(worker.tasks.values())
         worker.process.kill()
         worker.process.close()
-        reason = worker.place.prefixed(reason)
+        reason = worker.slot.prefixed(reason)
         if not self._workers:
             self._out_of_workers(reason)
             return
@@ -343,7 +343,7 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
         return f"signature: {first.signature} → {other.signature}"
     parts = [
         {
-            "device": info.origin.device.words,
+            "device": info.origin.device.description,
             "provider": info.provider,
             "runtime": info.origin.runtime,
             "versions": info.versions,
@@ -354,7 +354,7 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
     return "; ".join(f"{name}: {one} → {parts[1][name]}" for name, one in parts[0].items() if one != parts[1][name])
 
 
-def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
+def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[WorkerSlot]:
     """The workers that ``--devices`` asks for.
 
     Args:
@@ -368,18 +368,20 @@ def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[Place]:
     if given == "all":
         if not gpus:
             raise DeviceError("--devices all: no CUDA device was found; name devices, or write cpu:N")
-        return [Place(f"cuda:{number}", f"cuda:{number}") for number in range(gpus)]
+        return [WorkerSlot(f"cuda:{number}", f"cuda:{number}") for number in range(gpus)]
     if match := re.fullmatch(r"cpu:([0-9]{1,4})", given):
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return [Place(f"cpu:{number}", "cpu", share_of(cpus, number, len(cpus) // count)) for number in range(count)]
+        return [
+            WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, len(cpus) // count)) for number in range(count)
+        ]
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")
     if len(set(names)) < len(names):
         raise UsageError(f"--devices {given} names a device twice; name each once")
-    return [Place(name, name) for name in names]
+    return [WorkerSlot(name, name) for name in names]
 
 
 def share_of(cpus: Sequence[int], number: int, size: int) -> tuple[int, ...]:

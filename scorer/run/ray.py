@@ -34,7 +34,6 @@ from .executors import (
     Inspected,
     Job,
     Open,
-    Place,
     Reply,
     Reporter,
     Request,
@@ -43,6 +42,7 @@ from .executors import (
     WorkerEnded,
     WorkerInfo,
     WorkerReady,
+    WorkerSlot,
 )
 from .processes import Processes, Worker, share_of
 from .ray_cluster import (
@@ -54,7 +54,7 @@ from .ray_cluster import (
     files_of,
     first_line,
     parts_of,
-    place,
+    place_files,
     slots_of,
     with_files_of,
 )
@@ -83,7 +83,7 @@ class RayActor:
 
         Args:
             version: of the driver. out: the output, where it is in an object store.
-            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_cluster.place`.
+            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_cluster.place_files`.
         """
         import ray
 
@@ -91,7 +91,7 @@ class RayActor:
             return f"it has d2t-scorer {program_version()}, the driver has {version}; install one version on all nodes"
         try:
             self._store = open_store(parse_location(out)) if out else None
-            folder = place(files, parts, ray.get)
+            folder = place_files(files, parts, ray.get)
         except ScorerError as error:
             return str(error)
         if folder is None:
@@ -229,7 +229,7 @@ class Ray(Processes):
         self.files = files_of(job.settings)
         self._nodes = Nodes(ray)
         self._demand = demand_of(job.settings.device, cpus, self._nodes.alive())
-        self._excluded: set[Place] = set()
+        self._excluded: set[WorkerSlot] = set()
         self._parts: Parts | None = None
         self._putting = threading.Lock()
 
@@ -246,7 +246,7 @@ class Ray(Processes):
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         """Footers are read on the driver's machine, which sees the inputs, while the actors start."""
-        with Processes(self.job, [Place("", "cpu")], self._reporter) as here:
+        with Processes(self.job, [WorkerSlot("", "cpu")], self._reporter) as here:
             return here.inspect(files)
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
@@ -256,7 +256,7 @@ class Ray(Processes):
             if asked not in self._workers:
                 asked = next((worker for worker in self._workers if worker.has_started), None)
                 if asked is not None:
-                    asked.send(self.job.open(plan, shards, asked.place))
+                    asked.send(self.job.open(plan, shards, asked.slot))
             for worker, message in self._receive():
                 match message:
                     case WorkerReady():
@@ -266,9 +266,9 @@ class Ray(Processes):
         self._workers.sort(key=lambda worker: not worker.is_ready)
         return self._info
 
-    def _start(self, place: Place) -> Worker:
-        assert isinstance(place, RaySlot)
-        return Worker(place, RayProcess(self, place))
+    def _start(self, slot: WorkerSlot) -> Worker:
+        assert isinstance(slot, RaySlot)
+        return Worker(slot, RayProcess(self, slot))
 
     def _receive(self) -> Iterator[tuple[Worker, Any]]:
         self._take_in_nodes()
@@ -280,7 +280,7 @@ class Ray(Processes):
                 if actor.late_at is not None and now > actor.late_at:
                     actor.late_at = None
                     self._reporter.say(
-                        f"{worker.place.name}: the cluster has not started its actor for {_START_SECONDS:.0f} s; it is "
+                        f"{worker.slot.name}: the cluster has not started its actor for {_START_SECONDS:.0f} s; it is "
                         "waited for (`ray status` shows what else holds processors or GPUs)"
                     )
         for worker, message in super()._receive():
@@ -295,8 +295,8 @@ class Ray(Processes):
         return task is not None and (CHANGED in result.error or UNOPENED in result.error) and is_seen(task.shard)
 
     def _take_in_nodes(self) -> None:
-        """Start a worker in each place of the cluster that has none and is not excluded."""
-        taken = {worker.place for worker in self._workers} | self._excluded
+        """Start a worker in each slot of the cluster that has none and is not excluded."""
+        taken = {worker.slot for worker in self._workers} | self._excluded
         for slot in slots_of(self._nodes.alive(), self._demand):
             if slot not in taken:
                 worker = self._start(slot)
@@ -309,7 +309,7 @@ class Ray(Processes):
         self._exclude(worker, str(error))
 
     def _exclude(self, worker: Worker, reason: str) -> None:
-        self._excluded.add(worker.place)
+        self._excluded.add(worker.slot)
         super()._exclude(worker, reason)
 
     def _out_of_workers(self, reason: str) -> None:

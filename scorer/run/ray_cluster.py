@@ -36,7 +36,7 @@ from ..inference.bundle import MANIFEST, Bundle
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
 from ..storage.store import discard, file_sha256, temporary_name
-from .executors import Place
+from .executors import WorkerSlot
 
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 2.0
@@ -81,7 +81,7 @@ def connect(address: str) -> Iterator[Any]:
     found = _on_this_machine() if named == "auto" else named
     if found is None:
         address, more = "local", {"include_dashboard": False}
-    elif why := answers(found, _CONNECT_SECONDS):
+    elif why := listening_error(found, _CONNECT_SECONDS):
         # Ray tries for a minute, and then ends the process
         raise DeviceError(
             f"--ray {address}: nothing answers there ({why}); give the address that `ray start --head` printed"
@@ -107,7 +107,7 @@ def _on_this_machine() -> str | None:
         found: str | None = canonicalize_bootstrap_address("auto")
     except ConnectionError:
         return None
-    return None if found is None or answers(found) else found
+    return None if found is None or listening_error(found) else found
 
 
 def first_line(error: BaseException) -> str:
@@ -116,7 +116,7 @@ def first_line(error: BaseException) -> str:
     return next((line.strip().rstrip(".:") for line in lines if line.strip()), type(error).__name__)[:300]
 
 
-def answers(address: str, wait_seconds: float = _ANSWER_SECONDS) -> str:
+def listening_error(address: str, wait_seconds: float = _ANSWER_SECONDS) -> str:
     """Why nothing listens on an address; empty if something does, or if it is not of the form HOST:PORT."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
@@ -139,8 +139,8 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RaySlot(Place):
-    """A place for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves.
+class RaySlot(WorkerSlot):
+    """A slot for one worker on a node. ``reserved``, ``gpus``: the processors and GPUs that its actor reserves.
     ``number``: of the worker on its node."""
 
     node: str
@@ -189,7 +189,7 @@ def demand_of(device: str, cpus: int | None, nodes: Sequence[Node]) -> Demand:
 
 
 def slots_of(nodes: Sequence[Node], demand: Demand) -> list[RaySlot]:
-    """The places for workers, by node. A name is the host's, with more where hosts or workers have the same."""
+    """The slots for workers, by node. A name is the host's, with more where hosts or workers have the same."""
     hosts = Counter(node.host for node in nodes)
     found = []
     for node in nodes:
@@ -207,11 +207,11 @@ class Nodes:
     """The nodes of the cluster that this process is connected to.
 
     Args:
-        ask: see :func:`answers`. now: seconds on a clock that does not go back.
+        ask: see :func:`listening_error`. now: seconds on a clock that does not go back.
     """
 
     def __init__(
-        self, ray: Any, ask: Callable[[str], str] = answers, now: Callable[[], float] = time.monotonic
+        self, ray: Any, ask: Callable[[str], str] = listening_error, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._ray, self._ask, self._now = ray, ask, now
         self._head = str(ray.get_runtime_context().gcs_address)
@@ -292,7 +292,7 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     """Put the files into the object store, in parts that a small one has room for.
 
     Raises:
-        BundleError: a file cannot be read any more. What changed since :func:`files_of` is found by :func:`place`.
+        BundleError: a file cannot be read any more. What changed since :func:`files_of` is found by :func:`place_files`.
     """
     found = {}
     for sent in files:
@@ -304,7 +304,7 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     return found
 
 
-def place(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:
+def place_files(files: Sequence[SentFile], parts: Parts | None, get: Callable[[Any], bytes]) -> str | None:
     """The folder of this node that has the files; empty where they are in the driver's places.
 
     Args:

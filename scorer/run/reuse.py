@@ -25,7 +25,7 @@ from ..errors import DamagedFileError, OutputError, SchemaError, UsageError, cou
 from ..metric import ColumnNames
 from ..metric.columns import output_schema
 from ..metric.verdict import FINE, ROUGH
-from ..scoring.summary import Origin, ReusedOutput
+from ..scoring.summary import ComputeEnvironment, ReusedOutput
 from ..storage.location import Location, local_path, parse_location
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
@@ -71,7 +71,7 @@ class EarlierOutput:
 
     name: str
     signature: Signature
-    origins: tuple[Origin, ...]
+    origins: tuple[ComputeEnvironment, ...]
     shards: list[EarlierShard] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class EarlierOutput:
 
 
 class _Origins(OpenRecord, frozen=True, kw_only=True):
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[ComputeEnvironment, ...] = ()
 
 
 def check_earlier(given: Sequence[Location], out: Location | None) -> list[Location]:

@@ -35,7 +35,6 @@ from .executors import (
     Inspected,
     Job,
     Open,
-    Place,
     Progress,
     Reporter,
     Result,
@@ -43,6 +42,7 @@ from .executors import (
     Score,
     ShardResult,
     WorkerInfo,
+    WorkerSlot,
 )
 from .inspection import (
     HOPELESS_AFTER_ROWS,
@@ -238,7 +238,7 @@ class ShardScorer:
         seconds = dict(self.scorer.pipeline.seconds, write=self._writing)
         found = Provenance(
             run=run,
-            worker=origin.device.words,
+            worker=origin.device.description,
             origin=msgspec.to_builtins(origin),
             seconds={stage: round(value - self._seconds_before.get(stage, 0.0), 3) for stage, value in seconds.items()},
             computed=computed - self._computed_before,
@@ -269,7 +269,7 @@ class Inline(Executor):
         return found
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        here = Place("", self.job.settings.device)
+        here = WorkerSlot("", self.job.settings.device)
         self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
         return self._shards.info
 

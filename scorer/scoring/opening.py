@@ -16,7 +16,7 @@ from ..storage.plan import Budgets, ExactBudget
 from ..system.waiting import Closing
 from .pipeline import Pipeline
 from .settings import Settings
-from .summary import Device, Origin, signature_of
+from .summary import ComputeEnvironment, Device, signature_of
 
 Log = Callable[[str], None]
 
@@ -81,11 +81,11 @@ class OpenScorer(Closing):
         )
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ComputeEnvironment:
         """Where this scorer computes, and how far its numbers stray there."""
         engine, exact = self.engine, self.engine.bound
         assert engine.report is not None
-        return Origin(
+        return ComputeEnvironment(
             device=Device(engine.device.kind, engine.device.hardware.name, engine.threads),
             runtime=engine.runtime,
             bound=engine.report.bound if exact is None else max(engine.report.bound, exact.largest),
@@ -136,7 +136,7 @@ def _check_protocol(settings: Settings, bundle: Bundle) -> None:
     """
     one_text = bundle.layout.one_text
     if settings.protocol == "factspotter":
-        factspotter.require()
+        factspotter.require_transliteration()
         if not one_text:
             raise UsageError(
                 f"the bundle {bundle.name} reads pairs of texts, and --protocol factspotter asks for a triple and a "

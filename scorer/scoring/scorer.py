@@ -182,12 +182,12 @@ class Scorer(OpenScorer):
             TypeError: it is not a table.
         """
         self._check_usable()
-        found, back = as_table(read_table(table) if isinstance(table, str | Path) else table)
+        found, restore = as_table(read_table(table) if isinstance(table, str | Path) else table)
         if has_nothing(found):
             return table
         columns = self._find_columns(found.schema)
         judged = self.pipeline.score(columns.rows(found))
-        return back(self.pipeline.finish(Window(None, found, columns), judged).table)
+        return restore(self.pipeline.finish(Window(None, found, columns), judged).table)
 
     def _find_columns(self, schema: pa.Schema) -> InputColumns:
         try:
@@ -216,8 +216,8 @@ class Scorer(OpenScorer):
         def windows() -> Iterator[Window]:
             for position, batch in enumerate(batches):
                 batch = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                table, back = as_table(batch, f"batches[{position}]")
-                yield Window(back, table, self._find_columns(table.schema))
+                table, restore = as_table(batch, f"batches[{position}]")
+                yield Window(restore, table, self._find_columns(table.schema))
 
         stream = self.pipeline.stream(windows())
         while True:

@@ -70,10 +70,10 @@ def signature_of(engine: Engine, templates: Templates, options: Options, *, trun
         "metric": REVISION,
         **({"scheme": engine.bundle.scheme.kind} if engine.bundle.scheme.kind != "nli" else {}),
     }
-    return of_parts(parts)
+    return signature_of_parts(parts)
 
 
-def of_parts(parts: Mapping[str, Any]) -> Signature:
+def signature_of_parts(parts: Mapping[str, Any]) -> Signature:
     """A signature from its parts. Distinct parts have distinct whole forms.
 
     Distinct parts have distinct lines too, but for digests that share their first twelve digits: whatever could be
@@ -112,12 +112,12 @@ class Device(OpenRecord, frozen=True):
     threads: Count | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Kind and name."""
         return f"{self.kind} {self.name}".strip()
 
 
-class Origin(OpenRecord, frozen=True):
+class ComputeEnvironment(OpenRecord, frozen=True):
     """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
 
     ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the checkpoint's fp32;
@@ -219,7 +219,7 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
     device: Device
     bound: Magnitude | None
     invariance_error: Magnitude | None
-    origins: tuple[Origin, ...]
+    origins: tuple[ComputeEnvironment, ...]
     reuse: tuple[ReusedOutput, ...]
     stale: tuple[str, ...] = ()
     random_weights: bool = False

@@ -38,7 +38,7 @@ from ..storage.text_files import INFO
 from ..system.arguments import described, strings
 from ..system.files import ROW_INFO
 
-Back = Callable[[pa.Table], Any]
+RestoreType = Callable[[pa.Table], Any]
 """Turns a table of Arrow into the kind of table that was given."""
 FORMS = (
     "a table or record batch of pyarrow, a DataFrame of polars or pandas, an object with __arrow_c_stream__, a list of "
@@ -46,7 +46,7 @@ FORMS = (
 )
 
 
-def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
+def as_table(given: Any, what: str = "table") -> tuple[pa.Table, RestoreType]:
     """A table as one of Arrow, and the way back to its own kind. No copy is made where none is needed.
 
     Args:
@@ -70,10 +70,10 @@ def as_table(given: Any, what: str = "table") -> tuple[pa.Table, Back]:
     if library == "pandas" and hasattr(given, "columns"):
         index = given.index
 
-        def back(table: pa.Table) -> Any:
+        def restore(table: pa.Table) -> Any:
             return table.to_pandas().set_axis(index)
 
-        return _converted(lambda: pa.Table.from_pandas(given, preserve_index=False), what), back
+        return _converted(lambda: pa.Table.from_pandas(given, preserve_index=False), what), restore
     if library == "datasets" and hasattr(given, "with_format"):
         found: pa.Table = _converted(lambda: given.with_format("arrow")[:], what)
         return found, lambda table: type(given).from_dict(table.to_pydict())
@@ -97,7 +97,7 @@ def read_table(path: str | Path) -> pa.Table:
     return pa.concat_tables(list(read_tables(file)))
 
 
-def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, Back]:
+def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, RestoreType]:
     """Each value as text by itself, as from a line of JSON; the values come back as they were given."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
@@ -108,23 +108,23 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, 
     nested = [[name for name, value in row.items() if isinstance(value, Mapping | list | tuple)] for row in rows]
     infos = [{"nested": found} if found else None for found in nested]
 
-    def back(table: pa.Table) -> list[dict[str, Any]]:
+    def restore(table: pa.Table) -> list[dict[str, Any]]:
         kept = [name for name in table.column_names if name in columns]
         added = table.drop_columns(kept).to_pylist()
         return [{**{name: row.get(name) for name in kept}, **more} for row, more in zip(rows, added, strict=True)]
 
-    return pa.table({**columns, ROW_INFO: pa.array(infos, INFO)}), back
+    return pa.table({**columns, ROW_INFO: pa.array(infos, INFO)}), restore
 
 
-def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Back]:
+def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, RestoreType]:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
         raise ColumnError(f"{what} has lists of {' and '.join(map(str, sorted(lengths)))} items; give equally many")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    table, back = _from_rows(rows, what)
+    table, restore = _from_rows(rows, what)
 
     def as_columns(scored: pa.Table) -> dict[str, list[Any]]:
-        found = back(scored)
+        found = restore(scored)
         return {name: [row[name] for row in found] for name in scored.column_names}
 
     return table, as_columns

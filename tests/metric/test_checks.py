@@ -112,7 +112,7 @@ def test_triples_in_the_words_of_the_classifier(
     ],
 )
 def test_texts_in_the_words_of_the_classifier(text: str, expected: str) -> None:
-    assert factspotter.read(text) == expected
+    assert factspotter.plain_text(text) == expected
 
 
 PUB, AREA = ("Blue_Spice", "eatType", "pub"), ("Blue Spice", "area", "riverside")

@@ -15,7 +15,7 @@ import scorer.run.shard_scorer
 from scorer.errors import DeviceError, OutputError
 from scorer.run.status import status_of
 from scorer.scoring.opening import OpenScorer
-from scorer.scoring.summary import Device, Origin
+from scorer.scoring.summary import ComputeEnvironment, Device
 from scorer.storage.location import Location
 from scorer.storage.output_folder import lock_output
 from scorer.storage.plan import belongs_to_part
@@ -188,7 +188,7 @@ def test_a_resume_elsewhere_is_refused_unless_all_is_scored_again(
 ) -> None:
     score(data, target, bundle)
     before = receipts(target)
-    monkeypatch.setattr(OpenScorer, "origin", Origin(Device("cpu", "another"), "", 0.0, 0.0))
+    monkeypatch.setattr(OpenScorer, "origin", ComputeEnvironment(Device("cpu", "another"), "", 0.0, 0.0))
     assert score(data, target, bundle).summary.shards.skipped == len(before)  # nothing is scored, so nothing is mixed
     assert receipts(target) == before
     remove(target, next(iter(before)))

@@ -24,11 +24,11 @@ from scorer.run.executors import (
     Inspect,
     Open,
     OutOfMemory,
-    Place,
     Progress,
     Score,
     WorkerError,
     WorkerReady,
+    WorkerSlot,
     WorkerStarted,
 )
 from scorer.run.inspection import inspect_files
@@ -37,7 +37,7 @@ from scorer.run.shard_scorer import ShardScorer
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
 
-PLACES = (Place("one", "cpu"), Place("two", "cpu"))
+SLOTS = (WorkerSlot("one", "cpu"), WorkerSlot("two", "cpu"))
 Outputs = dict[str, bytes]
 
 
@@ -45,13 +45,13 @@ Outputs = dict[str, bytes]
 class Script:
     """What happens to workers.
 
-    ``dies``: from the name of a place, the shard that its worker would score next, and those that it holds: why it
-    ends, empty if it does not. ``opens``: by place, what is said instead of that it is ready, or changes in that.
-    ``silent``: places whose worker says nothing once it has a shard. ``memory``: it says before
+    ``dies``: from the name of a slot, the shard that its worker would score next, and those that it holds: why it
+    ends, empty if it does not. ``opens``: by slot, what is said instead of that it is ready, or changes in that.
+    ``silent``: slots whose worker says nothing once it has a shard. ``memory``: it says before
     it ends that it lacks memory.
     """
 
-    dies: Callable[[str, str, list[str]], str] = lambda place, shard, held: ""
+    dies: Callable[[str, str, list[str]], str] = lambda slot, shard, held: ""
     opens: dict[str, Any] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     memory: bool = False
@@ -63,9 +63,9 @@ class Script:
 class ScriptedProcess:
     """Stands for a worker process; it does its work when it is listened to."""
 
-    def __init__(self, script: Script, place: str) -> None:
-        self.script, self.place = script, place
-        script.started.append(place)
+    def __init__(self, script: Script, slot: str) -> None:
+        self.script, self.slot = script, slot
+        script.started.append(slot)
         self.said: deque[Any] = deque([WorkerStarted()])
         self.tasks: list[Score] = []
         self.scorer: ShardScorer | None = None
@@ -89,7 +89,7 @@ class ScriptedProcess:
                 self.tasks.append(message)
 
     def _open(self, request: Open) -> None:
-        change = self.script.opens.get(self.place, {})
+        change = self.script.opens.get(self.slot, {})
         if isinstance(change, ScorerError):
             self.said.append(WorkerError.of(change))
             return
@@ -101,11 +101,11 @@ class ScriptedProcess:
             return self.said.popleft()
         if self.why:
             raise EOFError
-        if not self.tasks or self.place in self.script.silent or self.scorer is None:
+        if not self.tasks or self.slot in self.script.silent or self.scorer is None:
             return Progress()
         names = [task.shard.relative for task in self.tasks]
         self.script.seen.append((names[0], len(names), self.tasks[0].halved))
-        if why := self.script.dies(self.place, names[0], names):
+        if why := self.script.dies(self.slot, names[0], names):
             self.why = why
             if self.script.memory:
                 return OutOfMemory()
@@ -114,7 +114,7 @@ class ScriptedProcess:
         return result
 
     def kill(self) -> None:
-        self.script.killed.append(self.place)
+        self.script.killed.append(self.slot)
         self.why = self.why or "ended with SIGKILL"
 
     def close(self) -> None:
@@ -156,15 +156,15 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def scripted(data: Path, out: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs with scripted workers in two places."""
+    """Runs with scripted workers in two slots."""
 
-    def scripted_run(script: Script, told: Told | None = None, places: tuple[Place, ...] = PLACES) -> Outcome:
-        def start(self: Any, place: Place) -> Any:
-            return processes.Worker(place, ScriptedProcess(script, place.name))  # type: ignore[arg-type]
+    def scripted_run(script: Script, told: Told | None = None, slots: tuple[WorkerSlot, ...] = SLOTS) -> Outcome:
+        def start(self: Any, slot: WorkerSlot) -> Any:
+            return processes.Worker(slot, ScriptedProcess(script, slot.name))  # type: ignore[arg-type]
 
         monkeypatch.setattr(Processes, "_start", start)
         told = told or Told()
-        return run(Processes(job(data, out, bundle, max_error_rate=1.0), places, told), told)
+        return run(Processes(job(data, out, bundle, max_error_rate=1.0), slots, told), told)
 
     return scripted_run
 
@@ -179,7 +179,7 @@ def test_workers_give_the_bytes_of_an_inline_run(scripted: Run, whole: Outputs, 
 
 
 def test_a_shard_that_ends_every_worker_is_quarantined_alone(scripted: Run, out: Path) -> None:
-    script = Script(lambda place, shard, held: "ended with SIGSEGV" if shard == "0.parquet" else "")
+    script = Script(lambda slot, shard, held: "ended with SIGSEGV" if shard == "0.parquet" else "")
     outcome = scripted(script)
     assert outcome.exit_code == 3 and outcome.summary.shards.failed == 1
     note = (out / "_failed" / "0.parquet.json").read_text()
@@ -191,20 +191,20 @@ def test_a_shard_that_ends_every_worker_is_quarantined_alone(scripted: Run, out:
 
 def test_a_worker_that_dies_once_loses_nothing(scripted: Run, whole: Outputs, out: Path) -> None:
     deaths = iter(["ended with SIGKILL"])
-    script = Script(lambda place, shard, held: next(deaths, "") if shard == "3.parquet" else "")
+    script = Script(lambda slot, shard, held: next(deaths, "") if shard == "3.parquet" else "")
     assert scripted(script).exit_code == 0
     assert outputs(out) == whole and len(script.started) == 3
 
 
 def test_a_shard_that_lacks_memory_is_tried_once_more_in_half_windows(scripted: Run, out: Path) -> None:
-    script = Script(lambda place, shard, held: "lacked memory" if shard == "3.parquet" else "", memory=True)
+    script = Script(lambda slot, shard, held: "lacked memory" if shard == "3.parquet" else "", memory=True)
     outcome = scripted(script)
     assert outcome.exit_code == 3 and sorted(outputs(out)) == [f"{i}.parquet" for i in (0, 1, 2, 4, 5)]
     assert [halved for shard, _, halved in script.seen if shard == "3.parquet"] == [False, False, True]
 
 
 def test_five_shards_in_a_row_that_end_a_worker_stop_the_run(scripted: Run, out: Path) -> None:
-    script = Script(lambda place, shard, held: "ended with SIGSEGV")
+    script = Script(lambda slot, shard, held: "ended with SIGSEGV")
     with pytest.raises(RunStoppedError, match="5 shards in a row each ended a worker"):
         scripted(script)
     assert RunStoppedError.exit_code == 3
@@ -243,7 +243,7 @@ def test_a_worker_without_progress_is_replaced(
 
     def receive(self: Any) -> Any:
         found = real(self)
-        if self.place.name == "two" and self.tasks and isinstance(found, Progress):
+        if self.slot.name == "two" and self.tasks and isinstance(found, Progress):
             return self.kill_if_silent(float("inf"))
         return found
 
@@ -254,16 +254,16 @@ def test_a_worker_without_progress_is_replaced(
             script.silent.clear()
 
     dies = script.dies
-    script.dies = lambda place, shard, held: (started(script), dies(place, shard, held))[1]
+    script.dies = lambda slot, shard, held: (started(script), dies(slot, shard, held))[1]
     assert scripted(script, told).exit_code == 0
     assert any("made no progress" in line for line in told.messages) and "two" in script.killed
     assert outputs(out) == whole
 
 
 def test_devices_are_named_or_all_of_the_machine() -> None:
-    assert [place.device for place in parse_devices("all", 3, [0])] == ["cuda:0", "cuda:1", "cuda:2"]
+    assert [slot.device for slot in parse_devices("all", 3, [0])] == ["cuda:0", "cuda:1", "cuda:2"]
     found = parse_devices("cuda:2, cuda:0", 0, [0])
-    assert [(place.device, place.cpus) for place in found] == [("cuda:2", ()), ("cuda:0", ())]
+    assert [(slot.device, slot.cpus) for slot in found] == [("cuda:2", ()), ("cuda:0", ())]
 
 
 def test_processes_share_the_cpu_equally() -> None:
@@ -274,9 +274,9 @@ def test_processes_share_the_cpu_equally() -> None:
         (1, [0, 1], [[]]),  # all
         (2, [], [[], []]),
     ):
-        places = parse_devices(f"cpu:{count}", 0, cpus)
-        assert [list(place.cpus) for place in places] == shares
-        assert {place.device for place in places} == {"cpu"}
+        slots = parse_devices(f"cpu:{count}", 0, cpus)
+        assert [list(slot.cpus) for slot in slots] == shares
+        assert {slot.device for slot in slots} == {"cpu"}
 
 
 def test_other_forms_are_refused_and_all_needs_a_gpu() -> None:

@@ -21,11 +21,11 @@ from scorer.run.ray_cluster import (
     Demand,
     Node,
     Nodes,
-    answers,
     demand_of,
     files_of,
+    listening_error,
     parts_of,
-    place,
+    place_files,
     slots_of,
     with_files_of,
 )
@@ -124,10 +124,10 @@ def test_a_head_that_comes_back_is_waited_for_and_one_that_is_gone_is_named() ->
 def test_an_address_answers_or_says_why() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert answers(address) == ""
-    assert "refused" in answers(address)
-    assert answers("auto") == ""
-    assert answers("127.0.0.1:99999999999") != ""
+        assert listening_error(address) == ""
+    assert "refused" in listening_error(address)
+    assert listening_error("auto") == ""
+    assert listening_error("127.0.0.1:99999999999") != ""
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 def test_a_node_that_lacks_the_files_gets_them_once(settings: Settings, tmp_path: Path) -> None:
     files, store, asked = files_of(settings), list[bytes](), list[int]()
-    assert place(files, None, store.__getitem__) == "", "the driver's own node uses them where they are"
+    assert place_files(files, None, store.__getitem__) == "", "the driver's own node uses them where they are"
     parts = parts_of(files, lambda content: (store.append(content), len(store) - 1)[1])
 
     def get(reference: int) -> bytes:
@@ -148,15 +148,15 @@ def test_a_node_that_lacks_the_files_gets_them_once(settings: Settings, tmp_path
         return store[reference]
 
     shutil.move(tmp_path / "bundle", tmp_path / "elsewhere")
-    assert place(files, None, get) is None
-    folder = place(files, parts, get)
+    assert place_files(files, None, get) is None
+    folder = place_files(files, parts, get)
     assert folder and len(asked) == len(store)
     found = with_files_of(settings.to_plan(), folder)
     assert Bundle.load(found["bundle"]).sha256 == Bundle.load(tmp_path / "elsewhere").sha256
     assert Path(found["templates"]).read_bytes() == (tmp_path / "templates.json").read_bytes()
-    assert place(files, None, get) == place(files, parts, get) == folder and len(asked) == len(store)
+    assert place_files(files, None, get) == place_files(files, parts, get) == folder and len(asked) == len(store)
     Path(folder, "bundle", "tokenizer.json").write_text("{}")
-    assert place(files, None, get) is None and place(files, parts, get) == folder
+    assert place_files(files, None, get) is None and place_files(files, parts, get) == folder
     assert len(asked) == len(store) + 1, "the damaged one alone is sent again"
 
 
@@ -166,5 +166,5 @@ def test_what_is_damaged_on_its_way_or_at_its_source_is_refused(settings: Settin
     (tmp_path / "bundle" / "tokenizer.json").write_text("{}")
     for sent, get in ((parts, lambda content: content[:-1]), (parts_of(files, bytes), bytes)):
         with pytest.raises(ScorerError, match="changed or arrived damaged"):
-            place(files, sent, get)
+            place_files(files, sent, get)
     assert not list((tmp_path / "cache").rglob("*.tmp"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.metric.verdict import FINE
-from scorer.scoring.summary import MOST_PREDICATES, OTHER_PREDICATES, of_parts, optional_of, total
+from scorer.scoring.summary import MOST_PREDICATES, OTHER_PREDICATES, optional_of, signature_of_parts, total
 from scorer.storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, Signature, line_parts
 
 BASE = {
@@ -36,7 +36,7 @@ def parts(name: str, pairs: list[list[str]], sentences: str) -> dict[str, Any]:
 def test_distinct_settings_have_distinct_signatures(
     name: str, pairs: list[list[str]], sentences: str, other: str, others: list[list[str]], another: str
 ) -> None:
-    one, two = of_parts(parts(name, pairs, sentences)), of_parts(parts(other, others, another))
+    one, two = signature_of_parts(parts(name, pairs, sentences)), signature_of_parts(parts(other, others, another))
     same = (name, pairs, sentences) == (other, others, another)
     assert (one.line == two.line) == (one.whole == two.whole) == (one == two) == same
     assert (one.changes_to(two) == []) == same
@@ -46,14 +46,14 @@ def test_distinct_settings_have_distinct_signatures(
 
 def test_digests_are_compared_whole() -> None:
     """Two template files with one prefix of twelve digits can be made within minutes."""
-    one, two = (of_parts({**BASE, "templates": "c" * 12 + last * 52}) for last in "01")
+    one, two = (signature_of_parts({**BASE, "templates": "c" * 12 + last * 52}) for last in "01")
     assert one.line == two.line
     assert one != two
     assert one.changes_to(two) == [f"templates: {'c' * 12}{'0' * 52} → {'c' * 12}{'1' * 52}"]
 
 
 def test_a_footer_gives_both_forms_back() -> None:
-    signed = of_parts({**BASE, "optional": [["a|b", "é"]]})
+    signed = signature_of_parts({**BASE, "optional": [["a|b", "é"]]})
     footer = {key.encode(): value.encode() for key, value in signed.footer.items()}
     assert Signature.of_footer(footer) == signed
     earlier = {key: value for key, value in footer.items() if key.endswith(b"signature")}

@@ -54,11 +54,11 @@ def read(path: Path) -> list[DataText]:
     if rows.triples.sentences:
         raise DataError(f"{path} has facts as sentences, and FactSpotter takes triples; give a column of triples")
     domains = table["category"].to_pylist() if "category" in table.schema.names else [""] * len(table)
-    plain = [factspotter.parts(triple) for triple in rows.triples.distinct]
+    plain = [factspotter.plain_parts(triple) for triple in rows.triples.distinct]
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
     found = []
     for r in range(len(rows)):
-        text = factspotter.read(rows.text_of(r) or "")
+        text = factspotter.plain_text(rows.text_of(r) or "")
         if r not in rows.errors and text:
             triples = tuple(plain[i] for i in dict.fromkeys(ids[offsets[r] : offsets[r + 1]]))
             found.append(DataText(triples, text, str(domains[r])))
