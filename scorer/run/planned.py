@@ -140,7 +140,8 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
         for line in [*notes_of(todo), *([f"refused: {refused}"] if refused else [])]:
             show(f"  {line}")
     return {
-        "signature": info.signature, "device": info.origin.device.description, "precision": info.signature_parts["prec"],
+        "signature": info.signature, "device": info.origin.device.description,
+        "precision": info.signature_parts["prec"],
         "done": done, "rows_to_score": rows, "again": group_by_reason(todo), "refused": refused,
     }  # fmt: skip
 

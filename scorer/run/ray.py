@@ -83,7 +83,8 @@ class RayActor:
 
         Args:
             version: of the driver. out: the output, where it is in an object store.
-            files, parts: what the worker needs, and where it is in Ray's object store; see :func:`.ray_cluster.place_files`.
+            files, parts: what the worker needs, and where it is in Ray's object store; see
+                :func:`.ray_cluster.place_files`.
         """
         import ray
 

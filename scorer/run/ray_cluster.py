@@ -292,7 +292,7 @@ def parts_of(files: Sequence[SentFile], put: Callable[[bytes], Any]) -> Parts:
     """Put the files into the object store, in parts that a small one has room for.
 
     Raises:
-        BundleError: a file cannot be read any more. What changed since :func:`files_of` is found by :func:`place_files`.
+        BundleError: a file cannot be read any more. :func:`place_files` finds what changed since :func:`files_of`.
     """
     found = {}
     for sent in files:
