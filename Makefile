@@ -89,7 +89,7 @@ test-lowest: .venv-lowest/installed
 # A file at a time, since its tests share clusters and exports. -vv: a name for each test, which an interruption would
 # lose. `pytest -m "slow and ray"` runs one group; pyproject.toml lists them and what they need.
 test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed .venv-datasets/installed \
-  .venv-dev/nightly .venv-airflow/installed $(AXE)
+  .venv-dev/nightly .venv-airflow/installed .cuda/installed $(AXE)
 	$(DEV)/pytest -m slow -n 2 --dist loadfile -vv --timeout 3600
 
 # SeaweedFS, the S3 server of the tests of object stores. Where it cannot be installed, they are skipped with that reason.
@@ -117,6 +117,15 @@ test-slow: .venv-dev/installed .venv-objects/installed .venv-ray/installed .venv
 .venv-airflow/installed: Makefile
 	$(PYTHON) -m venv .venv-airflow
 	-.venv-airflow/bin/pip install -q --disable-pip-version-check apache-airflow==3.3.2 && touch $@
+
+# ONNX Runtime's CUDA provider and CUDA's headers, unpacked, for the test with libraries that stand in for a GPU's.
+# Where they cannot be downloaded, it is skipped with that reason.
+.cuda/installed: Makefile .venv-dev/installed
+	-rm -rf .cuda && $(DEV)/pip download -q --disable-pip-version-check --no-deps -d .cuda/wheels \
+	  onnxruntime-gpu==1.31.1 nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 && \
+	  for wheel in .cuda/wheels/*.whl; do case $$wheel in *onnxruntime*) to=site;; *) to=cuda;; esac; \
+	  $(DEV)/python -m zipfile -e $$wheel .cuda/$$to || exit 1; done && \
+  rm -r .cuda/wheels && touch $@
 
 # axe-core checks the accessibility of the audit's report. Without npm, its tests are skipped with that reason.
 $(AXE): .venv-dev/installed
@@ -179,6 +188,6 @@ figures: .venv-docs/installed .venv-dev/installed
 	$(DEV)/python -m benchmarks.screenshot
 
 clean:
-	rm -rf .venv .venv-dev .venv-docs .venv-datasets .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow \
+	rm -rf .venv .venv-dev .venv-docs .venv-datasets .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

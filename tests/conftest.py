@@ -33,6 +33,7 @@ NEEDS = {
     "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
     "airflow": ("audit/test_airflow.py",),
     "browser": ("audit/report/test_browser.py",),
+    "cuda": ("inference/test_stand_in.py",),
     "data": ("shared_data", "bad_data"),
 }
 """By marker, the tests that need what it stands for (pyproject.toml): folders and files, or fixtures."""

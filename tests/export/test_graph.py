@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
 from onnx import helper
 
 from export.families import ROBERTA
@@ -24,6 +26,28 @@ def test_a_graph_holds_no_trace_of_the_machine(bundle: Path) -> None:
         content = path.read_bytes()
         for trace in (b"/tmp", b"site-packages", b".py", str(bundle.parent).encode()):
             assert trace not in content
+
+
+def test_optimum_makes_the_graph(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's exporter is called once, and by optimum; so is ONNX Runtime's fusion."""
+    from optimum.exporters.onnx import convert
+    from optimum.onnxruntime import optimization
+
+    calls = []
+
+    def record(name: str, action: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*given: Any, **options: Any) -> Any:
+            calls.append((name, str(sys._getframe(1).f_globals["__name__"])))
+            return action(*given, **options)
+
+        return recorded
+
+    for module, name in ((torch.onnx, "export"), (convert, "export_pytorch"), (optimization, "optimize_model")):
+        monkeypatch.setattr(module, name, record(name, getattr(module, name)))
+    fuse(checkpoint, tmp_path / "model.onnx")
+    made_by = ("optimum.exporters.onnx.convert", "optimum.onnxruntime.optimization")
+    assert calls == [("export_pytorch", made_by[0]), ("export", made_by[0]), ("optimize_model", made_by[1])]
+    assert [entry.version for entry in onnx.load(str(tmp_path / "model.onnx")).opset_import if not entry.domain] == [17]
 
 
 def test_an_unfused_graph_is_refused(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 from scipy.special import softmax
 
 from scorer.errors import BundleError, DeviceError
+from scorer.inference import engine, session
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import CPU, CUDA
 from scorer.inference.engine import EXACT_FACTOR, EXACT_PAIRS, Engine, ExactBound, Predictions, join_bounds
@@ -151,3 +152,19 @@ def test_the_bound_is_the_largest_seen_and_at_least_the_probes_until_enough_were
     assert join_bounds(off, zero, at_least=0.0).largest == 0.25
     many = np.zeros((EXACT_PAIRS, 3), np.float32)
     assert join_bounds(many, many, 0.5, ExactBound(2, 0.25)) == ExactBound(EXACT_PAIRS + 2, 0.25)
+
+
+def test_the_session_is_opened_while_the_tokenizer_is_read(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, create, read = threading.Event(), session.create_session, engine.TextTokenizer
+
+    def creating(*given: Any, **options: Any) -> Any:
+        opened.set()
+        return create(*given, **options)
+
+    def reading(bundle: Bundle) -> Any:
+        assert opened.wait(60), "the session waits for the tokenizer"
+        return read(bundle)
+
+    monkeypatch.setattr(session, "create_session", creating)
+    monkeypatch.setattr(engine, "TextTokenizer", reading)
+    open_engine(Bundle.load(tiny), device="cpu", precision="fp32").close()
