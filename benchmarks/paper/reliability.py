@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from scorer.evaluation.correlation import available
 from scorer.evaluation.gold import find_inputs, load
-from scorer.evaluation.label_figures import Ends, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.label_figures import Ends, Floats, Indices, bootstrap_interval, ratio
 from scorer.evaluation.ratings import rating_columns
 from scorer.scoring.output_columns import group_codes, numbers
 from scorer.scoring.outputs import Output
@@ -58,7 +58,7 @@ def sentence_ceiling(
         return result
     result["icc_1"], result["icc_k"] = float(one[0]), float(of_mean[0])
     result["ceiling"] = math.sqrt(max(0.0, float(of_mean[0])))
-    ends = drawn_interval(lambda times: _reliability(by_input @ times.T)[1], by_input.shape[1], resamples)
+    ends = bootstrap_interval(lambda times: _reliability(by_input @ times.T)[1], by_input.shape[1], resamples)
     result["interval"] = _roots(ends)
     return result
 

@@ -14,7 +14,7 @@ from ..system.codec import utc_now
 from . import AuditOptions, findings, gates
 from .database import Database, Grouping
 from .document import Baseline, Document, GroupFigures, OptionsShown, RowCounts
-from .examples import RowReader, compare_rows, of_finding, worst_rows
+from .examples import RowReader, compare_rows, rows_of_finding, worst_rows
 from .figures import RunRates, add_changes, compare_groups, correct, group_figures
 from .queries import match
 from .scan import ScannedRun, scan_output
@@ -96,8 +96,8 @@ class DocumentBuilder:
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
-        doubts = findings.of_templates(run, first, whole, self.templates)
-        doubts += findings.of_bundle(self.output)
+        doubts = findings.template_findings(run, first, whole, self.templates)
+        doubts += findings.bundle_findings(self.output)
         others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
         said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
@@ -145,7 +145,7 @@ class DocumentBuilder:
         changed = [one for one in found if one.kind == "changed"] if self.options.worst else []
         chosen = [one for one in changed if one.group] or changed  # those of a group say what those of all rows would
         for one in chosen[:_MOST_WITH_ROWS]:
-            one.rows = of_finding(before, reader, one)
+            one.rows = rows_of_finding(before, reader, one)
 
     def _notes(self, run: ScannedRun, whole: GroupFigures) -> Iterator[str]:
         """Figures that are missing, and why; how many independent rows the rows are worth."""

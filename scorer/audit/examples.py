@@ -171,7 +171,7 @@ def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: in
     return changes, worse
 
 
-def of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> list[WorseRow]:
+def rows_of_finding(before: ScannedRun, reader: RowReader, finding: Finding) -> list[WorseRow]:
     """Rows of its group that got worse: those that omit the fact that it names before others."""
     known = reader.run.database.groups
     grouping = next(one for one in known if set(one) == finding.group.keys())

@@ -42,7 +42,7 @@ from .document import (
     Severity,
     TemplatesShown,
 )
-from .gates import figure, span, why_nothing
+from .gates import format_figure, format_span, reason_for_nothing
 from .scan import ScannedRun
 
 LEAST_DIFFERENCE = 0.01
@@ -144,9 +144,9 @@ def _counts(name: str, moved: RateChange) -> str:
 
 
 def _moved(name: str, moved: RateChange) -> str:
-    interval = span(name, moved.low or 0.0, moved.high or 0.0, signed=True)
+    interval = format_span(name, moved.low or 0.0, moved.high or 0.0, signed=True)
     test = f"; corrected p {moved.test.q:.2g}" if moved.test is not None else ""
-    return f"{WORDS[name]} {figure(name, moved.difference, signed=True)}, {interval}{test}"
+    return f"{WORDS[name]} {format_figure(name, moved.difference, signed=True)}, {interval}{test}"
 
 
 def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> Iterator[Finding]:
@@ -203,7 +203,7 @@ def scored_with(signature: str, template_file: str | None) -> tuple[BundleShown,
     return BundleShown(name=name, sha=sha), TemplatesShown(sha=parts.get("templates", ""), file=template_file)
 
 
-def of_bundle(output: Output) -> list[Finding]:
+def bundle_findings(output: Output) -> list[Finding]:
     """That the weights are random, that the export was forced, or that the model is a small one that ships."""
     name, summary = scored_with(output.signature, None)[0].name, output.summary
     severity: Severity = "warn"
@@ -220,7 +220,7 @@ def of_bundle(output: Output) -> list[Finding]:
 
 def headline(groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked) -> str:
     """One or two sentences. ``groups``: as in the document, all rows first."""
-    said = [why_nothing(checked)] if checked.nothing_checked else []
+    said = [reason_for_nothing(checked)] if checked.nothing_checked else []
     whole = groups[0]
     share = whole.rates["not_ok_rate"]
     if share.value is None:
@@ -255,7 +255,7 @@ def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) ->
     return low >= LEAST_RATE and low >= TIMES_THE_ODDS * others_odds * (1 - low)
 
 
-def of_templates(
+def template_findings(
     run: ScannedRun, grouping: Grouping, whole: GroupFigures, templates: Templates | None
 ) -> list[Finding]:
     """Mark the predicates of all rows whose templates look wrong, and return a finding for each.

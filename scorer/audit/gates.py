@@ -220,7 +220,7 @@ def checked(gates: Sequence[Gate], required: bool) -> Checked:
     return Checked(gates=len(gates), silent=silent, nothing_checked=silent == len(gates), required=required)
 
 
-def why_nothing(found: Checked) -> str:
+def reason_for_nothing(found: Checked) -> str:
     """Why nothing was checked, as a sentence."""
     return f"{'Every gate was silent' if found.gates else 'No gate was given'}, so nothing could fail."
 
@@ -330,7 +330,7 @@ def _of_rate(rate: Rate | None) -> _Value:
     return _Value(rate.value, low=rate.low, high=rate.high) if rate is not None else _Value()
 
 
-def figure(metric: str, value: float | None, *, signed: bool = False) -> str:
+def format_figure(metric: str, value: float | None, *, signed: bool = False) -> str:
     """A value as people read it: rates in percent, differences of rates in points."""
     if value is None:
         return "-"
@@ -341,9 +341,9 @@ def figure(metric: str, value: float | None, *, signed: bool = False) -> str:
     return f"{points(value)} points" if signed else percent(value)
 
 
-def span(metric: str, low: float, high: float, *, signed: bool = False) -> str:
+def format_span(metric: str, low: float, high: float, *, signed: bool = False) -> str:
     """An interval as people read it."""
-    ends = [figure(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
+    ends = [format_figure(metric, end, signed=signed).removesuffix(" points") for end in (low, high)]
     return f"95% interval {ends[0]} to {ends[1]}"
 
 
@@ -354,16 +354,17 @@ def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str |
     if reason is not None:
         accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
         return f"{text} is unavailable ({reason}); {accepted}"
-    text += f" {figure(metric, found.now)}"
+    text += f" {format_figure(metric, found.now)}"
     if signed:
-        text += f", {figure(metric, found.value, signed=True)} {found.versus} ({figure(metric, found.before)})"
+        change, before = format_figure(metric, found.value, signed=True), format_figure(metric, found.before)
+        text += f", {change} {found.versus} ({before})"
     if found.low is not None and found.high is not None:
-        text += f", {span(metric, found.low, found.high, signed=signed)}"
+        text += f", {format_span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:
         text += f", p {found.p:.2g}"
     sign = -1 if signed and rule.rings == "below" else 1
     limits = [
-        f"{name} {rule.rings} {figure(metric, sign * limit, signed=signed)}"
+        f"{name} {rule.rings} {format_figure(metric, sign * limit, signed=signed)}"
         for name, limit in (("warn", rule.warn), ("fail", rule.fail))
         if limit is not None
     ]

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from ..system.arguments import option
 from ..system.waiting import leave
-from .console import Lines, tell
+from .console import Lines, print_line
 from .ending import App, run_app
 from .options import takes_fields
 
@@ -98,9 +98,9 @@ def _root(
         from .. import __version__
         from . import doctor
 
-        tell(f"d2t-scorer {__version__}")
+        print_line(f"d2t-scorer {__version__}")
         for line in doctor.runtime_lines():
-            tell(line)
+            print_line(line)
         raise typer.Exit
     if context.invoked_subcommand is None:
         context.fail("Missing command.")

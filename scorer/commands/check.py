@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..inference import Precision
 from ..system.arguments import option
 from .console import MISSING, number, print_json, print_result, say, table
-from .options import BUNDLE, JSON, ColumnOptions, ModelOptions, OutputArgument, open_scorer, tell_of_bundle
+from .options import BUNDLE, JSON, ColumnOptions, ModelOptions, OutputArgument, open_scorer, say_bundle_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +74,7 @@ def check_command(
         settings = replace(settings, columns=replace(settings.columns, document="document"))
         facts = [sentence for passage in document for sentence in split_document(passage)]
     with open_scorer(settings) as scorer:
-        tell_of_bundle(settings)
+        say_bundle_notes(settings)
         if not named:
             _console(scorer)
             return

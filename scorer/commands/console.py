@@ -63,7 +63,7 @@ def say_once(message: str) -> None:
         say(message)
 
 
-def tell(message: str) -> None:
+def print_line(message: str) -> None:
     """Print one line of the result on stdout."""
     typer.echo(visible(message))
 

@@ -12,7 +12,7 @@ import typer
 from ..convert import ConvertOptions
 from ..errors import count_of
 from ..system.arguments import option
-from .console import say, tell
+from .console import print_line, say
 from .ending import App
 from .options import written_parquet
 
@@ -84,4 +84,4 @@ def _convert(
         + (f", {count_of(len(rows.unreferenced), 'input')} without references" if rows.unreferenced else "")
         + (f", {count_of(problems.left_out, 'lexicalisation')} without a text left out" if problems.left_out else "")
     )
-    tell(str(out))
+    print_line(str(out))

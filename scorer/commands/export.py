@@ -10,7 +10,7 @@ import typer
 
 from ..errors import MissingDependencyError, UsageError, install_hint
 from ..system.arguments import option
-from .console import say, tell
+from .console import print_line, say
 from .options import local, split_names
 
 
@@ -69,4 +69,4 @@ def export_command(
         force=force,
         log=say,
     )
-    tell(str(path))
+    print_line(str(path))

@@ -411,7 +411,7 @@ def bundle_argument(given: str, what: str) -> str:
     return str(local_path(given, what).resolve())
 
 
-def tell_of_bundle(settings: Settings) -> None:
+def say_bundle_notes(settings: Settings) -> None:
     """Say what a user should know of the bundle before its labels, where there is something.
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..storage.location import Location
 from ..system.arguments import option
-from .console import RunReporter, duration, print_json, tell
+from .console import RunReporter, duration, print_json, print_line
 from .options import ColumnOptions, InputsArgument, ModelOptions, SourceOptions, location
 
 
@@ -29,10 +29,10 @@ def plan_command(
     from ..run.planned import plan_run
 
     options = RunOptions(tuple(inputs), out or Path("unused"), **vars(source))
-    show = (lambda line: None) if as_json else tell
+    show = (lambda line: None) if as_json else print_line
     plan = plan_run(options, model.settings(columns), show, RunReporter(), has_output=out is not None)
     if as_json:
         print_json(plan)
     elif plan.seconds is not None:
         rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
-        tell(f"time: about {duration(plan.seconds)} for the model ({rate})")
+        print_line(f"time: about {duration(plan.seconds)} for the model ({rate})")

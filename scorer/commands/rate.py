@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OutputError
 from ..system.arguments import option
-from .console import INTERVAL, WIDTH, interval, print_result, say, share, table, tell
+from .console import INTERVAL, WIDTH, interval, print_line, print_result, say, share, table
 from .options import JSON, PARTIAL, ScoredArgument, local, written
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def sample_command(
     for note in notes:
         say(f"note: {note}")
     write_user_file(file, content, "--file")
-    tell(str(file))
+    print_line(str(file))
     for code, label in scored.classes.items():
         say(f"{label}: {int((scored.fine[drawn] == code).sum()):,} of {int((scored.fine == code).sum()):,} rows")
     say(f"fill in the column label, then: scorer rate {name} --labels {file}")

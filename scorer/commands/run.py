@@ -14,7 +14,7 @@ from ..system.arguments import option
 from ..system.terminal import all_visible, visible
 from .console import Lines, kinds, make_console, make_reporter, print_json, say, share, table
 from .ending import Command
-from .options import ColumnOptions, InputsArgument, Location, ModelOptions, SourceOptions, location, tell_of_bundle
+from .options import ColumnOptions, InputsArgument, Location, ModelOptions, SourceOptions, location, say_bundle_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +114,7 @@ def run_command(
     settings = model.settings(columns)
     if workers.devices is not None and settings.device != "auto":
         raise UsageError("--devices names the devices of all workers; leave --device out")
-    tell_of_bundle(settings)
+    say_bundle_notes(settings)
     outcome = _run(Job(settings, RunOptions(tuple(inputs), out, **vars(source), **vars(output))), workers)
     if as_json:
         print_json(outcome.summary)

@@ -13,7 +13,7 @@ import typer
 from ..errors import UsageError
 from ..evaluation import RowQuery
 from ..system.arguments import option
-from .console import duration, kinds, make_console, print_result, say, table, tell
+from .console import duration, kinds, make_console, print_line, print_result, say, table
 from .options import JSON, OutputArgument, ScoredArgument
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def show_command(
         elif as_jsonl:
             for batch in batches:
                 for row in batch.to_pylist():
-                    tell(json.dumps(_plain(row)))
+                    print_line(json.dumps(_plain(row)))
         else:
             _print_table(batches)
 
@@ -123,7 +123,7 @@ def status_command(
 
     if stale:
         for name in stale_files(out):
-            tell(name)
+            print_line(name)
         return
     print_result(status_of(out), as_json, print_status)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..stats.intervals import share_rate
 from ..stats.isotonic import isotonic
-from .label_figures import RESAMPLES, SEED, Ends, Floats, Indices, Mask, drawn, drawn_interval, ratio
+from .label_figures import RESAMPLES, SEED, Ends, Floats, Indices, Mask, bootstrap_draws, bootstrap_interval, ratio
 
 BINS = 10
 FOLDS = 5
@@ -127,7 +127,9 @@ def error_interval(confidence: Floats, truth: Floats, owners: Indices, resamples
         return None
     distances = np.bincount(owners * BINS + _bins(confidence), confidence - truth, many * BINS).reshape(many, BINS)
     rows = np.bincount(owners, minlength=many)
-    found = np.concatenate([(times @ distances) / (times @ rows)[:, None] for times in drawn(many, resamples)])
+    found = np.concatenate(
+        [(times @ distances) / (times @ rows)[:, None] for times in bootstrap_draws(many, resamples)]
+    )
     high = float(np.percentile(np.abs(found).sum(axis=1), 97.5))
     by_chance = float(np.percentile(np.abs(found - distances.sum(axis=0) / len(truth)).sum(axis=1), 97.5))
     return [0.0 if error <= by_chance else max(0.0, 2 * error - high), max(error, high)]
@@ -156,7 +158,7 @@ def _bins(confidence: Floats) -> Indices:
 
 def _mean_interval(values: Floats, owners: Indices, resamples: int) -> Ends:
     sums, rows = np.bincount(owners, values), np.bincount(owners)
-    return drawn_interval(lambda times: (times @ sums) / (times @ rows), len(rows), resamples)
+    return bootstrap_interval(lambda times: (times @ sums) / (times @ rows), len(rows), resamples)
 
 
 def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = RESAMPLES) -> Ranking:
@@ -189,5 +191,5 @@ def ranking(confidence: Floats, wanted: Mask, inputs: Indices, resamples: int = 
     many = int(codes.max()) + 1
     result["roc_auc"] = float(area(np.ones((1, many), np.int64))[0])
     if resamples:
-        result["interval"] = drawn_interval(area, many, resamples)
+        result["interval"] = bootstrap_interval(area, many, resamples)
     return result

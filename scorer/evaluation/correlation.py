@@ -14,7 +14,17 @@ from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 
-from .label_figures import SEED, Ends, Floats, Indices, drawn, drawn_interval, drawn_rows, percentiles, ratio
+from .label_figures import (
+    SEED,
+    Ends,
+    Floats,
+    Indices,
+    bootstrap_draws,
+    bootstrap_interval,
+    bootstrap_rows,
+    percentiles,
+    ratio,
+)
 
 Statistic = Callable[[Floats, Floats], float]
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -91,7 +101,7 @@ def correlate(
         result[kind] = _plain(compute(x, y))
     if inputs is not None and resamples and len(x) >= MINIMUM and available():
         values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= _INTERVAL_ROWS[kind]}
-        for rows in drawn_rows(inputs[there], resamples) if values else ():
+        for rows in bootstrap_rows(inputs[there], resamples) if values else ():
             for kind, found in values.items():
                 found.append(statistics[kind](x[rows], y[rows]))
         result["interval"] = {kind: percentiles(np.array(values.get(kind, []))) for kind in KINDS}
@@ -122,7 +132,7 @@ class Levels:
         found = np.array([value for x, y in each if not np.isnan(value := compute(x, y))])
         if not len(found):
             return Estimate(n=0, value=None, interval=None)
-        interval = drawn_interval(lambda times: times @ found / len(found), len(found), self.resamples)
+        interval = bootstrap_interval(lambda times: times @ found / len(found), len(found), self.resamples)
         return Estimate(n=len(found), value=float(found.mean()), interval=interval)
 
     def by_system(self, metric: Floats, human: Floats) -> Estimate:
@@ -139,7 +149,7 @@ class Levels:
         )
         compute = statistic("spearman")
         rng, values = np.random.default_rng(SEED + 1), []
-        for block in drawn(shape[0], self.resamples):
+        for block in bootstrap_draws(shape[0], self.resamples):
             for total, x, y in zip(block @ counts, block @ xs, block @ ys, strict=True):
                 chosen = rng.integers(0, shape[1], shape[1])
                 chosen = chosen[total[chosen] > 0]

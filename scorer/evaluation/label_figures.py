@@ -80,7 +80,7 @@ class Blocks(TypedDict):
     value: NotRequired[Any]
 
 
-def drawn(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
+def bootstrap_draws(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
     """Draw inputs: the times that each is drawn, in blocks of samples. int64, *Shape:* (samples, inputs)."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // inputs)
@@ -88,16 +88,16 @@ def drawn(inputs: int, resamples: int, seed: int = SEED) -> Iterator[Indices]:
         yield rng.multinomial(inputs, np.full(inputs, 1 / inputs), size=min(block, resamples - start))
 
 
-def drawn_rows(inputs: Indices, resamples: int, seed: int = SEED) -> Iterator[Indices]:
+def bootstrap_rows(inputs: Indices, resamples: int, seed: int = SEED) -> Iterator[Indices]:
     """Row numbers (int64) of each sample. ``inputs``: int64, *Shape:* (rows,), the input of each row."""
     names, codes = np.unique(inputs, return_inverse=True)
     rows = np.arange(len(codes))
-    for block in drawn(len(names), resamples, seed) if len(rows) else ():
+    for block in bootstrap_draws(len(names), resamples, seed) if len(rows) else ():
         for times in block:
             yield np.repeat(rows, times[codes])
 
 
-def drawn_interval(
+def bootstrap_interval(
     statistic: Callable[[Indices], Floats], inputs: int, resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[float] | None:
     """95 % percentile interval of a statistic of how often each input is drawn; ``None`` with fewer than two inputs.
@@ -106,7 +106,7 @@ def drawn_interval(
     """
     if inputs < 2 or not resamples:
         return None
-    return percentiles(np.concatenate([statistic(times) for times in drawn(inputs, resamples, seed)]))
+    return percentiles(np.concatenate([statistic(times) for times in bootstrap_draws(inputs, resamples, seed)]))
 
 
 def percentiles(values: Floats) -> list[float] | None:
@@ -188,7 +188,7 @@ def intervals(fine: Counts, rough: Counts, resamples: int = RESAMPLES) -> dict[s
         if (ends := found[block].get("f1")) is not None:
             found[block]["f1"] = [f1_of_share(end) for end in ends]
     flat = fine.reshape(len(fine), -1)
-    found["fine"]["macro_f1"] = drawn_interval(
+    found["fine"]["macro_f1"] = bootstrap_interval(
         lambda times: macro_f1((times @ flat).reshape(-1, *fine.shape[1:])), len(fine), resamples
     )
     return found

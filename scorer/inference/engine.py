@@ -27,7 +27,7 @@ from msgspec import Meta
 
 from ..status import NOT_FINITE, NOT_TOKENISED, SCORED, TOO_LONG
 from ..system.codec import Count, Magnitude, OpenRecord, Record
-from ..system.waiting import Closing, outcome, prompt_switching
+from ..system.waiting import Closing, prompt_switching, result_of
 from .batching import Batch, EncodedPairs, Feed, cut_to_fit, distinct_pairs, fixed_shapes
 from .bundle import THRESHOLD
 from .session import DeviceThread, ModelSession, VariantOnDevice, runtime
@@ -166,7 +166,7 @@ class Engine(Closing):
             self._format = PairFormat.ONE_STRING if one_string else self.probe_format
             probes = use.bundle.probes()
             self.tokenizer.check_pair_encoding(probes.premises[::8], probes.hypotheses[::8], self._format)
-            self.session = outcome(opening)
+            self.session = result_of(opening)
         except BaseException:
             self.close()
             raise
@@ -265,9 +265,9 @@ class Engine(Closing):
                     feed = self.session.layout.assemble(batch, encoded)
                     waiting.append(self.thread.submit(partial(call, batch, feed)))
                     if len(waiting) > WAITING_CALLS:
-                        outcome(waiting.popleft())
+                        result_of(waiting.popleft())
                 while waiting:
-                    outcome(waiting.popleft())
+                    result_of(waiting.popleft())
             except BaseException:  # nobody waits for the others any more
                 for future in waiting:
                     future.cancel()

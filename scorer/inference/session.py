@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, first_line, install_hint
 from ..status import OUT_OF_MEMORY
-from ..system.waiting import advance, outcome
+from ..system.waiting import note_progress, result_of
 from .batching import Batch, EncodedPairs, Feed, Grid, Layout, Packed, Padded
 from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
 from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory
@@ -192,7 +192,7 @@ class DeviceThread(ThreadPoolExecutor):
         """Do something in the thread, and wait for it."""
         waiting = self.submit(action)
         try:
-            return outcome(waiting)
+            return result_of(waiting)
         except BaseException:  # a signal: nobody waits for this call any more
             if not waiting.done():
                 self.cancel()
@@ -219,7 +219,7 @@ class DeviceThread(ThreadPoolExecutor):
             raise
         finally:
             with self._changed:
-                advance()
+                note_progress()
                 self._running = None
                 self._changed.notify_all()
 

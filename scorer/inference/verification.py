@@ -37,7 +37,7 @@ from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError, Sc
 from ..status import SCORED
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
-from ..system.waiting import advance, tell
+from ..system.waiting import note_progress, report_progress
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs, Pairs
 from .bundle import SHORTEST, Bundle, Probes
@@ -408,7 +408,7 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
         worker.send(request)
         while wait([worker.connection], SILENCE_S):
             reply = worker.receive()
-            advance()
+            note_progress()
             if reply.error:
                 raise getattr(errors, reply.kind, BundleError)(reply.error)
             if reply.report is not None:
@@ -427,7 +427,7 @@ def serve_verification(descriptor: int) -> NoReturn:
     """Verify one variant: the process of :func:`verify_in_worker`."""
     channel, requests = serve(descriptor, _Request)
     request: _Request = requests.get()
-    tell(partial(channel.send, _Reply()), _TICK_S)
+    report_progress(partial(channel.send, _Reply()), _TICK_S)
     try:
         bundle = Bundle.load(request.bundle)
         if bundle.sha256 != request.sha256:

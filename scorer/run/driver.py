@@ -31,7 +31,7 @@ from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, Receipt, canon
 from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode, program_version
 from ..system.numbers import percent
-from ..system.waiting import check_signals, in_thread, outcome, signals_raise
+from ..system.waiting import check_signals, in_thread, result_of, signals_raise
 from .executors import Begin, Executor, Inspected, Reporter, ReuseLoaded, RunOptions, ShardResult, WorkerInfo
 
 LARGE_ROWS = 2_000_000
@@ -222,10 +222,10 @@ def score(
                 quarantine(result, output, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
                 while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
-                    outcome(publishing.popleft())
+                    result_of(publishing.popleft())
                 publishing.append(in_thread(partial(publish, result, output, work, guard)))
         while publishing:
-            outcome(publishing.popleft())
+            result_of(publishing.popleft())
     finally:
         wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
     work.scoring = time.perf_counter() - began

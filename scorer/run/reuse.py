@@ -32,7 +32,7 @@ from ..storage.plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, canonical
 from ..storage.store import Store
 from ..system.codec import OpenRecord, decode
-from ..system.waiting import advance, several
+from ..system.waiting import map_in_threads, note_progress
 from .executors import ReuseInfo
 
 KEY, LABEL = "row_key", "fine"
@@ -146,7 +146,7 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
     refused: Counter[str] = Counter()
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
     look = partial(_open_shard, folder, signature, labels)
-    for shard in several(look, folder.receipts().items(), _REQUESTS if folder.store.is_remote else 1):
+    for shard in map_in_threads(look, folder.receipts().items(), _REQUESTS if folder.store.is_remote else 1):
         if isinstance(shard, str):
             refused[shard] += 1
         else:
@@ -287,7 +287,7 @@ def _opened(shard: EarlierShard) -> Iterator[pq.ParquetFile]:
 def _read(parquet: pq.ParquetFile, prefix: str, group: int, columns: list[str]) -> pa.Table:
     """Columns of a row group, under their plain names, in the order asked for."""
     names = [prefix + name for name in columns]
-    advance()
+    note_progress()
     # Parquet is asked by dotted paths; where a name has a dot, it could mean a part of another column.
     dotted = any("." in name for name in parquet.schema_arrow.names)
     table = parquet.read_row_group(group, columns=None if dotted else names, use_threads=False).select(names)

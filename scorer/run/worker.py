@@ -15,7 +15,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ScorerError
-from ..system.waiting import tell
+from ..system.waiting import report_progress
 from ..system.worker_process import serve
 from .executors import (
     Begin,
@@ -51,7 +51,7 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
 
         channel.send(WorkerStarted())
         scorer: ShardScorer | None = None
-        tell(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
+        report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):
             for footer in inspect_files(request):
                 channel.send(footer)

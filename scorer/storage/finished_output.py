@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..system.waiting import outcome, several
+from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Coverage, Plan, check_parts, find_outputs
@@ -205,7 +205,7 @@ class FinishedOutput:
         with ThreadPoolExecutor(1, "read") as reader:
             source = self._read(columns)
             waiting = reader.submit(next, source, None)
-            while (window := outcome(waiting)) is not None:
+            while (window := result_of(waiting)) is not None:
                 waiting = reader.submit(next, source, None)
                 yield window
 
@@ -431,7 +431,7 @@ def _copied(out: StoreUri, folder: Path, only: Callable[[str], bool]) -> Path:
             with store.open(name, files[name].version) as source, (folder / name).open("xb") as file:
                 shutil.copyfileobj(source, file, _COPY_BYTES)
 
-    several(copy, files, _COPIES)
+    map_in_threads(copy, files, _COPIES)
     for relative, receipt in OutputFolder(folder).receipts().items():
         if not isinstance(receipt, Receipt):
             continue  # the reader of the copy says so

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from ..errors import DamagedFileError, OutputError, SchemaError
 from ..system.codec import OpenRecord, decode, encode, utc_now
-from ..system.waiting import Closing, interruptible
+from ..system.waiting import Closing, call_interruptibly
 from .plan import LOCK
 from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
 
@@ -157,7 +157,7 @@ class RecordLock(Closing):
         if not self._ended.is_set():
             self._ended.set()
             with suppress(TimeoutError, OutputError):
-                interruptible(delete, lambda: None, limit_s=_RELEASE_S)
+                call_interruptibly(delete, lambda: None, limit_s=_RELEASE_S)
 
     def _keep_renewing(self) -> None:
         while not self._ended.wait(RENEW_S):

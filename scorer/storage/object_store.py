@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MissingDependencyError, OutputError, without_user_info
-from ..system.waiting import interruptible, limited
+from ..system.waiting import call_interruptibly, without_hang_limit
 from .location import StoreUri
 from .store import ABSENT, FileInfo, crash_point, discard, output_errors
 
@@ -91,7 +91,7 @@ class ObjectStore:
             size = temporary.stat().st_size
         crash_point("output", "synced")
         parts = {"use_multipart": size > LARGEST_PUT, "chunk_size": _PART_BYTES, "max_concurrency": _PARTS_AT_ONCE}
-        with limited():
+        with without_hang_limit():
             version = self._put(self._bulk, self._key(name), temporary, None, **parts)
         discard(temporary)
         crash_point("output", "renamed")
@@ -200,7 +200,7 @@ class ObjectStore:
         """
         late = partial(_LOG.warning, "%s does not answer; waiting", without_user_info(self.location.root))
         try:
-            return interruptible(request, late)
+            return call_interruptibly(request, late)
         except passed:
             raise
         except Exception as error:

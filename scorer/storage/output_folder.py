@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from ..errors import DamagedFileError, DeviceError, OutputError, count_of
 from ..system.codec import decode, encode, seal, unseal, utc_now
 from ..system.files import sha256_of
-from ..system.waiting import several
+from ..system.waiting import map_in_threads
 from .location import Location, StoreUri, named
 from .lock import FileLock, RunLock, take_lock
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
@@ -109,7 +109,7 @@ class OutputFolder:
     def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | str]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
         chosen = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
-        read = several(self.receipt, chosen, _READERS) if self.store.is_remote else map(self.receipt, chosen)
+        read = map_in_threads(self.receipt, chosen, _READERS) if self.store.is_remote else map(self.receipt, chosen)
         return dict(zip(chosen, read, strict=True))
 
     def failed(self) -> dict[str, FailedShard]:

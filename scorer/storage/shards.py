@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from ..errors import OutputError, ScorerError, ShardError
 from ..system.codec import Count, Record
-from ..system.waiting import Closing, advance
+from ..system.waiting import Closing, note_progress
 from .location import StoreUri
 from .receipts import Groups, Identity
 
@@ -263,7 +263,7 @@ def _windows(
     def rows() -> Iterator[pa.RecordBatch]:
         left = wanted
         for batch in source.batches(positions, groups, max_rows, max_bytes):
-            advance()
+            note_progress()
             yield batch.slice(0, left)
             left -= batch.num_rows
             if left <= 0:

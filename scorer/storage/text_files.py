@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from ..system.files import ROW_INFO
 from ..system.numbers import parse_json, spell_number
-from ..system.waiting import advance
+from ..system.waiting import note_progress
 from .receipts import Identity
 from .shards import OpenedFile, RefusedError
 
@@ -73,7 +73,7 @@ class _Bytes(io.RawIOBase):
         buffer[: len(found)] = found
         self.sha256.update(found)
         self.count += len(found)
-        advance()
+        note_progress()
         return len(found)
 
 
@@ -112,7 +112,7 @@ class TextLines:
                         f"line {number} is longer than {MOST_LINE_BYTES >> 20} MiB; check that the file is text"
                     )
                 if number % BATCH_ROWS == 0:  # a few bytes of gzip may be millions of lines
-                    advance()
+                    note_progress()
                 yield line
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise RefusedError(

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from ..errors import UsageError
-from .waiting import advance
+from .waiting import note_progress
 
 Format = Literal["auto", "parquet", "csv", "tsv", "jsonl"]
 """``auto``: by the suffix of each file, a further ``.gz`` apart; Parquet where it tells nothing."""
@@ -128,5 +128,5 @@ def sha256_of(file: BinaryIO) -> str:
     digest = hashlib.sha256()
     while block := file.read(_BLOCK):
         digest.update(block)
-        advance()
+        note_progress()
     return digest.hexdigest()

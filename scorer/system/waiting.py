@@ -115,7 +115,7 @@ def leave(code: Any) -> NoReturn:
     sys.exit(code)
 
 
-def outcome(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
+def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
     """The future's result, or what it raised; Ctrl-C ends the wait at once.
 
     The wait is limited, and repeated: a library in the same process (polars is one) may install a handler of SIGINT
@@ -148,16 +148,16 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def several(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """Results of ``work`` for each item, in order, several at a time; a signal or an error ends the wait at once."""
     pool = ThreadPoolExecutor(threads)
     try:
-        return [outcome(future) for future in [pool.submit(work, item) for item in items]]
+        return [result_of(future) for future in [pool.submit(work, item) for item in items]]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
+def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
     """Result of a call into a library; a signal ends the wait, though the library looks for none.
 
     The call is made in a thread that nobody waits for at the end. In other threads than the main one, which get no
@@ -183,7 +183,7 @@ def interruptible(call: Callable[[], Result], late: Callable[[], None], limit_s:
             told = True
             late()
 
-    return outcome(in_thread(call), tick)
+    return result_of(in_thread(call), tick)
 
 
 @contextmanager
@@ -209,17 +209,17 @@ steps = 0
 """Progress of this process: how often something that may take long was done, such as bytes hashed, calls of a model,
 windows read. An upload is none: it is one request, whose time the client of the store limits."""
 _limited: list[None] = []
-"""One for each :func:`limited` that lasts."""
+"""One for each :func:`without_hang_limit` that lasts."""
 
 
-def advance() -> None:
+def note_progress() -> None:
     """Note that something was done."""
     global steps  # an increment that two threads share may be lost; only whether the number changes is looked at
     steps += 1
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def without_hang_limit() -> Iterator[None]:
     """While this lasts the process does not count as hanging: what is done in it ends by a limit of its own."""
     _limited.append(None)
     try:
@@ -228,7 +228,7 @@ def limited() -> Iterator[None]:
         _limited.pop()
 
 
-def tell(say: Callable[[], object], every_s: float) -> None:
+def report_progress(say: Callable[[], object], every_s: float) -> None:
     """Call ``say`` in another thread, after each interval in which something was done or limited, until this process
     ends."""
 

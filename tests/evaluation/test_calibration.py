@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 from scorer.errors import UsageError
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval, ranking
-from scorer.evaluation.label_figures import drawn_rows
+from scorer.evaluation.label_figures import bootstrap_rows
 from scorer.evaluation.report import evaluate
 from tests.evaluation.scored import save, scored
 
@@ -40,15 +40,15 @@ def test_intervals_of_the_errors_as_scipy_draws_inputs() -> None:
     found = calibration(confidence, right, owners, 4000)
     of_input = np.arange(600).reshape(100, 6)
 
-    def drawn(statistic: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    def drawn_interval(statistic: Callable[[np.ndarray], float]) -> tuple[float, float]:
         ends = stats.bootstrap(
             (np.arange(100),), lambda inputs: statistic(of_input[inputs.astype(int)].ravel()), vectorized=False,
             method="percentile", n_resamples=600, rng=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
         return ends.low, ends.high
 
-    error = drawn(lambda rows: calibration_error(confidence[rows], right[rows].astype(float)) or 0.0)
-    brier = drawn(lambda rows: float(np.mean((confidence[rows] - right[rows]) ** 2)))
+    error = drawn_interval(lambda rows: calibration_error(confidence[rows], right[rows].astype(float)) or 0.0)
+    brier = drawn_interval(lambda rows: float(np.mean((confidence[rows] - right[rows]) ** 2)))
     assert found["interval"]["error"] == pytest.approx((2 * found["error"] - error[1], error[1]), abs=0.01)
     assert found["interval"]["brier"] == pytest.approx(brier, abs=0.005)
     assert found["interval"]["calibrated_error"][0] == 0.0
@@ -108,6 +108,6 @@ def test_intervals_of_a_ranking_draw_inputs() -> None:
     wrong = RNG.random(200) < hard
     confidence = np.round(1 - hard + RNG.normal(0, 0.4, 200), 1)
     found = ranking(confidence, wrong, inputs, 3000)
-    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in drawn_rows(inputs, 1500, 9)]
+    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in bootstrap_rows(inputs, 1500, 9)]
     low, high = np.percentile([one["roc_auc"] for one in drawn], (2.5, 97.5))
     assert found["interval"] == pytest.approx([low, high], abs=0.02)

@@ -12,7 +12,15 @@ from contextlib import suppress
 import pytest
 
 from scorer.errors import MissingDependencyError
-from scorer.system.waiting import Terminated, advance, check_signals, limited, outcome, signals_raise, tell
+from scorer.system.waiting import (
+    Terminated,
+    check_signals,
+    note_progress,
+    report_progress,
+    result_of,
+    signals_raise,
+    without_hang_limit,
+)
 from tests.processes import wait_until
 
 
@@ -24,7 +32,7 @@ def test_ctrl_c_ends_a_wait_whatever_handler_there_is(restarts: bool) -> None:
     try:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
-            outcome(never)
+            result_of(never)
     finally:
         signal.siginterrupt(signal.SIGINT, True)
 
@@ -34,12 +42,12 @@ def test_a_time_out_of_the_work_is_its_outcome() -> None:
     failed = Future[None]()
     failed.set_exception(TimeoutError("the store did not answer"))
     with pytest.raises(TimeoutError, match="did not answer"):
-        outcome(failed)
+        result_of(failed)
 
 
 def test_a_process_tells_while_it_moves_and_while_what_it_does_is_limited() -> None:
     told: list[None] = []
-    tell(lambda: told.append(None), 0.01)
+    report_progress(lambda: told.append(None), 0.01)
 
     def is_silent() -> bool:
         before = len(told)
@@ -47,11 +55,11 @@ def test_a_process_tells_while_it_moves_and_while_what_it_does_is_limited() -> N
 
     wait_until(is_silent, "it is not silent")
     before = len(told)
-    advance()
+    note_progress()
     wait_until(lambda: len(told) > before, "it is silent")
     wait_until(is_silent, "it is not silent")
     before = len(told)
-    with limited():
+    with without_hang_limit():
         wait_until(lambda: len(told) > before + 2, "it is silent")
     wait_until(is_silent, "it is not silent")
 

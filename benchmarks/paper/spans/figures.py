@@ -18,7 +18,7 @@ import numpy.typing as npt
 from benchmarks.paper.spans.agreement import agreement, majority
 from benchmarks.paper.spans.files import Gold, Ints, Spans, read_annotators, read_flags, read_votes
 from scorer.errors import InputError
-from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, drawn_interval, ratio
+from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, bootstrap_interval, ratio
 from scorer.stats.intervals import share_interval
 
 CATEGORIES = (
@@ -228,7 +228,7 @@ def _shares(right: Indices, flags: Indices, found: Indices, errors: Indices, res
         "interval": {
             "precision": share_interval(right, flags) if resamples else None,
             "recall": share_interval(found, errors) if resamples else None,
-            "f1": drawn_interval(f1, len(right), resamples),
+            "f1": bootstrap_interval(f1, len(right), resamples),
         },
     }
 

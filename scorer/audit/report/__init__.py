@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from ...stats.intervals import Rate
 from ..document import RATES, Document, FactShown, GroupFigures, WorstRow, describe
-from ..gates import figure
+from ..gates import format_figure
 from . import text
 from .exports import junit, metrics
 from .text import Limits
@@ -120,7 +120,7 @@ def environment(kind: str) -> Environment:
     )
     functions = (
         describe,
-        figure,
+        format_figure,
         verdict,
         sections,
         tables_of_groups,
@@ -128,8 +128,8 @@ def environment(kind: str) -> Environment:
         sample,
         facts_of,
         triple,
-        policy,
-        own,
+        content_security_policy,
+        read_asset,
     )
     made.filters |= {one.__name__: one for one in (*text.FILTERS, across, scale, nice_top)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}
@@ -143,15 +143,15 @@ def _rendered(template: str, **names: object) -> str:
 
 
 @cache
-def own(name: str) -> Markup:
+def read_asset(name: str) -> Markup:
     """A file of this package: its style sheet or its script."""
     return Markup(resources.files(__package__).joinpath(name).read_text("utf-8"))
 
 
-def policy() -> str:
+def content_security_policy() -> str:
     """Nothing may be loaded or run but these two, recognised by their digests; the icon is an empty ``data:`` one."""
     digests = [
-        f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(own(name).encode()).digest()).decode()}'"
+        f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(read_asset(name).encode()).digest()).decode()}'"
         for kind, name in (("style-src", "report.css"), ("script-src", "report.js"))
     ]
     return f"default-src 'none'; {'; '.join(digests)}; img-src data:; base-uri 'none'; form-action 'none'"

@@ -8,7 +8,7 @@ from datetime import datetime
 from xml.etree import ElementTree
 
 from ..document import RATES, Document, GroupFigures, describe
-from ..gates import why_nothing
+from ..gates import reason_for_nothing
 from .text import for_prometheus
 
 MOST_GROUPS = 50
@@ -39,7 +39,7 @@ def junit(document: Document) -> str:
     if document.checked.nothing_checked:
         kind = "failure" if document.checked.required else "skipped"
         case = _case(suite, "audit", "nothing checked")
-        ElementTree.SubElement(case, kind, message=why_nothing(document.checked))
+        ElementTree.SubElement(case, kind, message=reason_for_nothing(document.checked))
     for key, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
         suite.set(key, str(len(suite.findall(tag))))
     root = ElementTree.Element("testsuites")
