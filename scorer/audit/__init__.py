@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..system.arguments import check_fields, option
+from ..system.arguments import CheckedFields, option
 
 if TYPE_CHECKING:
     from .document import Document
@@ -32,7 +32,7 @@ __all__ = ["AuditOptions", "audit"]
 
 
 @dataclass(frozen=True)
-class AuditOptions:
+class AuditOptions(CheckedFields):
     """Options of an audit.
 
     ``baseline``: the output to compare with, or its parts. ``gates``: TOML files. ``by``: groupings, each a tuple of
@@ -56,7 +56,7 @@ class AuditOptions:
     worst: int = option("Number of example rows for each kind of error.", "N", 30, min=0)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
 
 
 def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Document:

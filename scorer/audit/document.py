@@ -259,8 +259,8 @@ class Finding(Part, kw_only=True):
 class Gate(Part):
     """A gate on one group. ``value``: what the thresholds apply to, the metric or its change where there is
     ``against``. ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which
-    chance the gate fails. ``rings``: the side of a threshold that warns or fails. ``missing``: its result when there is
-    no figure. ``reason``: why it is silent or has no figure."""
+    chance the gate fails. ``alert_direction``: the side of a threshold that warns or fails. ``missing``: its result
+    when there is no figure. ``reason``: why it is silent or has no figure."""
 
     metric: str
     group: Group
@@ -274,7 +274,7 @@ class Gate(Part):
     fail: float | None
     fail_p: float | None
     p: float | None
-    rings: Literal["above", "below"]
+    alert_direction: Literal["above", "below"]
     against: Literal["baseline", "removed"] | None
     rows: int
     min_rows: int

@@ -87,7 +87,7 @@ class Rule(Record, frozen=True):
         return self.against is not None and self.metric not in OF_BASELINE
 
     @property
-    def rings(self) -> Literal["above", "below"]:
+    def alert_direction(self) -> Literal["above", "below"]:
         """The side of a threshold that warns or fails."""
         return "below" if self.metric == LOWER_IS_WORSE else "above"
 
@@ -95,7 +95,9 @@ class Rule(Record, frozen=True):
         """Whether a value is on that side of a threshold."""
         if value is None or threshold is None:
             return False
-        sign, threshold = (1, threshold) if self.rings == "above" else (-1, -threshold if self.against else threshold)
+        sign, threshold = (
+            (1, threshold) if self.alert_direction == "above" else (-1, -threshold if self.against else threshold)
+        )
         return sign * (value - threshold) > ROUNDING
 
 
@@ -261,7 +263,7 @@ def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
 
 
 def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Value, reason: str | None = None) -> Gate:
-    own = ("metric", "warn", "fail", "fail_p", "against", "min_rows", "missing", "rings")
+    own = ("metric", "warn", "fail", "fail_p", "against", "min_rows", "missing", "alert_direction")
     figures = ("value", "now", "before", "low", "high", "p")
     copied = {name: getattr(rule, name) for name in own} | {name: getattr(found, name) for name in figures}
     message = _message(rule, group, status, found, reason)
@@ -362,9 +364,9 @@ def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str |
         text += f", {format_span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:
         text += f", p {found.p:.2g}"
-    sign = -1 if signed and rule.rings == "below" else 1
+    sign = -1 if signed and rule.alert_direction == "below" else 1
     limits = [
-        f"{name} {rule.rings} {format_figure(metric, sign * limit, signed=signed)}"
+        f"{name} {rule.alert_direction} {format_figure(metric, sign * limit, signed=signed)}"
         for name, limit in (("warn", rule.warn), ("fail", rule.fail))
         if limit is not None
     ]

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..system.arguments import check_fields, option
+from ..system.arguments import CheckedFields, option
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class EvaluateOptions(CheckedFields):
     """Options of an evaluation: gold, ratings, metrics, groups, intervals."""
 
     gold_fine: str | None = option("Column of FINE gold labels. Default: gold_fine, if it exists.", "NAME", None)
@@ -50,7 +50,7 @@ class EvaluateOptions:
     allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)

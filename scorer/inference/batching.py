@@ -108,11 +108,6 @@ class EncodedPairs:
     """Tokens of the batches that the device has computed so far, padding included."""
 
     @property
-    def share(self) -> float:
-        """Share of the window that is computed, from 0 to 1, by tokens: long pairs take longer."""
-        return min(1.0, self.computed_tokens / max(self.padded_tokens, 1))
-
-    @property
     def real_tokens(self) -> int:
         """Tokens of the pairs to compute, special tokens included, padding not."""
         return int(self.lengths[self.status == SCORED].sum())

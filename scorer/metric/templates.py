@@ -31,7 +31,7 @@ _SETTINGS = {"$version", "$aliases", "$optional"}
 _SLOT = re.compile(r"<(subject|object)>")
 _OTHER_SLOT = re.compile(r"\{(subject|object)\}", re.IGNORECASE)
 _CAMEL = re.compile(r"([a-z])([A-Z])")
-_QUOTED = re.compile(r"""["'](.*)["']""", re.DOTALL)
+_QUOTED = re.compile(r"""\A["'](.*)["']\Z""", re.DOTALL)
 
 Warn = Callable[[str], None]
 Pattern = tuple[str, ...]
@@ -154,7 +154,7 @@ class Templates:
         if choices is None:
             pattern = self.plain.get(key)
         else:
-            value = triple.object if triple.object in choices else _unquote(triple.object)
+            value = triple.object if triple.object in choices else _QUOTED.sub(r"\1", triple.object)
             pattern = choices.get(value)
         backoff = (f"The {split_camel_case(triple.predicate)} of ", "subject", " is ", "object", ".")
         return Lookup(pattern or backoff, pattern is None, key, value)
@@ -168,13 +168,13 @@ class Templates:
         if not triple.subject:  # it was given as a sentence
             return Fact(triple.predicate, backoff=False)
         found = self.lookup(triple)
-        values = {"subject": triple.subject, "object": _unquote(triple.object)}
+        values = {"subject": triple.subject, "object": _QUOTED.sub(r"\1", triple.object)}
         filled = [values[part] if i % 2 else part for i, part in enumerate(found.pattern)]
         return Fact("".join(filled).replace("_", " "), found.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
         """Whether a text may leave this triple out, under either spelling of its predicate."""
-        value, canonical = _unquote(triple.object), self.aliases.get(triple.predicate, triple.predicate)
+        value, canonical = _QUOTED.sub(r"\1", triple.object), self.aliases.get(triple.predicate, triple.predicate)
         return (triple.predicate, value) in optional or (canonical, value) in optional
 
 
@@ -202,11 +202,6 @@ def written(pattern: Pattern) -> str:
 def split_camel_case(predicate: str) -> str:
     """A predicate as words: divided at ``_``, and where a capital follows a small letter."""
     return _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
-
-
-def _unquote(value: str) -> str:
-    match = _QUOTED.fullmatch(value)
-    return match[1] if match else value
 
 
 def _pattern(value: Any, where: str) -> Pattern:

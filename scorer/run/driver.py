@@ -263,6 +263,16 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         for text in sorted(shards, key=lambda one: (-shards[one], one))
     ]
     reused = info.reuse.origins if info.reuse is not None else ()
+    scored = total(one.counts for one in work.receipts if one.relative in done)
+    checks, tokens, per_second = scored.checks, scored.tokens, 1 / work.scoring if work.scoring else 0.0
+    speed = Speed(
+        seconds=round(work.scoring, 3),
+        rows_per_s=round(scored.rows.all * per_second, 1),
+        unique_pairs_per_s=round(checks.computed * per_second, 1),
+        real_tokens_per_s=round(tokens.real * per_second, 1),
+        padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
+        duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
+    )
     return RunSummary(
         signature_line=info.signature,
         signature_parts=info.signature_parts,
@@ -274,7 +284,7 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         shards=ShardCounts(len(totals.receipts), work.skipped, len(totals.failed), len(totals.missing)),
         seconds={stage: round(value, 3) for stage, value in {**stages, "total": seconds}.items()},
         computed_now=sum(one.provenance.computed for one in work.receipts),
-        speed=Speed.of(total(one.counts for one in work.receipts if one.relative in done), work.scoring),
+        speed=speed,
         exact=plan.budgets.exact,
         device=info.origin.device,
         bound=info.origin.bound,

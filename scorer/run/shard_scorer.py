@@ -134,7 +134,9 @@ class ShardScorer:
         rows, computing = float(self._rows), self.scorer.pipeline.computing
         if computing is not None:
             window, work = computing
-            rows += work.share * len(window.table)
+            rows += min(1.0, work.computed_tokens / max(work.padded_tokens, 1)) * len(
+                window.table
+            )  # long pairs take longer
         return Progress(rows=rows, pairs=self.scorer.engine.computed)
 
     def score(

@@ -10,11 +10,11 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
 from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
-from ..system.arguments import check_fields, described
+from ..system.arguments import CheckedFields, described
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(CheckedFields):
     """All that the labels and the output columns of a scorer depend on, and where it computes.
 
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
@@ -46,7 +46,7 @@ class Settings:
     columns: ColumnNames = field(default_factory=ColumnNames)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.protocol == "factspotter":
             self._check_factspotter()
         if self.columns.document is not None:

@@ -166,19 +166,6 @@ class Speed(OpenRecord, frozen=True, kw_only=True):
     padding: Magnitude = 0.0
     duplicates: Magnitude = 0.0
 
-    @classmethod
-    def of(cls, counts: Counts, seconds: float) -> Speed:
-        """Compute the speed from counts of shards and the seconds that they took."""
-        checks, tokens, per_second = counts.checks, counts.tokens, 1 / seconds if seconds else 0.0
-        return cls(
-            seconds=round(seconds, 3),
-            rows_per_s=round(counts.rows.all * per_second, 1),
-            unique_pairs_per_s=round(checks.computed * per_second, 1),
-            real_tokens_per_s=round(tokens.real * per_second, 1),
-            padding=round(1 - tokens.real / tokens.padded, 4) if tokens.padded else 0.0,
-            duplicates=round(1 - checks.unique / checks.all, 4) if checks.all else 0.0,
-        )
-
 
 class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
     """Contribution of an earlier output. ``differs``: parts of its signature that are not this run's. ``keys``: rows

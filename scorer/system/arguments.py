@@ -32,27 +32,22 @@ def option(help: str, metavar: str | None = None, default: Any = MISSING, **more
 
 
 class CheckedFields:
-    """Base of data classes whose fields are checked when one is made; see :func:`check_fields`."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-def check_fields(instance: Any) -> None:
-    """Check the fields of a data class against its annotations.
+    """Base of data classes whose fields are checked against their annotations when one is made.
 
     Raises:
         TypeError: names the field, what was given and the annotation.
         UsageError: a string that is none of the choices of a ``Literal``.
     """
-    hints = typing.get_type_hints(type(instance))
-    for one in fields(instance):
-        value, hint = getattr(instance, one.name), hints[one.name]
-        if _matches(value, hint):
-            continue
-        if isinstance(value, str) and get_origin(hint) is Literal:
-            raise UsageError(f"{one.name} is {value!r}; write one of {', '.join(get_args(hint))}")
-        raise TypeError(f"{one.name} is {described(value)}; its type is {one.type}")
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for one in fields(self):  # type: ignore[arg-type]  # subclasses are data classes
+            value, hint = getattr(self, one.name), hints[one.name]
+            if _matches(value, hint):
+                continue
+            if isinstance(value, str) and get_origin(hint) is Literal:
+                raise UsageError(f"{one.name} is {value!r}; write one of {', '.join(get_args(hint))}")
+            raise TypeError(f"{one.name} is {described(value)}; its type is {one.type}")
 
 
 def strings(name: str, value: Any) -> list[str]:

@@ -95,28 +95,16 @@ def read_small(path: Path, largest: int) -> bytes:
             one phrase. An impossible name (a NUL byte, half of a surrogate pair) is an ``OSError`` too.
     """
     try:
-        _check(path, path.stat(), largest)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except ValueError as e:
         raise OSError(errno.EINVAL, f"not a possible file name ({e})", str(path)) from e
-    with os.fdopen(descriptor, "rb") as file:
-        _check(path, os.fstat(descriptor), largest)  # the name may refer to another file by now
+    with file:  # the name may refer to a pipe by now, which gives nothing
         content = file.read(largest + 1)
-    if len(content) > largest:  # it grew, or is in /proc, where sizes are reported as 0
-        raise _too_large(path, largest)
+    if len(content) > largest:
+        raise OSError(errno.EFBIG, f"more than the {largest:,} bytes that such a file may have", str(path))
     return content
-
-
-def _check(path: Path, found: os.stat_result, largest: int) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
-        raise OSError(code, "not a regular file", str(path))
-    if found.st_size > largest:
-        raise _too_large(path, largest)
-
-
-def _too_large(path: Path, largest: int) -> OSError:
-    return OSError(errno.EFBIG, f"more than the {largest:,} bytes that such a file may have", str(path))
 
 
 def sha256_of(file: BinaryIO) -> str:

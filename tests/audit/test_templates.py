@@ -93,8 +93,8 @@ def test_the_sentence_names_the_group_that_got_worst_and_a_gate_does_not_repeat_
     said = "a: food omitted in 60 of 100, before in 11 of 100"
     assert worse.headline.endswith(f"{said}.")
     gate = Gate(metric="not_ok_rate", group={"system": "a"}, status="fail", value=0.49, now=0.6, before=0.11, low=None,
-                high=None, warn=None, fail=0.1, fail_p=None, p=None, rings="above", against="baseline", rows=100,
-                min_rows=0, missing="fail", reason=None, message="system=a: not_ok_rate 60.0%")  # fmt: skip
+                high=None, warn=None, fail=0.1, fail_p=None, p=None, alert_direction="above", against="baseline",
+                rows=100, min_rows=0, missing="fail", reason=None, message="system=a: not_ok_rate 60.0%")  # fmt: skip
     found = all_findings([gate], worse.groups, worse.baseline, worse.baseline_changes, [])
     (one,) = [one for one in found if one.group == {"system": "a"}]
     assert (one.kind, one.severity, one.gates, one.message) == ("changed", "fail", [gate.message], said)

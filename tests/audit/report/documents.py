@@ -52,7 +52,7 @@ TEXTS = {
 """By name, a text that a careless page would run, be reordered by, or break on."""
 
 
-CHOICES = {"status", "severity", "against", "rings", "missing", "why", "compared_with"}
+CHOICES = {"status", "severity", "against", "alert_direction", "missing", "why", "compared_with"}
 """Keys of texts that are one of a few words; another one is refused before anything is shown."""
 
 
