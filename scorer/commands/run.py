@@ -138,13 +138,13 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
 
         with make_reporter() as reporter, connect(workers.ray) as module:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
-    places = [WorkerSlot("", job.settings.device)]
+    slots = [WorkerSlot("", job.settings.device)]
     if workers.devices is not None:
         from ..inference.device import count_gpus, usable_cpus
 
-        places = parse_devices(workers.devices, count_gpus(), usable_cpus())
+        slots = parse_devices(workers.devices, count_gpus(), usable_cpus())
     with make_reporter() as reporter:
-        return run(Processes(job, places, reporter), reporter)
+        return run(Processes(job, slots, reporter), reporter)
 
 
 def print_summary(console: Console, summary: RunSummary, out: str) -> None:

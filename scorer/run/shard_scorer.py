@@ -134,9 +134,8 @@ class ShardScorer:
         rows, computing = float(self._rows), self.scorer.pipeline.computing
         if computing is not None:
             window, work = computing
-            rows += min(1.0, work.computed_tokens / max(work.padded_tokens, 1)) * len(
-                window.table
-            )  # long pairs take longer
+            share = min(1.0, work.computed_tokens / max(work.padded_tokens, 1))  # by tokens: long pairs take longer
+            rows += share * len(window.table)
         return Progress(rows=rows, pairs=self.scorer.engine.computed)
 
     def score(
