@@ -53,7 +53,8 @@ def test_a_hugging_face_dataset() -> None:
 @pytest.mark.slow
 @needs(RAY.exists(), "Ray")
 def test_ray_data(tmp_path: Path) -> None:
-    run(RAY, "examples/ray_data.py", "scorer/embedded/domains.parquet", tmp_path / "out")
+    alone = {**ENVIRONMENT, "RAY_ADDRESS": "local"}  # not in the cluster of a test that runs beside this one
+    run(RAY, "examples/ray_data.py", "scorer/embedded/domains.parquet", tmp_path / "out", environment=alone)
     scored = pq.read_table(tmp_path / "out")
     assert scored.num_rows == 12
     assert set(scored["rough"].to_pylist()) == {"OK", "not_OK"}

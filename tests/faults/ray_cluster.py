@@ -119,7 +119,7 @@ def workers(parent: int | None = None) -> list[int]:
         except OSError:
             continue
         if (
-            (b"scorer.run.worker" in line or b"ray::RayActor" in line)
+            (b"ray::RayActor" if parent is None else b"scorer.run.worker") in line
             and fields[0] != "Z"
             and all(mark in environ for mark in MARKS)
             and parent in (None, int(fields[1]))
