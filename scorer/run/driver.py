@@ -256,12 +256,9 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     for one in work.receipts:
         stages.update(one.provenance.seconds)
     # This run's device first, the others by the number of their shards, then those of reused outputs.
-    origins = {canonical(receipt.provenance.origin): receipt.provenance.origin for receipt in totals.receipts}
     shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
-    ordered = [
-        msgspec.convert(origins[text], ComputeEnvironment)
-        for text in sorted(shards, key=lambda one: (-shards[one], one))
-    ]
+    texts = sorted(shards, key=lambda one: (-shards[one], one))
+    ordered = [msgspec.json.decode(text, type=ComputeEnvironment) for text in texts]
     reused = info.reuse.origins if info.reuse is not None else ()
     scored = total(one.counts for one in work.receipts if one.relative in done)
     checks, tokens, per_second = scored.checks, scored.tokens, 1 / work.scoring if work.scoring else 0.0

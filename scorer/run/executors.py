@@ -187,7 +187,7 @@ class WorkerReady(Message, frozen=True):
 class Progress(Message, frozen=True):
     """Progress of a worker. ``rows``: of the shards that it has not finished, and those that the work on the window in
     the model amounts to; ``pairs``: computed since it started. Sent at most four times a second, and only if something
-    was done (:func:`scorer.system.waiting.tell`), so that silence means that nothing is."""
+    was done (:func:`scorer.system.waiting.report_progress`), so that silence means that nothing is."""
 
     rows: float = 0.0
     pairs: int = 0

@@ -1,6 +1,6 @@
 """``--ray``: the worker of :mod:`.worker` as an actor on each GPU of a Ray cluster, or on each node without one.
 
-An actor is a process: no process is started inside it. Requests and replies are those of :mod:`.messages`; an actor's
+An actor is a process: no process is started inside it. Requests and replies are those of :mod:`.executors`; an actor's
 replies come as a stream, which a thread of the driver passes on to a connection, so that the driver waits for them as
 for those of its own processes. Ray places actors and notices lost nodes; it restarts none, since with restarts a job
 whose device is gone for good would not end.

@@ -73,9 +73,9 @@ class Shard(Record, frozen=True, omit_defaults=True):
     """Rows that become one output file: all of an input, or those of a range of its row groups.
 
     ``file``: the input. ``relative``: path of the output below OUT. ``identity``: of the input. ``rows``: how many are
-    scored, from the first on; ``bytes``: of the file, about, that they take and the output keeps. ``row_groups``: of
-    the input. ``groups``: the first row group of the range and its end; ``None`` for all. ``limit``: equal to ``rows``
-    where ``--limit`` cuts this shard. ``columns``: what the columns of the output depend on, in the types of JSON.
+    scored, from the first on; ``bytes``: of the file, about, that they take and the output keeps. ``groups``: the
+    first row group of the range and its end; ``None`` for all. ``limit``: equal to ``rows`` where ``--limit`` cuts this
+    shard. ``columns``: what the columns of the output depend on, in the types of JSON.
     """
 
     file: InputFile
@@ -83,7 +83,6 @@ class Shard(Record, frozen=True, omit_defaults=True):
     identity: Identity
     rows: Count
     bytes: Count
-    row_groups: Count
     groups: Groups | None = None
     limit: Count | None = None
     columns: Mapping[str, Any] = {}
@@ -118,7 +117,6 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
             identity=source.identity,
             rows=source.rows,
             bytes=source.identity.size,
-            row_groups=len(source.groups),
         )
         if split_rows is None:
             return source.schema, [whole]

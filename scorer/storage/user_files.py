@@ -124,7 +124,7 @@ def _is_input(place: Path, given: str, form: Format, is_parquet: bool) -> bool:
 
 
 def _target(path: Path, what: str, is_parquet: bool) -> _Target:
-    """What exists at a path."""
+    """Target of a path: the file that is written, at the end of its links."""
     local_path(path, what)
     place, hops = path, 0
     with output_errors("write", path):

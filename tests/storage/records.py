@@ -38,7 +38,7 @@ def make_shard(
 ) -> Shard:
     """A shard of which the output keeps no column of the input."""
     file = InputFile(uri=uri, relative=relative)
-    return Shard(file=file, relative=relative, identity=identity, rows=rows, bytes=0, row_groups=1, **more)
+    return Shard(file=file, relative=relative, identity=identity, rows=rows, bytes=0, **more)
 
 
 def make_plan(shards: Iterable[Shard], signature: str = SIGNATURE, **changes: Any) -> Plan:
