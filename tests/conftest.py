@@ -122,7 +122,7 @@ def inline_runs() -> Iterator[type[Any]]:
     A run with ``--devices`` has workers, and so has one that a test starts as a process of its own.
     """
     from scorer.run import processes
-    from scorer.run.shard_scorer import Inline
+    from scorer.run.inline import Inline
 
     workers = processes.Processes
 

@@ -126,7 +126,7 @@ def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
     """
     from scorer.run.driver import run
     from scorer.run.executors import Job, RunOptions
-    from scorer.run.shard_scorer import Inline
+    from scorer.run.inline import Inline
 
     job, reporter = Job(scorer.settings, RunOptions((rows,), out, **options)), Silent()
     opened = mock.patch("scorer.run.shard_scorer.OpenScorer", lambda *given: scorer)

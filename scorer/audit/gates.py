@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta, ValidationError, convert, field
 from msgspec.structs import replace
 
-from ..errors import DamagedFileError, UsageError
+from ..errors import UsageError
 from ..scoring.output_columns import value_name
-from ..system.codec import Record, convert
+from ..system.codec import Record, reason_of
 from ..system.files import read_small
 from ..system.numbers import percent, points
 from ..system.terminal import visible
@@ -138,14 +138,16 @@ def _read(path: Path) -> tuple[Rule, ...]:
         text = read_small(path, LARGEST_FILE).decode("utf-8")
         if any(line.count(".") > MOST_DOTS for line in re.split("[\r\n]", text)):
             raise ValueError(f"a line has more than {MOST_DOTS} full stops, and no gate needs as many")
-        return convert(tomllib.loads(text), GatesFile, where).gates
+        return convert(tomllib.loads(text), GatesFile).gates
     except OSError as e:
         raise UsageError(f"{where}: {e.strerror or e}; give a readable TOML file") from e
+    except ValidationError as e:
+        keys = ", ".join(Rule.__struct_fields__)
+        raise UsageError(
+            f"{visible(f'{where}: {reason_of(e)}')[:300]}; write a [[gates]] table for each gate; its keys are {keys}"
+        ) from e
     except (RecursionError, ValueError) as e:  # nested too deeply, not UTF-8, no TOML, or an integer of too many digits
         raise UsageError(f"{where} is not TOML: {str(e)[:200]}") from e
-    except DamagedFileError as e:
-        keys = ", ".join(Rule.__struct_fields__)
-        raise UsageError(f"{visible(str(e))[:300]}; write a [[gates]] table for each gate; its keys are {keys}") from e
 
 
 def _checked(rule: Rule, where: str) -> Rule:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import MsgspecError, convert
 from msgspec.structs import asdict
 
-from ..errors import DamagedFileError, OutputError
+from ..errors import OutputError
 from ..storage.store import output_errors
 from ..storage.user_files import check_user_file, write_user_file
-from ..system.codec import convert
 from ..system.files import read_small
 from .document import RATES, Document, HistoryRow
 
@@ -84,8 +84,8 @@ def _read(path: Path) -> list[HistoryRow]:
         for line in lines:
             line["group"] = json.loads(line["group"] or "null")
             line["rates"] = {name: line.pop(name) for name in RATES}
-        return [convert(line, HistoryRow, f"row {number}") for number, line in enumerate(lines)]
-    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError, DamagedFileError) as e:
+        return convert(lines, list[HistoryRow])
+    except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError, MsgspecError) as e:
         reason = str(e) or "nested too deeply"
         raise OutputError(
             f"{path} is not a history of `scorer audit` ({reason}); name another file by --history"

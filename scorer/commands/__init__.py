@@ -16,9 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from ..system.arguments import option
-from ..system.waiting import leave
 from .console import Lines, print_line
-from .ending import App, run_app
+from .ending import App, leave, run_app
 from .options import takes_fields
 
 COMMANDS = {

@@ -14,7 +14,7 @@ import traceback
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -115,6 +115,16 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
         say(f"scorer: stdout: {lost}; the output printed there is incomplete", always=True)
     sys.stderr.flush()
     return code
+
+
+def leave(code: int) -> NoReturn:
+    """End this process. After an interrupt it does not wait for threads: one may be in a call that never returns."""
+    if code in (130, 143):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _refusal(error: Any) -> int:

@@ -128,9 +128,10 @@ def run_command(
 
 
 def _run(job: Job, workers: WorkerOptions) -> Outcome:
+    from ..run.devices import parse_devices
     from ..run.driver import run
     from ..run.executors import WorkerSlot
-    from ..run.processes import Processes, parse_devices
+    from ..run.processes import Processes
 
     if workers.ray is not None:
         from ..run.ray import Ray

@@ -20,7 +20,6 @@ from ..metric.facts import FactTable
 from ..metric.inputs import find_facts, holders_of, one_array, read_facts
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
-from ..scoring.summary import optional_of
 from ..storage.receipts import line_parts
 from .label_figures import Codes, Floats, Indices
 
@@ -189,7 +188,7 @@ def find_gold(
         )
     names = {"gold_fine": gold_fine, "gold_rough": gold_rough}
     if not gold_fine and not gold_rough:
-        optional = ("eatType", "restaurant") in optional_of(scored.signature or "")
+        optional = "eatType=restaurant" in line_parts(scored.signature or "").get("optional", "").split(",")
         suffix = _WITHOUT_RESTAURANT if optional and scored.has("gold_fine" + _WITHOUT_RESTAURANT) else ""
         names = {name: name + suffix if scored.has(name + suffix) else None for name in names}
     codes_of: dict[str, Codes | None] = {}

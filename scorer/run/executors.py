@@ -1,7 +1,7 @@
 """Options of a run, executors, and the messages between driver and worker.
 
 Executors are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray`), or this process
-(:class:`.shard_scorer.Inline`). A driver sends requests and a worker replies, in structs over one connection
+(:mod:`.inline`). A driver sends requests and a worker replies, in structs over one connection
 (:mod:`scorer.system.worker_process`). Nothing is pickled: an error travels as its class name and message.
 """
 

@@ -18,7 +18,6 @@ from ..scoring.outputs import Output
 from ..scoring.results import Verdict
 from ..scoring.scorer import Scorer
 from ..scoring.settings import Settings
-from ..scoring.summary import allowed_difference, is_within
 from ..storage.location import named
 from ..storage.plan import Budgets, Plan
 
@@ -26,6 +25,8 @@ STORED = (
     "fine", "rough", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note",
 )  # fmt: skip
 """Output columns of a stored row that are shown."""
+ROUNDING = 1e-6
+"""Probabilities are stored as float32."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,11 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     allowed, report = None, scorer.engine.report
     if output.runs and report is not None:
         # Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the
-        # checkpoint's fp32 by its own bound.
+        # checkpoint's fp32 by its own bound. If no logit moves by more than d, no softmax probability moves by more
+        # than d/2: the absolute entries of a row of its Jacobian sum to 2p(1 - p).
         run = output.summary
         bound, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
-        allowed = None if bound is None else allowed_difference(bound, here)
+        allowed = None if bound is None else 0.5 * (bound + here)
     pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
     pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
     difference = max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)
@@ -152,7 +154,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         why=bad.why if bad is not None else None,
         difference=difference,
         allowed=allowed,
-        within_bound=None if difference is None or allowed is None else is_within(difference, allowed),
+        within_bound=None if difference is None or allowed is None else difference <= allowed + ROUNDING,
         same_labels=(stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
         stored_signature=signature.line,
         signature=scorer.signature,

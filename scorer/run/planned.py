@@ -22,8 +22,8 @@ from ..storage.receipts import NO_RECEIPT, FactCounts
 from ..system.codec import OpenRecord
 from .driver import group_by_reason, make_plan, notes_of, refuse_unusable
 from .executors import Inspected, Job, Reporter, RunOptions
+from .inline import Inline
 from .inspection import read_first_rows
-from .shard_scorer import Inline
 
 SAMPLE_ROWS = 1024
 """Rows that are read of each of a few shards."""

@@ -6,7 +6,6 @@ quarantined.
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +52,6 @@ IN_FLIGHT = 2
 """Shards that a worker has at a time: one that it scores, and the next."""
 MOST_DEATHS = 5
 """So many shards in a row that each end a worker stop the run: it is not the shards."""
-_MOST_PROCESSES = 1024
 
 
 class RunStoppedError(ScorerError):
@@ -352,41 +350,3 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
         for info in (first, other)
     ]
     return "; ".join(f"{name}: {one} → {parts[1][name]}" for name, one in parts[0].items() if one != parts[1][name])
-
-
-def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[WorkerSlot]:
-    """The workers that ``--devices`` asks for.
-
-    Args:
-        gpus: how many CUDA devices this machine has.
-        cpus: the processors that this process may use; workers on the CPU get equal shares.
-
-    Raises:
-        UsageError: not of one of the three forms, or a device named twice.
-        DeviceError: ``all``, and there is no GPU.
-    """
-    if given == "all":
-        if not gpus:
-            raise DeviceError("--devices all: no CUDA device was found; name devices, or write cpu:N")
-        return [WorkerSlot(f"cuda:{number}", f"cuda:{number}") for number in range(gpus)]
-    if match := re.fullmatch(r"cpu:([0-9]{1,4})", given):
-        count = int(match[1])
-        if not 1 <= count <= _MOST_PROCESSES:
-            raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return [
-            WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, len(cpus) // count)) for number in range(count)
-        ]
-    names = [name.strip() for name in given.split(",")]
-    if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
-        raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")
-    if len(set(names)) < len(names):
-        raise UsageError(f"--devices {given} names a device twice; name each once")
-    return [WorkerSlot(name, name) for name in names]
-
-
-def share_of(cpus: Sequence[int], number: int, size: int) -> tuple[int, ...]:
-    """The processors of worker ``number``, of which each has ``size``, at least one; none for all of them."""
-    size = max(1, size)
-    if size >= len(cpus):
-        return ()
-    return tuple(sorted({cpus[(number * size + step) % len(cpus)] for step in range(size)}))

@@ -30,6 +30,7 @@ from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode, program_version
 from ..system.worker_process import WorkerHandle, become_worker
+from .devices import share_of
 from .executors import (
     Inspected,
     Job,
@@ -44,7 +45,7 @@ from .executors import (
     WorkerReady,
     WorkerSlot,
 )
-from .processes import Processes, Worker, share_of
+from .processes import Processes, Worker
 from .ray_cluster import (
     Nodes,
     Parts,

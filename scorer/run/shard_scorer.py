@@ -7,7 +7,7 @@ never makes a shard done: the driver publishes what it wrote.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -23,31 +23,24 @@ from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.settings import Settings
 from ..scoring.summary import total
-from ..storage.plan import Budgets, Plan
+from ..storage.plan import Budgets
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
-from ..storage.shards import MEMORY, InputFile, Shard, read_windows
+from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
 from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
 from .executors import (
     Begin,
-    Executor,
-    Inspected,
-    Job,
     Open,
     Progress,
-    Reporter,
-    Result,
     ReuseLoaded,
     Score,
     ShardResult,
     WorkerInfo,
-    WorkerSlot,
 )
 from .inspection import (
     HOPELESS_AFTER_ROWS,
     columns_of,
-    inspect_files,
     kind_of,
     read_first_rows,
     refuse_hopeless,
@@ -253,47 +246,3 @@ def _content_of(shard: Shard) -> str | None:
     if shard.file.form != "parquet":
         return None if "://" in shard.file.uri else shard.identity.footer_sha256
     return content_sha256(shard.file.uri, shard.identity)
-
-
-class Inline(Executor):
-    """This process: for Python, tests and benchmarks. A crash of a native library ends it, nothing is done about a
-    hang, and a lack of memory ends the run."""
-
-    def __init__(self, job: Job, reporter: Reporter) -> None:
-        self.job, self._reporter = job, reporter
-        self._shards: ShardScorer | None = None
-
-    def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        found = Inspected()
-        for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
-            found.add(file, footer)
-        return found
-
-    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        here = WorkerSlot("", self.job.settings.device)
-        self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
-        return self._shards.info
-
-    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
-        assert self._shards is not None
-        if (loaded := self._shards.begin(begin)) is not None:
-            yield loaded
-        rows = 0
-        for result in self._shards.score(
-            Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
-        ):
-            progress = self._shards.progress()
-            rows += result.receipt.output.rows if result.receipt is not None else 0
-            self._reporter.progress(rows + progress.rows, progress.pairs)
-            yield result
-
-    @property
-    def scorer(self) -> OpenScorer:
-        """The open scorer."""
-        assert self._shards is not None
-        return self._shards.scorer
-
-    def close(self) -> None:
-        """Close the scorer."""
-        if self._shards is not None:
-            self._shards.scorer.close()

@@ -8,18 +8,13 @@ end ``scheme:`` where the model's is not ``nli``. The protocol ``factspotter`` h
 
 The line shows twelve digits of a digest, which two files can be made to share in minutes. So a second form of the
 signature holds all parts with whole digests, as canonical JSON, and comparisons use it wherever both sides have it.
-
-What is measured are bounds on logits: how far a logit may move with the other pairs of a batch, with the precision or
-with the provider. If no logit moves by more than d, no softmax probability moves by more than d/2, since the absolute
-entries of a row of its Jacobian sum to 2p(1 - p).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +30,6 @@ from ..storage.receipts import (
     Signature,
     TokenCounts,
     canonical,
-    line_parts,
 )
 from ..system.codec import Count, Magnitude, OpenRecord
 
@@ -49,8 +43,6 @@ _NONE = "none"
 MOST_PREDICATES = 1000
 """``by_predicate`` keeps this many; the rest is summed under :data:`OTHER_PREDICATES`."""
 OTHER_PREDICATES = "(other predicates)"
-ROUNDING = 1e-6
-"""Probabilities are stored as float32."""
 
 
 def signature_of(engine: Engine, templates: Templates, options: Options, *, truncate: bool) -> Signature:
@@ -88,14 +80,6 @@ def signature_of_parts(parts: Mapping[str, Any]) -> Signature:
     return Signature("|".join(f"{key}:{shown[key]}" for key in parts), canonical(dict(parts)))
 
 
-def optional_of(line: str) -> frozenset[tuple[str, str]]:
-    """The optional facts that a signature's line names, as (predicate, object)."""
-    given = line_parts(line).get("optional", _NONE)
-    pairs = [spec.partition("=")[::2] for spec in given.split(",") if "=" in spec]
-    decode = partial(unquote, errors="surrogatepass")
-    return frozenset((decode(predicate), decode(value)) for predicate, value in pairs)
-
-
 def _encode(value: str) -> str:
     """A value as it stands in a line: separators and everything that is not printable are percent-encoded."""
     return "".join(
@@ -130,20 +114,6 @@ class ComputeEnvironment(OpenRecord, frozen=True):
     bound: Magnitude
     invariance_error: Magnitude
     exact: Magnitude | None = None
-
-
-def allowed_difference(*logit_bounds: float) -> float:
-    """The largest |Δ probability| that bounds on logits explain, rounding aside.
-
-    Args:
-        logit_bounds: how far each of the two sides may be from the value that they share.
-    """
-    return 0.5 * sum(logit_bounds)
-
-
-def is_within(difference: float, allowed: float) -> bool:
-    """Whether |Δ probability| is no more than ``allowed`` and rounding; never true of NaN."""
-    return difference <= allowed + ROUNDING
 
 
 class ShardCounts(OpenRecord, frozen=True, omit_defaults=True):

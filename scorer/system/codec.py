@@ -98,7 +98,7 @@ def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
         given = found.pop("digest", None) if isinstance(found, dict) else None
         rest = msgspec.json.encode(found, order="sorted")
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError) as error:
-        raise _damaged(where, _reason(error), advice) from error
+        raise _damaged(where, reason_of(error), advice) from error
     if given != hashlib.sha256(rest).hexdigest():
         raise _damaged(where, "its digest is not that of its content", advice)
     return decode(rest, kind, where, advice=advice)
@@ -132,26 +132,14 @@ def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
             return msgspec.convert(plain, type=kind)
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(where, _reason(error), advice) from error
+        raise _damaged(where, reason_of(error), advice) from error
 
 
 def _damaged(where: str, why: str, advice: str) -> DamagedFileError:
     return DamagedFileError(f"{where} is damaged: {why}{f'; {advice}' if advice else ''}")
 
 
-def convert(content: Any, kind: type[T], where: str) -> T:
-    """A value of type ``kind`` from dicts, lists, strings, numbers, Booleans and ``None`` of another format than JSON.
-
-    Raises:
-        DamagedFileError: a field is missing, unknown, or has another type; ``where`` comes first in the message.
-    """
-    try:
-        return msgspec.convert(content, type=kind)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise DamagedFileError(f"{where}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """``rows.in: Expected `int`, got `str``` from msgspec's ``Expected `int`, got `str` - at `$.rows.in```."""
     text, _, path = " ".join(str(error).split()).partition(" - at `$")
     return f"{path.rstrip('`').lstrip('.')}: {text}" if path.rstrip("`") else text

@@ -3,7 +3,6 @@ number by which who watches this process sees that it does not hang."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -11,14 +10,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-INTERRUPTED = (130, 143)
-"""Exit codes after Ctrl-C and SIGTERM."""
 LATE_S = 8.0
 """After so many seconds a caller is told that it still waits."""
 _LOOK_S = 1.0
@@ -103,16 +100,6 @@ def signals_raise() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _Received.error = None
-
-
-def leave(code: Any) -> NoReturn:
-    """End this process. After an interrupt it does not wait for threads: one may be in a call that never returns."""
-    if code in INTERRUPTED:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there
-                stream.flush()
-        os._exit(code)
-    sys.exit(code)
 
 
 def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.run.shard_scorer import Inline
+from scorer.run.inline import Inline
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.harness import Trial, assert_nothing_half, bytes_of, summary

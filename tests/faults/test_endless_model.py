@@ -105,7 +105,7 @@ def test_a_call_that_cannot_be_ended_is_left_behind(looping: Path, monkeypatch: 
 
 def test_an_interrupted_process_waits_for_no_thread() -> None:
     body = (
-        "import threading, sys; from scorer.system.waiting import leave;"
+        "import threading, sys; from scorer.commands.ending import leave;"
         "threading.Thread(target=threading.Event().wait).start(); print('said'); leave(143)"
     )
     assert finish(body) == (143, "said\n", "")

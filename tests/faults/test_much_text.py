@@ -22,7 +22,7 @@ from scorer import Scorer
 from scorer.commands.console import make_reporter
 from scorer.run.driver import run
 from scorer.run.executors import Job, RunOptions
-from scorer.run.shard_scorer import Inline
+from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
 from tests.faults.harness import LIMIT_S, assert_equation, assert_nothing_half
 

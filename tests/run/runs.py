@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from scorer.metric import ColumnNames
 from scorer.run.driver import Outcome, run
 from scorer.run.executors import Job, RunOptions
-from scorer.run.shard_scorer import Inline
+from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
 from scorer.storage.location import Location
 from tests.storage.backends import files

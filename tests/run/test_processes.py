@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from scorer.errors import DeviceError, InputError, ScorerError, UsageError
 from scorer.run import processes
+from scorer.run.devices import parse_devices
 from scorer.run.driver import Outcome, run
 from scorer.run.executors import (
     Begin,
@@ -32,7 +33,7 @@ from scorer.run.executors import (
     WorkerStarted,
 )
 from scorer.run.inspection import inspect_files
-from scorer.run.processes import Processes, RunStoppedError, parse_devices
+from scorer.run.processes import Processes, RunStoppedError
 from scorer.run.shard_scorer import ShardScorer
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs

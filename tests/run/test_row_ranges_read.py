@@ -12,7 +12,7 @@ import pytest
 
 from scorer.run.driver import run as score
 from scorer.run.executors import Job, RunOptions
-from scorer.run.shard_scorer import Inline
+from scorer.run.inline import Inline
 from scorer.scoring.settings import Settings
 from tests.run.calls import scorer
 from tests.run.reuse.nights import rows

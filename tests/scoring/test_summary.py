@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scorer.metric.verdict import FINE
-from scorer.scoring.summary import MOST_PREDICATES, OTHER_PREDICATES, optional_of, signature_of_parts, total
+from scorer.scoring.summary import MOST_PREDICATES, OTHER_PREDICATES, signature_of_parts, total
 from scorer.storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, Signature, line_parts
 
 BASE = {
@@ -41,7 +41,6 @@ def test_distinct_settings_have_distinct_signatures(
     assert (one.line == two.line) == (one.whole == two.whole) == (one == two) == same
     assert (one.changes_to(two) == []) == same
     assert one.line.isprintable() and line_parts(one.line).keys() == one.parts.keys()
-    assert sorted(map(list, optional_of(one.line))) == pairs
 
 
 def test_digests_are_compared_whole() -> None:

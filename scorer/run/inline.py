@@ -1,0 +1,57 @@
+"""The executor that scores in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from ..scoring.opening import OpenScorer
+from ..storage.plan import Plan
+from ..storage.shards import InputFile, Shard
+from .executors import Begin, Executor, Inspected, Job, Reporter, Result, Score, WorkerInfo, WorkerSlot
+from .inspection import inspect_files
+from .shard_scorer import ShardScorer
+
+
+class Inline(Executor):
+    """This process: for Python, tests and benchmarks. A crash of a native library ends it, nothing is done about a
+    hang, and a lack of memory ends the run."""
+
+    def __init__(self, job: Job, reporter: Reporter) -> None:
+        self.job, self._reporter = job, reporter
+        self._shards: ShardScorer | None = None
+
+    def inspect(self, files: Sequence[InputFile]) -> Inspected:
+        found = Inspected()
+        for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
+            found.add(file, footer)
+        return found
+
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+        here = WorkerSlot("", self.job.settings.device)
+        self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
+        return self._shards.info
+
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+        assert self._shards is not None
+        if (loaded := self._shards.begin(begin)) is not None:
+            yield loaded
+        rows = 0
+        for result in self._shards.score(
+            Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
+        ):
+            progress = self._shards.progress()
+            rows += result.receipt.output.rows if result.receipt is not None else 0
+            self._reporter.progress(rows + progress.rows, progress.pairs)
+            yield result
+
+    @property
+    def scorer(self) -> OpenScorer:
+        """The open scorer."""
+        assert self._shards is not None
+        return self._shards.scorer
+
+    def close(self) -> None:
+        """Close the scorer."""
+        if self._shards is not None:
+            self._shards.scorer.close()
