@@ -21,6 +21,7 @@ from msgspec.structs import asdict
 from ..errors import OutputError
 from ..storage.store import output_errors
 from ..storage.user_files import check_user_file, write_user_file
+from ..system.codec import reason_of
 from ..system.files import read_small
 from .document import RATES, Document, HistoryRow
 
@@ -86,7 +87,7 @@ def _read(path: Path) -> list[HistoryRow]:
             line["rates"] = {name: line.pop(name) for name in RATES}
         return convert(lines, list[HistoryRow])
     except (OSError, pa.ArrowException, KeyError, ValueError, RecursionError, MsgspecError) as e:
-        reason = str(e) or "nested too deeply"
+        reason = reason_of(e) or "nested too deeply"
         raise OutputError(
             f"{path} is not a history of `scorer audit` ({reason}); name another file by --history"
         ) from e

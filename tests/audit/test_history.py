@@ -71,9 +71,9 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"status": "fine"}, "row 1: status: Invalid enum value 'fine'"),
+        ({"status": "fine"}, "[1].status: Invalid enum value 'fine'"),
         ({"group": "[" * 100_000}, "is not a history"),
-        ({"empty_rate": float("nan")}, "row 1: rates[...]: Expected `float` >= 0.0"),
+        ({"empty_rate": float("nan")}, "[1].rates[...]: Expected `float` >= 0.0"),
         ({b"d2t_scorer.history": b"7"}, "it has schema 7, and this version reads schema 1"),
         (None, "it has schema none, and this version reads schema 1"),
         ("MOST_ROWS", "it has 2 rows, more than 1"),
