@@ -14,7 +14,8 @@ from unittest import mock
 import numpy as np
 
 from scorer.inference.bundle import Bundle
-from scorer.inference.engine import EncodedPairs, Engine
+from scorer.inference.engine import EncodedPairs, Engine, Logits
+from scorer.inference.session import ModelSession
 from scorer.inference.verification import open_engine as open_verified
 
 from .peers import Probabilities, Spec, load_pairs, softmax
@@ -51,22 +52,32 @@ def bare_session(spec: Spec, chosen: Spec) -> Callable[[], tuple[Probabilities, 
     """
     engine = open_engine(spec)
     work = encode(spec, engine)
-    made = [engine.session.layout.assemble(batch, work) for batch in work.batches]
-    feeds = [{name: feed[name] for name in engine.session.inputs} for feed in made]
-    session = engine.session.session
+    one_pass = session_pass(engine.session, work)
+    chosen.update(_counted(engine, work))
 
-    def one_pass() -> tuple[Probabilities, float]:
-        began = time.perf_counter()
-        results = [session.run(["logits"], feed)[0] for feed in feeds]
-        seconds = time.perf_counter() - began
-        logits = np.zeros((len(work.lengths), 3), np.float32)
-        for batch, result in zip(work.batches, results, strict=True):
-            logits[batch.pairs] = result[: len(batch.pairs)]
+    def probabilities() -> tuple[Probabilities, float]:
+        logits, seconds = one_pass()
         return softmax(logits)[work.pairs.inverse], seconds
 
+    return probabilities
+
+
+def session_pass(session: ModelSession, work: EncodedPairs) -> Callable[[], tuple[Logits, float]]:
+    """A pass of a session over batches that are assembled here, warmed up: the distinct pairs' logits, and seconds."""
+    made = (session.layout.assemble(batch, work) for batch in work.batches)
+    feeds = [{name: feed[name] for name in session.inputs} for feed in made]
+
+    def one_pass() -> tuple[Logits, float]:
+        began = time.perf_counter()
+        results = [session.session.run(["logits"], feed)[0] for feed in feeds]
+        seconds = time.perf_counter() - began
+        logits = np.zeros((len(work.lengths), session.use.bundle.scheme.width), np.float32)
+        for batch, result in zip(work.batches, results, strict=True):
+            logits[batch.pairs] = result[: len(batch.pairs)]
+        return logits, seconds
+
     for feed in feeds[:: max(1, len(feeds) // 8)]:
-        session.run(["logits"], feed)
-    chosen.update(_counted(engine, work))
+        session.session.run(["logits"], feed)
     return one_pass
 
 

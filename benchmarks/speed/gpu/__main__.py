@@ -36,17 +36,20 @@ class Measurement:
         self.verified = {"XDG_CACHE_HOME": str(self.work / "cache-of-doctor")}
         """Variables of steps before the first use, with a cache of their own."""
 
+    def run_module(self, name: str, seconds: float, module: str, *arguments: object, **environment: str) -> None:
+        """Run a module of this package as a step."""
+        command = [sys.executable, "-m", f"benchmarks.speed.gpu.{module}", *arguments]
+        self.steps.run(name, seconds, command, **environment)
+
     def measure(self, name: str, seconds: float, *arguments: object, **environment: str) -> None:
         """Run one of :mod:`.measures` as a step."""
-        command = [sys.executable, "-m", "benchmarks.speed.gpu.measures", name, *arguments]
-        self.steps.run(name, seconds, command, **environment)
+        self.run_module(name, seconds, "measures", name, *arguments, **environment)
 
     def prepare(self) -> None:
         """The kit and the seeded bundle, then the samples, and what doctor says."""
         given = self.given
         if given.seeded:
-            write = ["benchmarks.speed.gpu.seeded", "write", given.seeded, self.work / "seeded"]
-            self.steps.run("seeded", 60, [sys.executable, "-m", *write])
+            self.run_module("seeded", 60, "seeded", "write", given.seeded, self.work / "seeded")
         if given.kit:
             self.steps.run("kit", 60, ["bash", given.kit / "install.sh", given.kit, self.work / "site"])
         sizes = [given.pairs, given.rows] if given.pairs else []
@@ -55,38 +58,46 @@ class Measurement:
 
     def doctor(self) -> None:
         """Findings of `scorer doctor`; it verifies the bundle."""
-        command = [sys.executable, "-m", "scorer", "doctor", "--bundle", self.bundle, "--json"]
-        printed = self.steps.run("doctor", 70, command, **self.verified)
-        if printed is not None:
+
+        def tell(printed: str) -> None:
             found = json.loads(printed)
-            report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages")}, **found["bundle"])
+            report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages", "bundle")})
+
+        command = [sys.executable, "-m", "scorer", "doctor", "--bundle", self.bundle, "--json"]
+        self.steps.run("doctor", 70, command, tell, **self.verified)
 
     def score(self, name: str, rows: Path, seconds: float) -> None:
         """Run `scorer run` as a command, and report its own figures."""
         out = self.work / f"out-{name.replace(' ', '-')}"
-        command = [sys.executable, "-m", "scorer", "run", rows, "--out", out, "--bundle", self.bundle]
-        if self.steps.run(name, seconds, [*command, "--device", self.given.device]) is not None:
+
+        def tell(printed: str) -> None:
             run = json.loads((out / "_run.json").read_text())
             kept = {key: value for key, value in (run.get("speed") or {}).items() if key != "shapes"}
             report("run", of=name, speed=kept, seconds=run.get("seconds"), checks=run.get("checks"))
 
+        command = [sys.executable, "-m", "scorer", "run", rows, "--out", out, "--bundle", self.bundle]
+        self.steps.run(name, seconds, [*command, "--device", self.given.device], tell)
+
     def first(self) -> None:
-        """Measure the device, the bare session, a command's first and second use, and many rows."""
-        rows = self.sample / "rows"
+        """Measure the device, the bare session by variant, a command's uses and stages, and many rows."""
+        device, rows = self.given.device, self.sample / "rows"
         self.prepare()
-        self.measure("matrix", 30, self.given.device)
-        self.measure("bare", 100, self.bundle, self.sample, **self.verified)
+        self.measure("matrix", 30, device)
+        self.measure("variants", 110, self.bundle, self.sample, device, 75, **self.verified)
         self.score("first use", rows, 60)
         self.score("second use", rows, 45)
+        self.run_module("stages", 45, "stages", rows, self.work / "out-stages", self.bundle, device)
         self.score("many", self.many, 110)
 
     def second(self) -> None:
-        """Peers on the same pairs, and labels of half precision."""
+        """Peers on the same pairs, labels of half precision, and the two fastest variants once more."""
         if not (self.sample / "pairs.json").exists():
             self.prepare()
-        self.measure("peer", 100, self.checkpoint, self.sample, self.given.device, 75, **self.peers)
+        device = self.given.device
+        self.measure("peer", 100, self.checkpoint, self.sample, device, 75, **self.peers)
         if self.given.labels:
-            self.measure("labels", 70, self.given.labels, self.sample, self.given.device)
+            self.measure("labels", 70, self.given.labels, self.sample, device)
+        self.measure("again", 60, self.bundle, self.sample, device, 40, **self.verified)
 
 
 def table(path: Path) -> str:
@@ -99,8 +110,9 @@ def table(path: Path) -> str:
     for one in found:
         share = f"{one['tflops'] / sustained:.1%}" if "tflops" in one and sustained else ""
         rate = f"{one['pairs_per_s']:,}" if "pairs_per_s" in one else one.get("error")
-        if one["step"] == "bare":
-            lines.append(f"| bare session | {rate} | {share} |")
+        if one["step"] == "variant" and "graph" in one:
+            options = "".join(f", {name} {value}" for name, value in one["options"].items())
+            lines.append(f"| bare {one['graph']}{options}, {one['tokens']:,} tokens a call | {rate} | {share} |")
         elif one["step"] == "peer":
             lines.append(f"| CrossEncoder {one['dtype']}, batch {one.get('batch')} | {rate} | |")
         elif one["step"] == "run":
@@ -113,6 +125,8 @@ def table(path: Path) -> str:
             lines.append(f"| labels of {one['kind']} as fp32 | {one['same']:,} of {one['of']:,} | |")
     ends = (one for one in found if one["step"] == "end" and one["of"] in ("first use", "second use", "many"))
     lines += ["", *(f"{one['of']}: {one['seconds']} s as a command, exit code {one['code']}" for one in ends)]
+    stages = (one for one in found if one["step"] == "stage")
+    lines += ["", *(f"{one['of']}: {one['seconds']} s until {one['at']} s" for one in stages)]
     return "\n".join(lines)
 
 

@@ -10,11 +10,15 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .steps import report, report_failure
+from .steps import read_results, report, report_failure
+
+Pass = Callable[[], tuple[Any, float]]
+"""Of a session over all pairs: logits, and seconds."""
 
 
 def samples(bundle: str, out: str, pairs: str = "32768", rows: str = "67000") -> None:
@@ -67,22 +71,85 @@ def pair_flops(architecture: Mapping[str, Any], lengths: Sequence[int]) -> float
     return float(layers * ((8 * hidden**2 + 4 * hidden * inner) * sum(lengths) + 4 * hidden * squared))
 
 
-def bare(bundle: str, sample: str) -> None:
-    """The rate of the fp16 session alone, on the program's own feeds, twice; then its kernels."""
-    from benchmarks.speed.ours import bare_session
-    from scorer.inference.bundle import Bundle
+class Variant(NamedTuple):
+    """A graph of a bundle, tokens of a call, and options of the provider besides those of every session."""
 
-    pairs = f"{sample}/pairs.json"
-    spec = {"bundle": bundle, "pairs": pairs, "device": "cuda", "options": {"precision": "fp16"}}
-    lengths = json.loads(Path(pairs).read_text())["tokens"]
-    work, chosen = pair_flops(Bundle.load(bundle).manifest.architecture, lengths), dict[str, Any]()
-    one_pass = bare_session(spec, chosen)
-    seconds = [one_pass()[1] for _ in range(2)]
-    report(
-        "bare", **chosen, seconds=[round(one, 4) for one in seconds], pairs_per_s=round(len(lengths) / min(seconds)),
-        tflops=round(work / min(seconds) / 1e12, 1),
-    )  # fmt: skip
-    report("profile", **profile(one_pass))  # last: what a profiler leaves behind would be timed
+    graph: str
+    tokens: int
+    options: Mapping[str, str]
+
+
+VARIANTS = {
+    "cuda": [
+        Variant("fp16.packed", 65536, {"sdpa_kernel": "2"}),  # CUTLASS's attention; 1: FlashAttention
+        Variant("fp16.packed", 65536, {"sdpa_kernel": "1"}),
+        Variant("fp16.packed", 131072, {"sdpa_kernel": "2"}),
+        Variant("fp16.packed", 32768, {"sdpa_kernel": "2"}),
+        Variant("fp16", 65536, {}),
+    ],
+    "cpu": [Variant("int8", 1024, {}), Variant("int8", 2048, {}), Variant("fp32", 1024, {})],
+}
+"""By kind of device; the first one is the program's own, and the others are compared with it."""
+
+
+def variants(bundle: str, sample: str, device: str, limit: str) -> None:
+    """Bare rates by graph, provider options and size of a call; then the kernels of the first, on a GPU."""
+    asked = VARIANTS[device.partition(":")[0]]
+    one_pass = time_variants(asked, bundle, sample, device, float(limit))
+    if one_pass is not None and device.startswith("cuda"):  # last: what a profiler leaves behind would be timed
+        report("profile", **profile(one_pass))
+
+
+def again(bundle: str, sample: str, device: str, limit: str) -> None:
+    """The two fastest variants of the results so far once more, which shows the noise."""
+    found = [one for one in read_results() if one["step"] == "variant" and "pairs_per_s" in one]
+    found.sort(key=lambda one: -one["pairs_per_s"])
+    asked = dict.fromkeys((one["graph"], one["tokens"], tuple(one["options"].items())) for one in found)
+    fastest = [Variant(graph, tokens, dict(options)) for graph, tokens, options in [*asked][:2]]
+    time_variants(fastest, bundle, sample, device, float(limit))
+
+
+def time_variants(asked: Sequence[Variant], bundle: str, sample: str, device: str, limit: float) -> Pass | None:
+    """Time two passes of each variant, and report it; a pass of the first that ran, ``None`` where none did.
+
+    The feeds are the program's own, made before. No further variant begins after ``limit`` seconds. ``labels``,
+    ``max_dlogit``: compared with the first.
+    """
+    import numpy as np
+
+    from benchmarks.speed.ours import encode, open_engine, session_pass
+    from scorer.inference.session import ModelSession
+    from scorer.status import SCORED
+
+    began, first, kept = time.perf_counter(), None, None
+    spec = {"bundle": bundle, "pairs": f"{sample}/pairs.json", "device": device, "options": {}}
+    engine = open_engine(spec)
+    encoded = encode(spec, engine)
+    chosen, pairs = np.flatnonzero(encoded.status == SCORED), len(encoded.lengths)
+    work = pair_flops(engine.bundle.manifest.architecture, encoded.lengths.tolist())
+    for variant in asked:
+        about = variant._asdict()
+        if time.perf_counter() - began > limit:
+            report("variant", **about, error="no time left")
+            continue
+        try:
+            use = replace(engine.use, variant=variant.graph, options=variant.options)
+            session = ModelSession(use, engine.thread, use.layout_of(variant.tokens), print)
+            batches = session.layout.pack(encoded.lengths, chosen)
+            one_pass = session_pass(session, replace(encoded, batches=batches))
+            (logits, one), (_, other) = one_pass(), one_pass()
+            first, kept = (logits, one_pass) if first is None else (first, kept)
+            report(
+                "variant", **about, calls=len(batches), seconds=[round(one, 4), round(other, 4)],
+                pairs_per_s=round(pairs / min(one, other)), tflops=round(work / min(one, other) / 1e12, 1),
+                max_dlogit=float(np.abs(logits - first).max()),
+                labels=float((logits.argmax(1) == first.argmax(1)).mean()),
+            )  # fmt: skip
+        except Exception as error:
+            report_failure("variant", error, **about)
+        session = one_pass = None
+        gc.collect()
+    return kept
 
 
 def profile(call: Any) -> dict[str, Any]:

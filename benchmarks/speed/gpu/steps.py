@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,17 @@ RESULTS = "D2T_BENCH_RESULTS"
 """The variable that names the file of results."""
 
 
-def report(step: str, **facts: Any) -> None:
-    """Append a line to the file of results, at once, and print its beginning."""
+def write(step: str, **facts: Any) -> str:
+    """Append a line to the file of results, at once."""
     line = json.dumps({"step": step, **facts})
     with Path(os.environ[RESULTS]).open("a") as file:
         file.write(line + "\n")
-    print(line[:300], flush=True)
+    return line
+
+
+def report(step: str, **facts: Any) -> None:
+    """Append a line to the file of results, and print its beginning."""
+    print(write(step, **facts)[:300], flush=True)
 
 
 def report_failure(step: str, error: Exception, **facts: Any) -> None:
@@ -47,22 +52,38 @@ class Steps:
         os.environ[RESULTS] = str(folder / "results.jsonl")
         self.environment = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
 
-    def run(self, name: str, seconds: float, command: Sequence[object], **environment: str) -> str | None:
-        """Run a command; what it printed, ``None`` if it failed. What it writes to stderr goes into the log."""
+    def run(
+        self,
+        name: str,
+        seconds: float,
+        command: Sequence[object],
+        then: Callable[[str], object] = lambda printed: None,
+        **environment: str,
+    ) -> None:
+        """Run a command; whatever goes wrong with it becomes a line. What it writes to stderr goes into the log.
+
+        Args:
+            then: called with what the command printed, if it succeeded.
+        """
         began = time.monotonic()
         limit = min(seconds, self._end - began)
-        code, printed = "skipped: no time left", None
+        code: int | str = "skipped: no time left"
         if limit >= 5:
             with (self.folder / "log.txt").open("a") as log:
                 print(f"== {name}", file=log, flush=True)
-                environment = {**self.environment, **environment}
-                words = list(map(str, command))
+                environment, words = {**self.environment, **environment}, list(map(str, command))
                 try:
                     done = subprocess.run(
                         words, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, timeout=limit
                     )
-                    code, printed = done.returncode, done.stdout
+                    code = done.returncode
                 except subprocess.TimeoutExpired:
                     code = f"stopped after {limit:.0f} s"
+                except OSError as error:
+                    code = f"not started: {error}"
         report("end", of=name, code=code, seconds=round(time.monotonic() - began, 2))
-        return printed if code == 0 else None
+        if code == 0:
+            try:
+                then(done.stdout)
+            except Exception as error:
+                report_failure(name, error)
