@@ -14,17 +14,16 @@ from ..audit import AuditOptions
 from ..errors import UsageError
 from ..storage.location import Location
 from ..system.arguments import option
-from .console import INTERVAL, MISSING, WIDTH, interval, kinds, number, points, print_result, say, share, table
+from .console import WIDTH, print_result, say
 from .ending import App
 from .options import BY, JSON, FinishedArgument, local, location, written, written_parquet
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..audit.document import Document, GroupComparison, GroupFigures, WorseRow
+    from ..audit.document import Document
 
-MOST_GROUPS, MOST_FINDINGS = 40, 20
-STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold", "silent": "dim", "info": "default"}
+STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red", "none": "bold"}
 
 
 gates_app = App(help="Write the gates of an audit.")
@@ -128,106 +127,9 @@ def init_command(
 
 
 def print_document(console: Console, document: Document) -> None:
-    """Print a document: the verdict, findings with rows, gates, and a table of groups."""
-    from ..audit.report import verdict
+    """Print the summary, its first line in the colour of the verdict."""
+    from ..audit.report import console_text, verdict
 
-    rows, changes, baseline, worse = document.rows, document.baseline_changes, document.baseline, document.worse
-    style, words = verdict(document)
-    if document.partial is not None:
-        _line(console, "PARTIAL", "yellow", document.partial)
-    title = words if document.checked.nothing_checked else document.status
-    _line(console, title.upper(), STYLES[style], document.out)
-    console.print(document.headline)
-    more = [f"; {what}: {kinds(counts)}" for what, counts in (("errors", rows.errors), ("notes", rows.notes)) if counts]
-    console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored, {rows.reused:,} reused{''.join(more)}")
-    console.print(f"signature: {document.signature}")
-    if changes is not None and baseline is not None:
-        moved = f"{changes.kept:,} rows kept, {changes.added:,} added, {changes.removed:,} removed"
-        console.print(f"baseline: {baseline.out}, {moved}; {changes.flips.count:,} label flips")
-        if baseline.partial is not None:
-            console.print(f"  partial: {baseline.partial}")
-        for part in baseline.differs:
-            console.print(f"  scored differently: {part}")
-    if document.findings:
-        console.print("\nFindings")
-    for one in document.findings[:MOST_FINDINGS]:
-        _line(console, one.severity, STYLES[one.severity], one.message)
-        for line in one.evidence:
-            console.print(f"      {line}")
-        for row in one.rows:
-            _print_row(console, row)
-    if len(document.findings) > MOST_FINDINGS:
-        console.print(f"and {len(document.findings) - MOST_FINDINGS} more, in --json and --report")
-    if worse is not None and worse.flipped + worse.rewritten + worse.added_failing:
-        moved = f"{worse.flipped:,} kept rows and {worse.rewritten:,} rewritten ones went from OK to not_OK"
-        added = f"{worse.added_failing:,} of all added rows are not_OK"
-        console.print(f"\nGot worse: {moved}; {worse.better:,} got better; {added}")
-        for row in [] if any(one.rows for one in document.findings) else worse.rows[:3]:
-            _print_row(console, row)
-        if worse.rows:
-            console.print(f"  scorer explain {document.out} --row FILE:N shows every probability of a row")
-    if document.gates:
-        console.print("\nGates")
-    for gate in sorted(document.gates, key=lambda gate: ("fail", "warn", "silent", "pass").index(gate.status)):
-        _line(console, f"{gate.status:6}", STYLES[gate.status], gate.message)
-    _print_groups(console, document.groups)
-    if document.comparison is not None:
-        _print_comparison(console, document.comparison)
-    for note in document.notes:
-        console.print(f"note: {note}")
-
-
-def _line(console: Console, word: str, style: str, text: str) -> None:
-    console.print(word, style=style, end="")
-    console.print(f"  {text}")
-
-
-def _print_row(console: Console, row: WorseRow) -> None:
-    """A row that got worse, with its texts before and now."""
-    now = row.now
-    name = f"  id {now.id}" if now.id is not None else ""
-    console.print(f"      {now.file}:{now.row}{name}  {f'{row.before} → ' if row.before else ''}{now.kind}")
-    if row.text_before is not None and row.text_before != now.text:
-        console.print(f"          before: {_shortened(row.text_before)}")
-    console.print(f"          now: {_shortened(now.text or '')}")
-    omitted = [_shortened(fact.sentence or fact.predicate) for fact in now.facts or () if fact.omitted]
-    if omitted:
-        console.print(f"          omitted: {', '.join(omitted[:8])}")
-
-
-def _shortened(text: str, most: int = 300) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def _print_groups(console: Console, groups: Sequence[GroupFigures]) -> None:
-    from rich.text import Text
-
-    from ..audit.document import describe
-
-    names = ("rows", "not_OK", INTERVAL, "omission", "hallucination", "error", "empty", "confidence", "since baseline")
-    made = table("", *names)
-    for group in groups[: MOST_GROUPS + 1]:
-        not_ok, *others = group.rates.values()
-        moved = group.change.rates["not_ok_rate"] if group.change is not None else None
-        known = moved is not None and moved.difference is not None
-        since = f"{points(moved.difference)}{' *' if moved.significant else ''}" if moved and known else MISSING
-        cells = [f"{group.rows:,}", share(not_ok.value), interval((not_ok.low, not_ok.high), share)]
-        cells += [*(share(rate.value) for rate in others), number(group.confidence.mean), since]
-        made.add_row(Text(describe(group.group)), *cells)
-    console.print()
-    console.print(made)
-    if len(groups) > MOST_GROUPS + 1:
-        console.print(f"and {len(groups) - MOST_GROUPS - 1} more groups, in --json and --report")
-
-
-def _print_comparison(console: Console, found: GroupComparison) -> None:
-    from ..audit.document import describe
-
-    pairs = f"{found.pairs:,} pairs of texts for the same input"
-    console.print(f"\n{describe(found.first)} against {describe(found.second)}: {pairs}")
-    made = table("rate", "first", "second", "difference", INTERVAL, "p")
-    for name, one in found.rates.items():
-        made.add_row(name.removesuffix("_rate"), share(one.first.value), share(one.second.value),
-                     points(one.difference), interval((one.low, one.high), points), number(one.p))  # fmt: skip
-    console.print(made)
+    title, rest = console_text(document).split("\n", 1)
+    console.print(title, style=STYLES[verdict(document)[0]])
+    console.print(rest, end="")

@@ -208,11 +208,6 @@ def share(value: float | None) -> str:
     return MISSING if value is None else numbers.percent(value)
 
 
-def points(value: float | None) -> str:
-    """A difference of two shares, in percentage points with its sign: ``+1.2``."""
-    return MISSING if value is None else numbers.points(value)
-
-
 def interval(pair: Sequence[float | None] | None, form: Callable[[float | None], str] = number) -> str:
     """The two ends of an interval, each shown by ``form``: ``0.102 to 0.391``."""
     if pair is None or pair[0] is None or pair[1] is None:

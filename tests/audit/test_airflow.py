@@ -55,11 +55,11 @@ def test_exit_codes_become_states_of_tasks(home: Path) -> None:
     airflow(home, "db", "migrate")
     states, log = night(home, "2026-01-02", [GOOD] * 4)
     assert states == {"score": "success", "audit": "success"}, log
-    assert "PASS  nights/2026-01-02" in log and (home / "nights" / "2026-01-02" / "_report.html").is_file()
+    assert "Passed: nights/2026-01-02" in log and (home / "nights" / "2026-01-02" / "_report.html").is_file()
     # One text is null, so that the run exits with 3; the gates of the audit decide.
     states, log = night(home, "2026-01-03", [GOOD, BAD, BAD, BAD, None])
     assert states == {"score": "success", "audit": "failed"}, log
-    for said in ("--max-error-rate", "1 reused", "baseline: nights/2026-01-02", "all rows: not_ok_rate 80.0%"):
+    for said in ("--max-error-rate", "1 reused", "Since nights/2026-01-02", "all rows: not_ok_rate 80.0%"):
         assert said in log
     # No data: the run exits with 2, and nothing is audited.
     states, log = night(home, "2026-01-04", [])

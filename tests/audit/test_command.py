@@ -25,12 +25,12 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = command("audit", nights[1], "--baseline", nights[0]).stdout
-    assert text.startswith(f"NO GATES SET  {nights[1]}\nNo gate was given, so nothing could fail. ")
-    assert "\nrows: 90 in, 90 scored, 0 reused\n" in text
-    assert "90 rows kept, 0 added, 10 removed; 0 label flips" in text
+    assert text.startswith(f"No gates set: {nights[1]}\n\nNo gate was given, so nothing could fail. ")
+    assert "\n90 rows, 90 scored, 0 reused\n" in text
+    assert "0 rows added, 10 removed, 90 kept, 0 of these with another label" in text
     assert SIGNATURE in text
     lines = {line.split("  ")[0]: line.split() for line in text.splitlines()}
-    assert lines["all rows"][2:4] == ["90", "11.1%"]
+    assert lines["all rows"][2:5] == ["90", "11.1%", "6.1–19.3"]
     assert {"system=[b]", "system=a&<"} < {*lines}
 
 
@@ -44,7 +44,7 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     )
     result = command("audit", nights[1], "--gates", gates, "--junit", xml, code=1)
     assert "scorer: 1 of 4 gates failed" in result.stderr
-    assert result.stdout.startswith("FAIL")
+    assert result.stdout.startswith("Failed: ")
     suite = ElementTree.parse(xml).getroot()[0]
     assert [suite.get(key) for key in ("tests", "failures", "errors", "skipped")] == ["4", "1", "0", "1"]
     assert [(case.get("classname"), *(child.tag for child in case)) for case in suite] == [
@@ -56,7 +56,7 @@ def test_a_gate_that_fails_is_exit_1(nights: tuple[Path, Path], tmp_path: Path) 
     expected = "all rows: not_ok_rate 11.1%, 95% interval 6.1% to 19.3% (warn above 5.0%, fail above 10.0%)"
     assert suite[0][0].text == expected
     gates_file(tmp_path, 'metric = "not_ok_rate"\nwarn = 0.05\nfail = 0.2')
-    assert command("audit", nights[1], "--gates", gates).stdout.startswith("WARN")
+    assert command("audit", nights[1], "--gates", gates).stdout.startswith("Passed with warnings: ")
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -68,7 +68,7 @@ def test_a_limit_is_said_first_and_not_compared_with_a_complete_output(tmp_path:
     edit(part / "_plan.json", limit=10)
     page, xml = tmp_path / "report.html", tmp_path / "junit.xml"
     shown = command("audit", part, "--report", page, "--junit", xml).stdout
-    assert shown.startswith(f"PARTIAL  {LIMITED}\nNO GATES SET")
+    assert shown.startswith(f"Partial output: {LIMITED}\n\nNo gates set: ")
     text = page.read_text()
     assert text.index(LIMITED) < text.index("<h1>") and "<title>Partial. " in text
     properties = ElementTree.parse(xml).getroot()[0].find("properties")

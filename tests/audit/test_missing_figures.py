@@ -83,11 +83,11 @@ def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -
         return suite.get("failures"), suite[-1].get("name"), suite[-1][0].tag
 
     for options, title, why in (
-        (("--gates", file), "NOTHING CHECKED", "Every gate was silent"),
-        ((), "NO GATES SET", "No gate was given"),
+        (("--gates", file), "Nothing checked", "Every gate was silent"),
+        ((), "No gates set", "No gate was given"),
     ):
         shown = command("audit", outs["good"], *options, "--report", page, "--junit", xml).stdout
-        assert shown.startswith(f"{title}  {outs['good']}\n{why}, so nothing could fail. 0% of 40 rows")
+        assert shown.startswith(f"{title}: {outs['good']}\n\n{why}, so nothing could fail. 0% of 40 rows")
         assert "Passed" not in page.read_text()
         assert last_case() == ("0", "nothing checked", "skipped")
         document = decode(command("audit", outs["good"], *options, "--json").stdout.encode(), Document, "--json")

@@ -73,18 +73,18 @@ def test_the_script_for_three_weeks(home: Path) -> None:
     first = tonight(home, "2026-01-01", [GOOD] * 4)
     assert first.returncode == 0, first.stderr
     failed = tonight(home, "2026-01-02", [BAD] * 4)
-    assert failed.returncode == 1 and "0 rows kept, 4 added, 4 removed" in failed.stdout, failed.stderr
+    assert failed.returncode == 1 and "4 rows added, 4 removed, 0 kept" in failed.stdout, failed.stderr
     assert ElementTree.parse(nights / "2026-01-02" / "_junit.xml").getroot()[0].get("failures") == "1"
     (home / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nfail = 0.5\n')
     warned = tonight(home, "2026-01-02", [GOOD] * 3 + [BAD])
-    assert warned.returncode == 0 and "\nWARN  nights/2026-01-02" in warned.stdout, warned.stdout
+    assert warned.returncode == 0 and "\nPassed with warnings: nights/2026-01-02" in warned.stdout, warned.stdout
     assert (nights / "passed").resolve() == nights / "2026-01-01"
     for day in range(3, 17):  # two weeks that somebody else ran
         shutil.copytree(nights / "2026-01-01", nights / f"2026-01-{day:02}")
     for day in (17, 18):
         done = tonight(home, f"2026-01-{day:02}", [GOOD] * 4)
         assert done.returncode == 0 and "4 in, 0 scored, 4 reused" in done.stdout, done.stderr
-    assert "baseline: nights/2026-01-17" in done.stdout
+    assert "Since nights/2026-01-17" in done.stdout
     kept = sorted(path.name for path in nights.iterdir())
     assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), "passed"]
     # Four nights, of which the second was scored twice.

@@ -53,7 +53,7 @@ def test_the_summary_is_short_and_data_cannot_change_its_form(outputs: tuple[Pat
     command("audit", outputs[1], *options, code=1)
     lines = summary.read_text().splitlines()
     assert lines[0].startswith("## Failed: ") and len(lines) < MOST_LINES
-    assert sum(line.startswith("- **fail**") for line in lines) == 1
+    assert sum(line.startswith("- **fail** all rows: not\\_ok\\_rate") for line in lines) == 1
     assert "    - now: F \\|new\\| \\<b\\>\\*text\\*\\</b\\> \\# x" in lines
     assert {'d2t_audit_gates{result="fail"} 1', "d2t_audit_failed 1"} <= {*prometheus.read_text().splitlines()}
 

@@ -1,5 +1,5 @@
-"""The document of an audit as people read it: the page (HTML) and the summary (Markdown); other programs' files are in
-:mod:`.exports`.
+"""The document of an audit as people read it: the page (HTML) and the summary (Markdown, and for the console plain);
+other programs' files are in :mod:`.exports`.
 
 - Text is never markup: every expression of a template is escaped as its format needs (:mod:`.text`). Only the package's
   own style sheet and script, and what a macro has made, are :class:`markupsafe.Markup`. Attributes take ``|plain``.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
+from rich.cells import cell_len, set_cell_size
 
 from ...stats.intervals import Rate
 from ..document import RATES, Document, FactShown, GroupFigures, WorstRow, describe
@@ -30,7 +31,7 @@ from . import text
 from .exports import junit, metrics
 from .text import Limits
 
-__all__ = ["MAX_BYTES", "Audit", "junit", "markdown", "metrics", "render"]
+__all__ = ["MAX_BYTES", "Audit", "console_text", "junit", "markdown", "metrics", "render"]
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
@@ -50,6 +51,8 @@ GLYPHS: Final = {
     "warn": "M12 6v7.5M12 17.2v.6",
     "fail": "M7 7l10 10M17 7L7 17",
 }
+ESCAPES: Final = {"html": text.framed, "md": text.for_markdown, "txt": text.on_one_line}
+"""How a text of the data is written in each format."""
 WHY: Final = {"flipped": "same row, another label", "rewritten": "new text for the same facts", "new": "new facts"}
 _WIDE = 0.2  # of an interval: such a rate is too uncertain to make a scale for
 _BREAK = re.compile(r"[ \t]*\n\s*")
@@ -60,16 +63,51 @@ def render(document: Document) -> str:
     """The report of an audit as HTML, smaller than :data:`MAX_BYTES` in UTF-8 however large the document is."""
     limits = Limits()
     while True:
-        found = _rendered("page.html.jinja", document=document, limits=limits)
+        found = environment("html").get_template("page.html.jinja").render(document=document, limits=limits)
         if len(found.encode()) < MAX_BYTES or limits == limits.halved():
             return found
         limits = limits.halved()
 
 
 def markdown(document: Document) -> str:
-    """The verdict, failed gates, rows that got worse, findings and groups; fewer than :data:`MOST_LINES` lines."""
-    found = _MANY_BREAKS.sub("\n\n", _rendered("summary.md.jinja", document=document))
-    return "\n".join(found.splitlines()[: MOST_LINES - 1]) + "\n"
+    """The verdict, findings with rows, gates and groups; fewer than :data:`MOST_LINES` lines."""
+    most = {"findings": 6, "evidence": 0, "gates": 8, "quiet_gates": 0, "groups": 9}
+    return "\n".join(_summary("md", document, most).splitlines()[: MOST_LINES - 1]) + "\n"
+
+
+def console_text(document: Document) -> str:
+    """The same for a console: without the marks of Markdown, and more of everything."""
+    most = {"findings": 20, "evidence": 3, "gates": 200, "quiet_gates": 200, "groups": 40}
+    return _summary("txt", document, most)
+
+
+def _summary(kind: str, document: Document, most: Mapping[str, int]) -> str:
+    signs = ("## ", "### ", "**") if kind == "md" else ("", "", "")
+    mark = dict(zip(("title", "heading", "strong"), map(Markup, signs), strict=True))
+    table = _table(kind, document.groups[: most["groups"]])
+    template = environment(kind).get_template("summary.jinja")
+    return _MANY_BREAKS.sub("\n\n", template.render(document=document, most=most, mark=mark, table=table))
+
+
+def _table(kind: str, groups: Sequence[GroupFigures]) -> Markup:
+    """A line for each group, its columns under one another."""
+    escape = ESCAPES[kind]
+    lines = [["", "rows", "not OK", "95% interval", "omission", "hallucination", "error", "since baseline"]]
+    for group in groups:
+        change = group.change.rates["not_ok_rate"] if group.change is not None else None
+        not_ok, omission, hallucination, error, _ = group.rates.values()
+        since = format_figure("not_ok_rate", change.difference, signed=True) if change is not None else "-"
+        lines.append([
+            escape(describe(group.group)), text.count(group.rows), text.percent(not_ok.value),
+            text.span(not_ok.low, not_ok.high), *(text.percent(one.value) for one in (omission, hallucination, error)),
+            since + (" (significant)" if change is not None and change.significant else ""),
+        ])  # fmt: skip
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    padded = [[set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    if kind == "txt":
+        return Markup("\n".join("  ".join(line).rstrip() for line in padded))
+    padded.insert(1, ["-" * max(width, 3) for width in widths])
+    return Markup("\n".join(f"| {' | '.join(line)} |" for line in padded))
 
 
 class Audit:
@@ -101,9 +139,8 @@ class _NoBreaks(Extension):
 
 @cache
 def environment(kind: str) -> Environment:
-    """The environment of a format: ``html`` or ``md``."""
-    page = kind == "html"
-    escape = text.framed if page else text.for_markdown
+    """The environment of a format: ``html``, ``md`` or ``txt``."""
+    page, escape = kind == "html", ESCAPES[kind]
 
     def finalize(value: Any) -> object:
         return escape(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -136,10 +173,6 @@ def environment(kind: str) -> Environment:
     made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
                      "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY}  # fmt: skip
     return made
-
-
-def _rendered(template: str, **names: object) -> str:
-    return environment(template.split(".")[1]).get_template(template).render(names)
 
 
 @cache

@@ -45,11 +45,20 @@ def framed(text: str) -> Markup:
     return Markup(UNSEEN.sub(lambda match: f"<span class=unseen>U+{ord(match[0]):04X}</span>", escaped))
 
 
+def on_one_line(text: str) -> str:
+    """``text`` with single blanks and without unseen characters."""
+    return plain(" ".join(text.split()))
+
+
+def shortened(text: str) -> str:
+    """The same, cut."""
+    text = on_one_line(text)
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
+
+
 def for_markdown(text: str) -> str:
-    """``text`` on one line, cut; a word that would become a link by itself is code."""
-    text = plain(" ".join(text.split()))
-    text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
-    parts = _LINKED.split(text)  # at odd places, what is linked
+    """The same as Markdown; a word that would become a link by itself is code."""
+    parts = _LINKED.split(shortened(text))  # at odd places, what is linked
     # Backticks are entities: an escaped one before code could be taken for a part of its fence.
     return "".join(
         f"`{part}`" if place % 2 else _SPECIAL.sub(r"\\\g<0>", part).replace("`", "&#96;")
@@ -149,5 +158,5 @@ def small(value: float | None) -> str:
     return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}".replace("-", MINUS)
 
 
-FILTERS = (plain, clip, clip_plain, count, plural, percent, span, points, point_span, small)
+FILTERS = (plain, shortened, clip, clip_plain, count, plural, percent, span, points, point_span, small)
 """Filters of the templates."""
