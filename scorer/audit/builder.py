@@ -8,8 +8,7 @@ from typing import Any
 
 from ..errors import ColumnError, UsageError
 from ..scoring.outputs import Output, open_labels
-from ..storage.finished_output import paths_of
-from ..storage.plan import refuse_unequal
+from ..storage.finished_output import paths_of, refuse_unequal
 from ..system.codec import utc_now
 from . import AuditOptions, findings, gates
 from .database import Database, Grouping

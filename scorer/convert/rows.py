@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from ..errors import InputError, OutputError, UsageError, count_of
 from ..metric.facts import Triple
-from ..storage.user_files import check_user_file, parquet_target
-from ..storage.windows import write_parquet
+from ..storage.user_files import check_user_file, parquet_target, write_parquet
 from . import ConvertOptions
 from .files import Problems, parse_systems, read_lines, readable
 

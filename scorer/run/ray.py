@@ -26,7 +26,7 @@ from ..errors import DeviceError, ScorerError
 from ..inference.device import usable_cpus
 from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
-from ..storage.shards import CHANGED, UNOPENED, InputFile, Shard, is_seen
+from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode, program_version
 from ..system.worker_process import WorkerHandle, become_worker
@@ -294,7 +294,7 @@ class Ray(Processes):
     def _sees_otherwise(self, worker: Worker, result: ShardResult) -> bool:
         """Whether an input that a worker cannot find, or finds changed, is there unchanged for the driver."""
         task = worker.tasks.get(result.relative)
-        return task is not None and (CHANGED in result.error or UNOPENED in result.error) and is_seen(task.shard)
+        return task is not None and (CHANGED in result.error or UNOPENED in result.error) and _is_seen(task.shard)
 
     def _take_in_nodes(self) -> None:
         """Start a worker in each slot of the cluster that has none and is not excluded."""
@@ -327,3 +327,13 @@ class Ray(Processes):
             time.sleep(1.0)
         if not self._workers:
             raise DeviceError(f"no worker is left: {reason}; the same command resumes")
+
+
+def _is_seen(shard: Shard) -> bool:
+    """Whether this process sees an input as it was first looked at, by size, time and version; nothing is decoded."""
+    try:
+        with OpenedFile(shard.file.uri) as file:
+            seen = file.size, file.mtime_ns, file.e_tag
+    except RefusedError:
+        return False
+    return seen == (shard.identity.size, shard.identity.mtime_ns, shard.identity.e_tag)

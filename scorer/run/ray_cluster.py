@@ -35,7 +35,8 @@ from ..inference import BUILTIN_BUNDLES
 from ..inference.bundle import MANIFEST, Bundle
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
-from ..storage.store import discard, file_sha256, temporary_name
+from ..storage.finished_output import file_sha256
+from ..storage.store import discard, temporary_name
 from .executors import WorkerSlot
 
 _CONNECT_SECONDS = 10.0

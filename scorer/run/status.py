@@ -10,8 +10,9 @@ from datetime import datetime
 
 from ..errors import OutputError
 from ..storage.location import Location
-from ..storage.lock import LockRecord, lock_holder
+from ..storage.lock import LockRecord
 from ..storage.output_folder import OutputFolder
+from ..storage.output_state import failed_shards, lock_holder, why_unfinished
 from ..storage.plan import PLAN, Plan, check_parts, find_outputs
 from ..storage.receipts import FAILED, FailedShard, Receipt, receipt_name
 from ..storage.store import FileInfo
@@ -61,10 +62,10 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
     rate, finished = 0.0, not missing
     for output, plan, files in folders:
         receipts = output.receipts(plan.inputs)
-        finished = finished and output.why_unfinished(receipts) is None
+        finished = finished and why_unfinished(output, receipts) is None
         mine = [found for found in receipts.values() if isinstance(found, Receipt)]
         names = {receipt.relative for receipt in mine}
-        failed += [one for name, one in output.failed().items() if name in plan.inputs and name not in names]
+        failed += [one for name, one in failed_shards(output).items() if name in plan.inputs and name not in names]
         done += mine
         rate += _rate(mine, plan, files[PLAN].modified)
     planned = sum(len(plan.inputs) for _, plan, _ in folders)

@@ -27,12 +27,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
+from ..system.files import sha256_of
 from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
-from .plan import PLAN, RUN, SUCCESS, Coverage, Plan, check_parts, find_outputs
+from .output_state import why_unfinished
+from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
 from .receipts import FAILED, RECEIPTS, Receipt, Signature, is_output, receipt_name, relatives_of
-from .store import FileInfo, LocalStore, file_sha256, open_store, output_errors, require_space
+from .store import FileInfo, LocalStore, open_store, output_errors, require_space
 
 WINDOW_ROWS = 1 << 16
 _COPIES, _COPY_BYTES = 8, 32 << 20
@@ -72,6 +74,51 @@ class OutputWindow:
 
     first: int
     table: pa.Table
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
+    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
+    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
+
+    limit: int | None = None
+    missing: tuple[str, ...] = ()
+    planned: int = 0
+    missing_parts: tuple[int, ...] = ()
+    parts: int = 1
+    finished: bool = True
+
+    @property
+    def reason(self) -> str | None:
+        """Missing parts or shards, as a phrase; ``None`` when nothing is."""
+        found = []
+        if self.limit is not None:
+            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
+        if parts := self.missing_parts:
+            found.append(f"{len(parts):,} of {self.parts:,} parts are missing: {named(parts)}")
+        if self.missing:
+            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
+        elif not self.finished:
+            found.append("the run did not finish")
+        return "; ".join(found) or None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no shard is missing; the rows may be limited."""
+        return self.finished and not self.missing and not self.missing_parts
+
+
+def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
+    """Refuse to compare outputs when one lacks rows that the other has (:class:`.UsageError`). Two runs with the same
+    limit compare: both hold the first rows."""
+    if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
+        return
+    one, other = ("complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline))
+    raise UsageError(
+        f"the output is {one}, and the baseline is {other}: rows that were not scored would count as removed or added; "
+        "score all, or pass --allow-partial to compare them anyway"
+    )
 
 
 @dataclass(frozen=True)
@@ -274,7 +321,7 @@ class _RunFolder:
         with _unchanged({path: self.versions}):
             folder = OutputFolder(path)
             plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
-            self.why_unfinished = folder.why_unfinished(receipts)
+            self.why_unfinished = why_unfinished(folder, receipts)
             if plan is None:
                 raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
             self.plan, self.files = plan, list[OutputFile]()
@@ -440,3 +487,9 @@ def _copied(out: StoreUri, folder: Path, only: Callable[[str], bool]) -> Path:
     if _that_count(store.list(), only) != files:
         raise OutputError(f"{out} changed while it was copied; wait until the run that writes there has ended")
     return folder
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex."""
+    with path.open("rb") as file:
+        return sha256_of(file)

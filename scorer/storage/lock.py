@@ -38,7 +38,7 @@ _SETTLE_S = 2.0
 """After a takeover in a folder, where a condition and its write are two steps: the last of two writers counts."""
 _RELEASE_S = 5.0
 """How long the end of a run waits for a store that does not answer; the record expires by itself."""
-_NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class LockRecord(OpenRecord, frozen=True):
@@ -212,26 +212,10 @@ def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: Non
         except BlockingIOError:
             raise _held(store) from None
         except OSError as error:
-            if error.errno not in _NO_FLOCK:
+            if error.errno not in NO_FLOCK:
                 with output_errors("lock", store.location / LOCK):
                     raise
     return RecordLock(store, on_wait)
-
-
-def lock_holder(store: Store) -> LockRecord | None:
-    """The run that holds an output now, as far as one look tells."""
-    info, record = store.list(LOCK).get(LOCK), _read(store)
-    if isinstance(store, LocalStore):
-        try:
-            with (store.location / LOCK).open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return None
-        except BlockingIOError:
-            return record
-        except OSError as error:
-            if error.errno not in _NO_FLOCK:
-                return None
-    return record if info is not None and time.time() - info.modified < EXPIRY_S else None
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
@@ -264,7 +248,8 @@ def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
     return first.version
 
 
-def _read(store: Store) -> LockRecord | None:
+def read_record(store: Store) -> LockRecord | None:
+    """The record of a lock; ``None`` where there is none, or a damaged one."""
     try:
         return decode(store.read(LOCK) or b"", LockRecord, LOCK)
     except (DamagedFileError, SchemaError):
@@ -272,7 +257,7 @@ def _read(store: Store) -> LockRecord | None:
 
 
 def _held(store: Store) -> OutputError:
-    record = _read(store)
+    record = read_record(store)
     holder = "another run" if record is None else f"another run ({record})"
     return OutputError(f"{store.location} is held by {holder}; wait for it to end, or choose another --out")
 

@@ -112,31 +112,6 @@ class OutputFolder:
         read = map_in_threads(self.receipt, chosen, _READERS) if self.store.is_remote else map(self.receipt, chosen)
         return dict(zip(chosen, read, strict=True))
 
-    def failed(self) -> dict[str, FailedShard]:
-        """Quarantined shards by relative path; of a damaged record only the path is known."""
-        found = {}
-        for relative in relatives_of(self.store.list(FAILED), FAILED):
-            found[relative] = FailedShard(relative=relative)
-            with suppress(DamagedFileError):
-                content = self.store.read(receipt_name(relative, FAILED)) or b""
-                found[relative] = decode(content, FailedShard, receipt_name(relative, FAILED))
-        return found
-
-    def why_unfinished(self, receipts: Mapping[str, Receipt | str] | None = None) -> str | None:
-        """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts, which
-        are read if they are not given."""
-        success, plan = self.store.read(SUCCESS), self.read_plan(lambda message: None)
-        if success is None:
-            return f"it has no {SUCCESS}"
-        if plan is None or not all(map(is_output, plan.inputs)):
-            return f"its {PLAN} is damaged"
-        receipts = self.receipts(plan.inputs) if receipts is None else receipts
-        found = {relative: receipts.get(relative, NO_RECEIPT) for relative in plan.inputs}
-        if damaged := next((f"{relative}: {why}" for relative, why in found.items() if isinstance(why, str)), None):
-            return damaged
-        done = digest_of(receipt for receipt in found.values() if isinstance(receipt, Receipt))
-        return None if success == done else f"its {SUCCESS} does not agree with its receipts"
-
     def is_intact(self, receipt: Receipt, info: FileInfo | None) -> bool:
         """Whether a receipt's output is the file that the receipt describes: by the version that an object store gave
         it, otherwise by its SHA-256. ``info``: of the output; ``None`` if it does not exist."""

@@ -4,13 +4,12 @@ there are of a run, and how much of a run its outputs hold."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OutputError, UsageError
+from ..errors import OutputError
 from ..system.codec import Count, Magnitude, Record, encode
 from .location import Location, named
 from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, canonical, changes
@@ -197,48 +196,3 @@ def check_parts(
             f"{advice}"
         )
     return missing
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of its inputs an output holds. ``limit``: rows that were scored, if ``--limit`` cut any. ``missing``:
-    paths of the shards that were planned and not scored; ``planned``: how many were. ``missing_parts``: numbers of the
-    parts that were not given, of ``parts`` in all. ``finished``: whether each output is finished (``_SUCCESS``)."""
-
-    limit: int | None = None
-    missing: tuple[str, ...] = ()
-    planned: int = 0
-    missing_parts: tuple[int, ...] = ()
-    parts: int = 1
-    finished: bool = True
-
-    @property
-    def reason(self) -> str | None:
-        """Missing parts or shards, as a phrase; ``None`` when nothing is."""
-        found = []
-        if self.limit is not None:
-            found.append(f"only the first {self.limit:,} rows were scored (--limit)")
-        if parts := self.missing_parts:
-            found.append(f"{len(parts):,} of {self.parts:,} parts are missing: {named(parts)}")
-        if self.missing:
-            found.append(f"{len(self.missing):,} of {self.planned:,} shards were not scored: {named(self.missing)}")
-        elif not self.finished:
-            found.append("the run did not finish")
-        return "; ".join(found) or None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no shard is missing; the rows may be limited."""
-        return self.finished and not self.missing and not self.missing_parts
-
-
-def refuse_unequal(out: Coverage, baseline: Coverage, allowed: bool) -> None:
-    """Refuse to compare outputs when one lacks rows that the other has (:class:`.UsageError`). Two runs with the same
-    limit compare: both hold the first rows."""
-    if allowed or (out.limit == baseline.limit and out.is_complete and baseline.is_complete):
-        return
-    one, other = ("complete" if each.reason is None else f"partial ({each.reason})" for each in (out, baseline))
-    raise UsageError(
-        f"the output is {one}, and the baseline is {other}: rows that were not scored would count as removed or added; "
-        "score all, or pass --allow-partial to compare them anyway"
-    )

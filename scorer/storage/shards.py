@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -169,10 +169,10 @@ def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
 
 
 class Columns(Protocol):
-    """The columns of one schema. ``needed``: those to read."""
+    """The columns of one schema. ``needed``: those to read, ``None`` for all."""
 
     @property
-    def needed(self) -> Sequence[str]: ...
+    def needed(self) -> Sequence[str] | None: ...
 
 
 FoundColumns = TypeVar("FoundColumns", bound=Columns)
@@ -193,83 +193,37 @@ def read_windows(
         ShardError: it is damaged, has changed, has no such column, or needs more memory than there is.
         ColumnError: ``find_columns`` raises it.
     """
+    import pyarrow as pa
+
+    from .windows import cut
+
     with _opened(shard.file) as source:
         if source.identity != shard.identity:
             raise RefusedError(CHANGED)
-        columns = find_columns(source.schema)
-        for window in _windows(source, columns.needed, shard, max_rows, max_bytes, first_rows):
+        columns, names = find_columns(source.schema), source.schema.names
+        needed = names if columns.needed is None else columns.needed
+        if columns.needed is not None and (wrong := next((one for one in needed if names.count(one) != 1), None)):
+            raise RefusedError(f"has {'more than one' if wrong in names else 'no'} column {wrong!r}")
+        positions = [i for i, name in enumerate(names) if name in needed]
+        schema = pa.schema([source.schema.field(i) for i in positions], source.schema.metadata)
+        rows = _rows(shard, source.batches(positions, shard.groups, max_bytes))
+        for window in cut(rows, schema, max_rows=max_rows, max_bytes=max_bytes, first_rows=first_rows):
             yield columns, window
         if source.changed():
             raise RefusedError("was modified while it was read; run again when it is complete")
 
 
-def is_seen(shard: Shard) -> bool:
-    """Whether this process sees an input as it was first looked at, by size, time and version; nothing is decoded."""
-    try:
-        with OpenedFile(shard.file.uri) as file:
-            seen = file.size, file.mtime_ns, file.e_tag
-    except RefusedError:
-        return False
-    return seen == (shard.identity.size, shard.identity.mtime_ns, shard.identity.e_tag)
-
-
-def read_tables(
-    file: InputFile,
-    needed: Callable[[pa.Schema], Sequence[str] | None] = lambda schema: None,
-    *,
-    max_rows: int = WINDOW_ROWS,
-    max_bytes: int = WINDOW_BYTES,
-) -> Iterator[pa.Table]:
-    """The rows of an input file in windows, read in this process; a file without rows gives one empty table.
-
-    Args:
-        needed: the columns to read, in the order of the file; ``None`` for all.
-
-    Raises:
-        ShardError: as :func:`read_windows`. ScorerError: ``needed`` raises it.
-    """
-    with _opened(file) as source:
-        yield from _windows(source, needed(source.schema), None, max_rows, max_bytes, ())
-
-
-def _windows(
-    source: ParquetSource | TextSource,
-    columns: Sequence[str] | None,
-    shard: Shard | None,
-    max_rows: int,
-    max_bytes: int,
-    first_rows: Sequence[int],
-) -> Iterator[pa.Table]:
-    """The rows of a shard; ``None``: all rows of the file."""
-    import pyarrow as pa
-
-    from .windows import cut
-
-    wanted, groups, limit = (source.rows, None, None) if shard is None else (shard.rows, shard.groups, shard.limit)
-    names = source.schema.names
-    kept = set(names if columns is None else columns)
-    if missing := sorted(kept - set(names)):
-        raise RefusedError(f"has no column {missing[0]!r}")
-    positions = [i for i, name in enumerate(names) if name in kept]
-    if columns is not None and (twice := [names[i] for i in positions if names.count(names[i]) > 1]):
-        raise RefusedError(f"has more than one column {twice[0]!r}")
-    schema = pa.schema([source.schema.field(i) for i in positions], source.schema.metadata)
-    if not wanted:
-        yield schema.empty_table()
-        return
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        left = wanted
-        for batch in source.batches(positions, groups, max_rows, max_bytes):
-            note_progress()
-            yield batch.slice(0, left)
-            left -= batch.num_rows
-            if left <= 0:
-                break
-        if left > 0 or (left < 0 and limit is None):
-            raise RefusedError(f"read {wanted - left} rows, but its footer says {wanted}")
-
-    yield from cut(rows(), schema, max_rows=max_rows, max_bytes=max_bytes, first_rows=first_rows)
+def _rows(shard: Shard, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a file or row range, up to the limit of the shard."""
+    left = shard.rows
+    for batch in batches:
+        note_progress()
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            break
+    if left > 0 or (left < 0 and shard.limit is None):
+        raise RefusedError(f"read {shard.rows - left} rows, but its footer says {shard.rows}")
 
 
 @contextmanager
@@ -395,13 +349,11 @@ class ParquetSource(OpenedFile):
             self.close()
             raise
 
-    def batches(
-        self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Rows in checked batches of a size that keeps memory near ``max_bytes``.
+    def batches(self, positions: Sequence[int], groups: Groups | None, max_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Rows in checked batches of a size that keeps memory near ``max_bytes``; small row groups are read together.
 
-        The size of a batch is estimated from the footer and from a few rows, since dictionary encoding hides the size
-        of the values. If a batch is too large nevertheless, or Arrow cannot hold it, later batches are smaller.
+        The size of a batch is estimated from the footer and from a first one of a few rows. If one is too large
+        nevertheless, or Arrow cannot hold it, later ones are smaller.
 
         Args:
             positions: of the columns, in the order of the file.
@@ -416,14 +368,17 @@ class ParquetSource(OpenedFile):
         is_plain = positions and not any("." in name for name in self.schema.names)
         names = [self.schema.names[i] for i in positions] if is_plain else None
         first, end = groups or (0, len(self.groups))
-        largest = max(1, min(_BATCH_ROWS, max_rows, self._fitting(first, names, max_bytes)))
-        for group, rows in enumerate(self.groups[first:end], first):
-            done, size = 0, self.parquet.metadata.row_group(group).total_byte_size
-            step = max(1, min(largest, max_bytes * rows // max(size, 1)))
+        metadata = self.parquet.metadata
+        largest = None  # until the weight of some rows is known, which dictionaries hide from the footer
+        for start, stop in group_ranges(self.groups[first:end], _BATCH_ROWS):
+            together = range(first + start, first + stop)
+            sizes = {i: metadata.row_group(i).total_byte_size for i in together if self.groups[i]}
+            fitting = min((max_bytes * self.groups[i] // max(size, 1) for i, size in sizes.items()), default=1)
+            done, rows = 0, sum(self.groups[first + start : first + stop])
             while done < rows:
-                position = 0
+                position, step = 0, max(1, min(largest or _SAMPLE_ROWS, fitting))
                 try:
-                    for batch in self.parquet.iter_batches(step, row_groups=[group], columns=names, use_threads=False):
+                    for batch in self.parquet.iter_batches(step, together, names, use_threads=False):
                         position += batch.num_rows
                         if position <= done:
                             continue
@@ -433,27 +388,12 @@ class ParquetSource(OpenedFile):
                         check_batch(batch)
                         done = position
                         yield batch
-                        weight = batch.nbytes
-                        if weight > 2 * max_bytes and step > 1 and done < rows:
-                            step = largest = max(1, step * max_bytes // weight)
+                        if largest is None or (batch.nbytes > 2 * max_bytes and step > 1):
+                            largest = min(_BATCH_ROWS, max_bytes * len(batch) // max(batch.nbytes, 1)) or 1
                             break
                     else:
-                        if done < rows:
-                            raise pa.ArrowInvalid(f"a row group claims {rows} rows and has {position}")
+                        break
                 except (MemoryError, pa.ArrowCapacityError, pa.ArrowNotImplementedError):
                     if step == 1:
                         raise
-                    step = largest = max(1, step // 16)
-
-    def _fitting(self, first: int, names: list[str] | None, max_bytes: int) -> int:
-        """The number of rows that fit ``max_bytes``, judged by those after the row group ``first`` begins."""
-        number = next((i for i in range(first, len(self.groups)) if self.groups[i] > 0), None)
-        if number is None:
-            return _BATCH_ROWS
-        group = self.parquet.metadata.row_group(number)
-        sample = max(1, min(_SAMPLE_ROWS, max_bytes * group.num_rows // max(group.total_byte_size, 1)))
-        rows = self.parquet.iter_batches(sample, row_groups=[number], columns=names, use_threads=False)
-        some = next(iter(rows), None)
-        if some is None or not len(some):
-            return _BATCH_ROWS
-        return max_bytes * len(some) // max(some.nbytes, 1)
+                    largest = max(1, step // 16)

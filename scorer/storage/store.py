@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, NamedTuple, TypeAlias
 
 from ..errors import OutputError
-from ..system.files import sha256_of
 from .location import Location
 
 if TYPE_CHECKING:
@@ -286,12 +285,6 @@ def discard(path: Path) -> None:
     """Remove a file if it exists and can be removed."""
     with suppress(OSError):
         path.unlink()
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex."""
-    with path.open("rb") as file:
-        return sha256_of(file)
 
 
 @contextmanager

@@ -154,7 +154,7 @@ class TextSource(OpenedFile):
         self.identity = Identity(size=self.size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
 
     def batches(
-        self, positions: Sequence[int], groups: tuple[int, int] | None, max_rows: int, max_bytes: int
+        self, positions: Sequence[int], groups: tuple[int, int] | None, max_bytes: int
     ) -> Iterator[pa.RecordBatch]:
         """Rows in batches of about ``max_bytes`` of its text at most.
 
@@ -168,7 +168,7 @@ class TextSource(OpenedFile):
         start = 0
         for record in read_records(self._form, lines, {}, self._delimiter):
             held.append(record)
-            if len(held) >= min(BATCH_ROWS, max_rows) or lines.bytes - start >= max_bytes:
+            if len(held) >= BATCH_ROWS or lines.bytes - start >= max_bytes:
                 yield to_batch(held, schema)
                 held, start = [], lines.bytes
         if held:

@@ -18,19 +18,22 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from ..errors import OutputError, UsageError
 from ..system.files import Format, suffixes_of
 from .location import is_hidden, local_path
 from .output_folder import OutputFolder
 from .plan import OWN_NAMES, PLAN
-from .receipts import RECEIPTS
-from .store import atomic_write, output_errors
+from .receipts import RECEIPTS, WrittenFile
+from .store import atomic_write, discard, output_errors, sync_folder, temporary_name
+from .windows import ShardWriter
 
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/fd/(\d+)")
 _MOST_LINKS = 40
@@ -197,3 +200,24 @@ def _open(target: _Target) -> int:
         raise
     os.set_blocking(descriptor, True)
     return descriptor
+
+
+def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str, str] | None = None) -> WrittenFile:
+    """Write tables of one schema, each as a row group, to a Parquet file that appears only when it is complete.
+
+    Raises:
+        OutputError: it cannot be written; an earlier file is unchanged.
+    """
+    temporary = path.with_name(temporary_name())
+    writer = ShardWriter(temporary, tables[0].schema, metadata=metadata, path=path)
+    try:
+        for table in tables:
+            writer.write(table)
+        written = writer.finish()
+        with output_errors("write", path):
+            temporary.replace(path)
+            sync_folder(path.parent)
+        return written
+    finally:
+        writer.abandon()
+        discard(temporary)

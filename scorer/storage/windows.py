@@ -25,7 +25,7 @@ from pyarrow import lib, types
 from ..errors import OutputError
 from ..system.files import sha256_of
 from .receipts import WrittenFile
-from .store import crash_point, create_file, discard, output_errors, sync_folder, temporary_name
+from .store import crash_point, create_file, discard, output_errors
 
 COMPRESSION_LEVEL = 1
 Sizes = npt.NDArray[np.int64]
@@ -66,7 +66,8 @@ def cut(
         first_rows: rows of the first windows of the shard, where they are to be smaller.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
-    ``max_bytes`` alone is its own window. Each table has one chunk per column, unless Arrow cannot join them.
+    ``max_bytes`` alone is its own window, and no rows are one empty window. Each table has one chunk per column, unless
+    Arrow cannot join them.
     """
     held: list[pa.RecordBatch] = []
     begin = rows = size = 0
@@ -89,7 +90,7 @@ def cut(
                 yield join(held, schema)
                 begin += rows
                 held, rows, size = [], 0, 0
-    if rows:
+    if rows or not begin:
         yield join(held, schema)
 
 
@@ -305,24 +306,3 @@ class ShardWriter:
         with suppress(OSError):
             file.close()
         discard(self._temporary)
-
-
-def write_parquet(path: Path, tables: Sequence[pa.Table], metadata: Mapping[str, str] | None = None) -> WrittenFile:
-    """Write tables of one schema, each as a row group, to a Parquet file that appears only when it is complete.
-
-    Raises:
-        OutputError: it cannot be written; an earlier file is unchanged.
-    """
-    temporary = path.with_name(temporary_name())
-    writer = ShardWriter(temporary, tables[0].schema, metadata=metadata, path=path)
-    try:
-        for table in tables:
-            writer.write(table)
-        written = writer.finish()
-        with output_errors("write", path):
-            temporary.replace(path)
-            sync_folder(path.parent)
-        return written
-    finally:
-        writer.abandon()
-        discard(temporary)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from ..metric import ColumnNames
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.templates import Key, Templates, without_slot
+from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
-from ..storage.shards import read_tables
 from ..system.codec import Record
 
 

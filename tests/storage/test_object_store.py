@@ -17,6 +17,7 @@ from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri, parse_location
 from scorer.storage.object_store import ObjectStore, StoreError
 from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_state import why_unfinished
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
 from tests.storage.backends import files, put
@@ -96,7 +97,7 @@ def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:
     run(OUT, shards)
     with local_outputs([OUT]) as (folder,):
         found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        assert found == files(OUT) and OutputFolder(folder).why_unfinished() is None
+        assert found == files(OUT) and why_unfinished(OutputFolder(folder)) is None
     with local_outputs([OUT], lambda name: name == "a.parquet") as (folder,):
         assert sorted(path.name for path in folder.rglob("*.parquet*")) == ["a.parquet", "a.parquet.json"]
     put(OUT, "a.parquet", files(OUT)["a.parquet"][::-1])

@@ -17,7 +17,8 @@ import pytest
 from scorer.errors import OutputError
 from scorer.storage.location import Location
 from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, open_store, temporary_name
-from scorer.storage.windows import ShardWriter, write_parquet
+from scorer.storage.user_files import write_parquet
+from scorer.storage.windows import ShardWriter
 from tests.storage.tables import rows_table
 
 
@@ -106,7 +107,7 @@ def test_what_was_planted_under_a_temporary_name_is_not_touched(
 ) -> None:
     """Even where the name is known: it is made by this program or the write fails."""
     name = temporary_name()
-    for module in ("store", "windows"):
+    for module in ("store", "user_files"):
         monkeypatch.setattr(f"scorer.storage.{module}.temporary_name", lambda: name)
     (tmp_path / "victim").write_bytes(b"theirs")
     (tmp_path / name).symlink_to(tmp_path / "victim") if is_link else (tmp_path / name).write_bytes(b"theirs")

@@ -22,7 +22,7 @@ from scorer.run.reuse import (
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part
 from scorer.storage.receipts import Signature
-from scorer.storage.windows import write_parquet
+from scorer.storage.user_files import write_parquet
 from scorer.system.codec import encode, seal
 from tests.scored_outputs import SIGNATURE as OF_RUNS
 from tests.storage.records import make_plan, make_receipt, make_shard
