@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
 
-SELECTED = (
+SELECTED = [
     "tests/system",
     "tests/storage/test_user_files.py",
     "tests/run/test_runner.py",
@@ -25,7 +25,7 @@ SELECTED = (
     "tests/commands/test_options.py",
     "tests/inference/test_verification.py",
     "tests/audit/test_history.py",
-)
+]
 """Tests of signals, processes, locks, locales, dates, permissions, temporary files and the cache folder."""
 COMPUTING = re.compile(r"^\s*(?:import|from) (?:torch|onnxruntime|transformers)\b", re.MULTILINE)
 LIMIT_S = 3000
@@ -37,60 +37,44 @@ def _ignoring_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Where pytest is started. ``environment``: ``None`` removes a variable; ``{}`` in a value is an empty folder."""
-
-    environment: Mapping[str, str | None] = field(default_factory=dict)
-    umask: int = -1
-    before: Callable[[], None] | None = None
-    tests: Callable[[], Sequence[str]] = lambda: SELECTED
-
-
-def computing() -> list[str]:
-    """Files of tests that compute on their own."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    return [str(path.relative_to(ROOT)) for path in files if COMPUTING.search(path.read_text("utf-8"))]
-
-
-PLACES = {
-    "in the background of a script, umask 077": Surroundings(umask=0o077, before=_ignoring_signals),
-    "without standard input, locale C, a home folder that cannot be written": Surroundings(
-        {"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "XDG_CACHE_HOME": None}, before=lambda: os.close(0)
-    ),
-    "German locale, far time zone, temporary files elsewhere, no home folder": Surroundings(
-        {
-            "LC_ALL": "de_DE.UTF-8",
-            "TZ": "Pacific/Kiritimati",
-            "TMPDIR": "{}/a b é",
-            "HOME": None,
-            "XDG_CACHE_HOME": None,
-        }
-    ),
+PLACES: dict[str, dict[str, Any]] = {
+    "in the background of a script, umask 077": {"umask": 0o077, "preexec_fn": _ignoring_signals},
+    "without standard input, locale C, a home folder that cannot be written": {
+        "own": {"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "XDG_CACHE_HOME": None},
+        "preexec_fn": lambda: os.close(0),
+    },
+    "German locale, far time zone, temporary files elsewhere, no home folder": {
+        "own": {"LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Kiritimati", "HOME": None, "XDG_CACHE_HOME": None},
+        "temporary": "a b é",
+    },
     # A limit above what the processor has changes nothing.
-    "kernels of an old processor": Surroundings(
-        {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}, tests=computing
-    ),
-    "kernels of another processor, two threads": Surroundings(
-        {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "2"}, tests=computing
-    ),
+    "kernels of an old processor": {
+        "own": {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "OMP_NUM_THREADS": "1"}
+    },
+    "kernels of another processor, two threads": {"own": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "OMP_NUM_THREADS": "2"}},
 }
+"""Arguments of :func:`_passes`. ``None`` removes a variable."""
 
 
-def _passes(given: Surroundings, base: Path, before: Sequence[str] = (), cwd: Path = ROOT) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    for name, value in given.environment.items():
-        environment.pop(name, None)
-        if value is not None:
-            environment[name] = value.replace("{}", str(base))
-    if "TMPDIR" in given.environment:
-        Path(environment["TMPDIR"]).mkdir(exist_ok=True)
+def _passes(
+    base: Path,
+    tests: Sequence[str] = SELECTED,
+    before: Sequence[str] = (),
+    own: dict[str, str | None] | None = None,
+    temporary: str | None = None,
+    cwd: Path = ROOT,
+    **more: Any,
+) -> None:
+    environment: dict[str, str | None] = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
+    environment |= own or {}
+    if temporary is not None:
+        (base / temporary).mkdir(exist_ok=True)
+        environment["TMPDIR"] = str(base / temporary)
     options = ["-n", "0", "-p", "no:cacheprovider", f"--basetemp={base / 'base'}"]
     ended = subprocess.run(
-        [*before, sys.executable, "-m", "pytest", *options, *given.tests()], cwd=cwd, env=environment,
-        umask=given.umask, preexec_fn=given.before, start_new_session=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, stdin=None if given.before else subprocess.DEVNULL, text=True, timeout=LIMIT_S,
-        check=False,
+        [*before, sys.executable, "-m", "pytest", *options, *tests], cwd=cwd, start_new_session=True, text=True,
+        env={name: x for name, x in environment.items() if x is not None}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, stdin=None if "preexec_fn" in more else subprocess.DEVNULL, timeout=LIMIT_S, **more,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout[-5000:]
     assert " passed" in ended.stdout or "[100%]" in ended.stdout
@@ -103,7 +87,9 @@ def test_what_is_selected_exists() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_tests_pass_wherever_they_are_started(place: str, tmp_path: Path) -> None:
-    _passes(PLACES[place], tmp_path)
+    files = sorted((ROOT / "tests").rglob("test_*.py")) if place.startswith("kernels") else []
+    computing = [str(path.relative_to(ROOT)) for path in files if COMPUTING.search(path.read_text("utf-8"))]
+    _passes(tmp_path, computing or SELECTED, **PLACES[place])
 
 
 @pytest.fixture
@@ -128,4 +114,4 @@ def test_tests_pass_as_another_user_without_the_evaluation_data(alone: Path) -> 
     rights = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"]
     rights += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
     own = {"PYTHONPATH": str(alone), "HOME": str(home), "TMPDIR": str(home), "XDG_CACHE_HOME": None}
-    _passes(Surroundings(own), home, ["setpriv", *rights], cwd=alone)
+    _passes(home, before=["setpriv", *rights], own=own, cwd=alone)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+import scorer
+from scorer.errors import ShardError, install_hint, without_user_info
 from tests.conftest import ROOT
 
 LIMIT_BYTES = 1_000_000
@@ -83,3 +92,130 @@ def test_help_lists_every_target_for_people() -> None:
     shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert {"demo", "test", "test-lowest"} < set(targets)
     assert [name for name in targets if name != "help" and not re.search(rf"make {name}\b", shown)] == []
+
+
+LOCK = (ROOT / "requirements.lock").read_text()
+PIN = re.compile(
+    r"^([A-Za-z0-9._-]+)==(\S+)(?: ; ([^\\]+?))? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+PINS = {canonicalize_name(name): (version, hashes.count("--hash")) for name, version, _, hashes in PIN.findall(LOCK)}
+MARKERS = {canonicalize_name(name) for name, _, marker, _ in PIN.findall(LOCK) if marker}
+
+
+def test_every_line_is_a_pin_with_its_hashes_in_the_version_of_the_constraints() -> None:
+    rest = [line for line in PIN.sub("", LOCK).splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert rest == [] and "://" not in LOCK and "--index" not in LOCK
+    for name in ("numpy", "pyarrow", "onnxruntime", "tokenizers"):
+        assert PINS[name][1] > 5, "a compiled package has the wheels of all platforms"
+    lines = (ROOT / "constraints.txt").read_text().split()
+    constrained = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+    assert {name: constrained.get(name) for name in PINS} == {name: version for name, (version, _) in PINS.items()}
+
+
+def test_what_the_project_and_its_dependencies_ask_for_is_there_and_nothing_else() -> None:
+    """The closure of the run-time dependencies and the CPU's runtime, as the packages that are installed tell it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["cpu"])]
+    for requirement in asked:
+        assert requirement.specifier.contains(PINS[canonicalize_name(requirement.name)][0], prereleases=True)
+    found: set[str] = set()
+    waiting = [canonicalize_name(requirement.name) for requirement in asked]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            needed = [Requirement(text) for text in metadata.requires(name) or []]
+            waiting += [
+                canonicalize_name(r.name) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})
+            ]
+    # What only other platforms need has a marker that says which.
+    assert found <= PINS.keys() and PINS.keys() - found <= MARKERS
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("http://user:pass@host/x", "http://***@host/x"),
+        (
+            "a http://u:p@w@host:1, https://token@b and s3://b/k@v1",
+            "a http://***@host:1, https://***@b and s3://b/k@v1",
+        ),
+        ("abfss://container@account.dfs.core.windows.net/x", "abfss://container@account.dfs.core.windows.net/x"),
+        ("abfss://c:secret@account/x", "abfss://***@account/x"),
+        ("mail a@b.c", "mail a@b.c"),
+    ],
+)
+def test_user_information_is_masked(given: str, shown: str) -> None:
+    assert without_user_info(given) == shown == str(ShardError(given, "unreadable"))
+
+
+def test_a_source_tree_has_no_version_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    assert scorer.__version__ == metadata.version("d2t-scorer")
+    monkeypatch.setattr(metadata, "version", version)
+    assert scorer.__version__ == "not installed"
+
+
+def test_what_to_install_is_said_for_a_package_and_for_a_clone() -> None:
+    assert install_hint("export", "cpu") == (
+        "install the extras export,cpu (pip install 'd2t-scorer[export,cpu]', in a clone pip install '.[export,cpu]')"
+    )
+
+
+def test_windows_is_refused_before_anything_is_imported() -> None:
+    code = "import sys; sys.platform = 'win32'; from scorer.commands import main"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "scorer: Windows is not supported: use Linux, or Linux in WSL\n"
+
+
+ELSEWHERE = """
+import builtins, fcntl, io, os, resource, select, sys
+sys.platform = "darwin"
+for module, name in ((os, "memfd_create"), (os, "sched_getaffinity"), (fcntl, "F_SETPIPE_SZ"), (select, "epoll")):
+    if hasattr(module, name):
+        delattr(module, name)
+set_limit, open_file = resource.setrlimit, io.open
+def setrlimit(which, limits):
+    if which == resource.RLIMIT_AS:
+        raise ValueError("current limit exceeds maximum limit")
+    set_limit(which, limits)
+def opened(file, *arguments, **named):
+    if str(file).startswith("/proc"):
+        raise FileNotFoundError(2, "No such file or directory", str(file))
+    return open_file(file, *arguments, **named)
+resource.setrlimit = setrlimit
+builtins.open = io.open = opened
+"""
+"""Takes from a Python what only Linux has: some functions, limits of the address space, /proc."""
+
+
+@pytest.mark.slow
+def test_a_run_needs_nothing_that_only_linux_has(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ELSEWHERE)
+    build = sysconfig._get_sysconfigdata_name()  # type: ignore[attr-defined]
+    own = {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "_PYTHON_SYSCONFIGDATA_NAME": build}
+    rows = ROOT / "scorer" / "embedded" / "domains.parquet"
+    command = [sys.executable, "-m", "scorer", "run", rows, "--bundle", "embedded", "--out", tmp_path / "out", "--json"]
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["rows"]["scored"] == 12
+
+
+@pytest.mark.parametrize("target", [".venv/installed", ".venv-dev/installed"])
+def test_an_old_python_is_refused_before_anything_is_installed(target: str, tmp_path: Path) -> None:
+    found = re.search(rf"^{re.escape(target)}: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert found
+    for name in ("Makefile", *found[1].split()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    python = tmp_path / "python"
+    code = "import sys; sys.version_info = (3, 10, 0); sys.version = '3.10.0 (old)'; exec(sys.argv[2])"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
+    python.chmod(0o755)
+    command = ["make", "-C", tmp_path, target, f"PYTHON={python}"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode and f"Python 3.11 or later is needed, and {python} is 3.10.0" in ended.stderr
+    assert not (tmp_path / target).parent.exists()

@@ -1,6 +1,6 @@
 """The rate of plain matrix products on a device, which ``scorer doctor`` puts next to the speed of a model.
 
-The graphs in ``matrix/`` are one product of two square matrices each; tests/commands/test_matrix_rate.py makes them.
+The graphs in ``matrix/`` are one product of two square matrices each; tests/commands/test_commands.py makes them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -90,17 +89,6 @@ def test_groups_that_come_and_go(tmp_path: Path) -> None:
     messages = ["old has no rows in this run, 9 in the baseline", "new is new: 9 rows"]
     assert [(one.kind, one.message) for one in document.findings] == [("rows", message) for message in messages]
     assert document.groups[-1].group == {"system": "old"}
-
-
-@pytest.mark.parametrize("earlier", [("a", "good", "kept"), ("b", "kept", "good")])
-def test_two_systems_with_one_text_are_told_apart(tmp_path: Path, earlier: tuple[str, str, str]) -> None:
-    """System x says something else than before, and now the same as y, whose text is what it was."""
-    x, *order = earlier
-    bad: dict[str, Any] = {"facts": [("food", 0.1)], "subject": "X"}
-    kept, good, now = row("kept", system="y", **bad), row("good", subject="X", system=x), row("kept", system=x, **bad)
-    nights = [[{"kept": kept, "good": one}[name] for name in order] for one in (good, now)]
-    (worse,) = compared(tmp_path, *nights).worse.rows
-    assert (worse.why, worse.now.group, worse.text_before) == ("rewritten", {"system": x}, "good")
 
 
 def test_two_systems_are_compared_over_the_inputs_that_both_have(tmp_path: Path) -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from scorer.audit import AuditOptions, audit
-from scorer.audit.document import FactShown, OptionsShown
+from scorer.audit import AuditOptions, audit, document
+from scorer.audit.database import GroupCodes
+from scorer.audit.document import Document, FactShown, OptionsShown
 from scorer.audit.scan import FactReader
+from scorer.errors import UsageError
 from scorer.metric.verdict import FINE
 from scorer.scoring.summary import OTHER_PREDICATES
-from tests.audit.nights import Row, night, row, table
+from scorer.system.codec import decode, encode
+from tests.audit.nights import SIGNATURE, Row, gates_file, night, of_system, row, table
+from tests.audit.nights import table as made_table
+from tests.conftest import ROOT
 from tests.scored_outputs import finish
 
 PREDICATES = ("food", "area", "near", "price range")
@@ -100,12 +110,6 @@ def test_a_worst_row_is_shown_with_its_facts_and_a_long_one_is_clipped(tmp_path:
     assert (null.kind, null.text) == ("error:null_text", None)
 
 
-def test_an_output_without_rows(tmp_path: Path) -> None:
-    document = audit(finish(tmp_path / "out", {"a.parquet": table([row(system="s")]).slice(0, 0)}))
-    assert (document.rows.all, document.groups[0].rates["not_ok_rate"].value) == (0, None)
-    assert audit(finish(tmp_path / "none", {})).rows.all == 0
-
-
 def test_backoff_is_that_of_the_run(tmp_path: Path) -> None:
     rows = [row("t", [("food", 0.9), ("area", 0.9)], system=s) for s in "aab"] + [row("t", [("food", 0.9)], system="b")]
     counted = {"food": {"template": 4, "backoff": 0}, "area": {"template": 0, "backoff": 3}}
@@ -151,3 +155,107 @@ def test_sentences_are_predicates_up_to_a_number(monkeypatch: pytest.MonkeyPatch
     assert first.predicate.tolist() == [0, 1]
     second = reader.read(pa.table({"facts": [["c", "a", "d"]]}))
     assert [list(reader.predicates)[i] for i in second.predicate.tolist()] == [OTHER_PREDICATES, "a", OTHER_PREDICATES]
+
+
+VALUES = st.one_of(st.none(), st.sampled_from(["a", "b", "null", "", "1"]))
+
+
+def grouped(tables: list[pa.Table], columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The values of the group of every row."""
+    codes = GroupCodes(columns)
+    found = np.concatenate([np.empty(0, np.int64), *(codes.codes(table) for table in tables)]).tolist()
+    groups = codes.groups()
+    assert len({tuple(group.items()) for group in groups}) == len(groups) == len(set(found)) or not columns
+    return [tuple(groups[code][c] for c in columns) for code in found]
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_windows_of_any_columns(data: st.DataObject) -> None:
+    columns = tuple(f"c{i}" for i in range(data.draw(st.integers(0, 40))))
+    tables = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        n = data.draw(st.integers(0, 12))
+        there = [c for c in columns if data.draw(st.integers(0, 4))]  # a window may lack a column
+        drawn = {c: pa.array(data.draw(st.lists(VALUES, min_size=n, max_size=n)), pa.string()) for c in there}
+        tables.append(pa.table({"row": pa.array(range(n), pa.int64()), **drawn}))
+    assert grouped(tables, columns) == [
+        tuple(line.get(c) for c in columns) for table in tables for line in table.to_pylist()
+    ]
+
+
+def test_one_group_too_many() -> None:
+    table = pa.table({"a": list(range(40)) * 26, "b": [i // 40 for i in range(40 * 26)]})
+    assert len(set(grouped([table.slice(0, 1000)], ("a", "b")))) == 1000
+    for tables in ([table], [table.slice(0, 600), table.slice(600)]):
+        with pytest.raises(UsageError, match="a, b makes more than 1000 groups"):
+            grouped(tables, ("a", "b"))
+
+
+def test_keys_of_partitioned_folders_group_rows(tmp_path: Path) -> None:
+    """``country=…`` of the path; a column of the file is stronger than a key of the same name."""
+
+    def table(n: int) -> pa.Table:
+        return made_table(of_system(1, n, None, 100 * n, lang="x"))
+
+    parts = {
+        "country=DE/lang=de/part-0.parquet": table(10),
+        "country=F%C3%B6/lang=fi/part-0.parquet": table(20),
+        "country=__HIVE_DEFAULT_PARTITION__/part-0.parquet": table(5),
+        "part-0.parquet": table(3),
+    }
+    out = finish(tmp_path / "out", parts)
+    document = audit(out, AuditOptions(by=(("country",), ("lang",)), worst=50))
+    found = {str(one.group.get("country")): one.rows for one in document.groups if "country" in one.group}
+    assert found == {"Fö": 20, "DE": 10, "None": 8}
+    assert [one.rows for one in document.groups if "lang" in one.group] == [38]
+    assert "the column 'lang' of the files is used, and hides the key 'lang' of their folders" in document.notes
+    assert not any("'country'" in note for note in document.notes)
+    assert {worst.group["country"] for worst in document.worst} == {"DE", "Fö", None}
+    with pytest.raises(UsageError, match="country"):
+        audit(out, AuditOptions(by=(("town",),)))
+
+
+KINDS = [kind for kind in vars(document).values() if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
+
+
+def keys(value: Any) -> set[str]:
+    """The fields of all parts; that every value is of its type is what decoding checks."""
+    if isinstance(value, msgspec.Struct):
+        fields = {f"{type(value).__name__}.{name}" for name in value.__struct_fields__}
+        return fields.union(*(keys(getattr(value, name)) for name in value.__struct_fields__))
+    value = list(value.values()) if isinstance(value, dict) else value
+    return set().union(*map(keys, value)) if isinstance(value, list | tuple) else set()
+
+
+def test_every_audit_is_what_its_types_say_and_fills_every_key(tmp_path: Path) -> None:
+    """Audits that between them fill every key: alone, against a night, across signatures, with gates and history."""
+    facts = [("food", 0.1), ("area", 0.9)]
+    rows = [row(f"t{i}" if i else "", facts, 0.2 if i % 3 else 0.9, system="ab"[i % 2], n=i % 2) for i in range(60)]
+    rows += [row(f"u{s}", facts, 0.9, "shared", system=s, n=0) for s in "ab"]
+    rows += [row(None, system=None, n=None), row("x", error="too_long:omission", system="a", n=0)]
+    other = [{**one, "facts": [("food", 0.9), ("area", 0.9)]} for one in rows[:30]] + rows[40:]
+    changed = [*rows[5:], row("new", [("food", 0.1)], system="c", n=3)]
+    before = night(tmp_path / "before", rows)
+    tonight = night(tmp_path / "tonight", changed, finished="2026-01-02T03:00:00+00:00")
+    flipped = night(tmp_path / "flipped", other, by_predicate={"food": {"template": 9}, "area": {"backoff": 3}})
+    across = night(tmp_path / "across", other, signature=SIGNATURE.replace("metric:1", "metric:2"))
+    gates = gates_file(tmp_path, 'metric = "not_ok_rate"\nfail = 0.1\nby = ["system"]\nagainst = "baseline"')
+    documents = [
+        audit(before),
+        audit(tonight, AuditOptions(baseline=before, gates=(gates,), history=tmp_path / "h.parquet")),
+        audit(flipped, AuditOptions(baseline=before, by=(("system", "n"), ("n",)))),
+        audit(across, AuditOptions(baseline=before, across_signatures=True)),
+    ]
+    for one in documents:
+        assert decode(encode(one), Document, "x") == one  # of the types that JSON has: no number of numpy's
+    assert set().union(*map(keys, documents)) == {
+        f"{kind.__name__}.{name}" for kind in KINDS for name in kind.__struct_fields__
+    }
+
+
+def test_the_site_names_every_key() -> None:
+    page = runpy.run_path(str(ROOT / "docs" / "reference.py"))["parts"]()
+    sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL))
+    for kind in KINDS:
+        assert not [key for key in kind.__struct_encode_fields__ if f"`{key}` " not in sections[kind.__name__]]

@@ -6,9 +6,12 @@ import json
 import re
 import runpy
 import shlex
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +19,7 @@ from scorer import Scorer
 from scorer.commands import COMMANDS, app
 from scorer.commands.check import EXAMPLE_TEXT
 from scorer.metric.templates import Templates
+from tests.audit.nights import night, row
 from tests.conftest import ROOT
 
 WORDS, README_WORDS, PAGES_WORDS = 20_000, 610, 15_800
@@ -159,3 +163,111 @@ def test_the_files_and_names_of_contributing_are_there() -> None:
         elif re.fullmatch(r"_?[a-z]+(_[a-z]+)+|_?[A-Z_]{5,}|_[a-z]+", name):
             assert re.search(rf"\b{name}\b", code), name
     assert len(re.findall(r"^- `\w+/\w+\.py`: ", page, re.MULTILINE)) == 12
+
+
+BLOCK = re.compile(r"(?:^`([^`]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DATA = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+
+
+def column(file: str, name: str) -> list[Any]:
+    return list(pq.read_table(file)[name].to_pylist())
+
+
+def test_every_example_gives_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    for name, _, content in BLOCK.findall(DATA):
+        if name:
+            Path(name).write_text(content, encoding="utf-8")
+            continue
+        for line in content.splitlines():
+            result = CliRunner().invoke(app, shlex.split(line)[1:])
+            assert result.exit_code == 0, f"{line}: {result.stderr}"
+            assert " convert " not in line or " 0 malformed lines" in result.stderr
+            printed.append(result.stdout)
+    plan, _, _, explained, _, _, _, document, *_ = printed
+    assert len(printed) == 10 and Path("products.html").exists()
+    assert all(fact in plan for fact in re.findall(r"`(The [^`]+\.)`", DATA)[:2])
+    assert "attributes without a value: 1" in plan
+    assert "hallucination" in explained
+    assert "The museum is open from 10 am to 6 pm." in document
+    assert column("products/products.parquet", "fine") == ["OK", "hallucination", "omission"]
+    assert column("hotels/hotels.parquet", "fine") == ["OK", "omission"]  # `embedded` overlooks Oslo for Bergen
+    assert [len(found) for found in column("games/games.parquet", "sentences")] == [2]
+    assert [len(found) for found in column("answers/answers.parquet", "sentences")] == [2, 1]
+    assert column("systems.parquet", "system") == ["alpha", "alpha", "beta", "beta", "beta"]
+    assert column("alpha.parquet", "references")[0][1] == "The Thai pub is The Lamb."
+
+
+QUERIES = ROOT / "docs" / "query.md"
+ORDER = ("omission+hallucination", "hallucination", "omission", "OK")
+Rows = list[dict[str, Any]]
+
+
+def made(shift: int) -> Rows:
+    """Forty rows of two systems whose facts and texts fail by turns."""
+    found = []
+    for i in range(40):
+        facts = [("food", 0.1 if (i + shift) % 4 == 0 else 0.9), ("area", 0.2 if (i + shift) % 5 == 0 else 0.8)]
+        text = f"text {i}" if i % 3 else f"text {i} of {shift}"
+        more = {"id": i, "system": "ab"[i % 2], "input": i // 4, "error": "too_long:omission" if i == 11 else None}
+        found.append(row(text, facts, 0.3 if (i + shift) % 7 == 0 else 0.95, subject=f"S{i}", **more))
+    return found
+
+
+def read(folder: Path) -> Rows:
+    tables = {file.name: pq.read_table(file).to_pylist() for file in sorted(folder.glob("*.parquet"))}
+    return [one | {"place": f"{name}:{i}"} for name, table in tables.items() for i, one in enumerate(table)]
+
+
+def expected(tonight: Rows, yesterday: Rows) -> dict[str, list[tuple[Any, ...]]]:
+    """The results by the first words of each question."""
+    labelled = [one for one in tonight if one["error"] is None]
+    bad = [one for one in labelled if one["rough"] == "not_OK"]
+    before = {one["id"]: one for one in yesterday}
+    keys = {one["row_key"]: one["fine"] for one in yesterday}
+    systems, inputs = ({one[name]: [] for one in labelled} for name in ("system", "input"))
+    for one in labelled:
+        systems[one["system"]].append(one)
+        inputs[one["input"]].append(one)
+    rows = Counter(one["system"] for one in tonight)
+    worst = [(name, rows[name], round(100 * sum(x in bad for x in of) / len(of), 1)) for name, of in systems.items()]
+    kinds = Counter((one["system"], one["fine"]) for one in bad)
+    facts = Counter(triple["predicate"] for one in labelled for triple in one["triples"])
+    lost = Counter(one["triples"][i]["predicate"] for one in labelled for i in one["omitted"])
+    pairs = Counter((one["fine"], keys[one["row_key"]]) for one in tonight if one["row_key"] in keys)
+    best = [max(of, key=lambda one: (ORDER.index(one["fine"]), one["confidence"])) for of in inputs.values()]
+    doubted = sorted(bad, key=lambda one: (one["confidence"], one["place"]))[:20]
+    worse = [one for one in bad if before[one["id"]]["rough"] == "OK"]
+    return {
+        "Which system is worst": sorted(worst, key=lambda one: -one[2]),
+        "What kinds": sorted(((*key, n) for key, n in kinds.items()), key=lambda one: (one[0], -one[2], one[1])),
+        "Which rows have no label": [("too_long", 1, 11)],
+        "Which predicates": sorted(
+            ((name, n, round(100 * lost[name] / n, 1)) for name, n in facts.items()), key=lambda one: (-one[2], one[0])
+        ),
+        "Which rows should": [(one["place"], one["fine"], one["confidence"], one["text"]) for one in doubted],
+        "What became worse": [(one["id"], before[one["id"]]["text"], one["text"], one["fine"]) for one in worse],
+        "Do two models": sorted(
+            ((*key, n) for key, n in pairs.items()), key=lambda one: (-one[2], one[0] or "~", one[1] or "~")
+        ),
+        "Which of several": [(one["input"], one["text"]) for one in best],
+    }
+
+
+def test_the_queries_answer_their_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    night(tmp_path / "tonight", made(0), shards=3)
+    night(tmp_path / "yesterday", made(1), shards=2)
+    monkeypatch.chdir(tmp_path)
+    queries = re.findall(r"^\*\*(.*?)\*\*.*?^```sql\n(.*?)^```", QUERIES.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    wanted = expected(read(tmp_path / "tonight"), read(tmp_path / "yesterday"))
+    for (question, query), (words, result) in zip(queries, wanted.items(), strict=True):
+        assert question.startswith(words) and result
+        assert duckdb.sql(query).fetchall() == result, question
+    pytest.importorskip("polars")
+    names: dict[str, Any] = {}
+    (code,) = blocks(QUERIES, "python")
+    exec(code, names)
+    found = [(name, facts, round(100 * share, 1)) for name, facts, share in names["by_predicate"].rows()]
+    assert sorted(found) == sorted(wanted["Which predicates"])

@@ -15,7 +15,6 @@ from sklearn.isotonic import IsotonicRegression
 from scorer.errors import UsageError
 from scorer.evaluation import EvaluateOptions
 from scorer.evaluation.calibration import FOLDS, calibration, calibration_error, cross_fitted, error_interval, ranking
-from scorer.evaluation.label_figures import bootstrap_rows
 from scorer.evaluation.report import evaluate
 from tests.evaluation.scored import save, scored
 
@@ -100,14 +99,3 @@ def test_ranking_by_counting_pairs_and_as_sklearn() -> None:
         confidence, wrong = RNG.integers(0, 7, 60) / 6, RNG.random(60) < 0.3  # with ties
         found = ranking(confidence, wrong, np.arange(60), 0)
         assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(wrong, -confidence), abs=1e-12)
-
-
-def test_intervals_of_a_ranking_draw_inputs() -> None:
-    inputs = np.repeat(np.arange(40), 5)
-    hard = RNG.random(40)[inputs]
-    wrong = RNG.random(200) < hard
-    confidence = np.round(1 - hard + RNG.normal(0, 0.4, 200), 1)
-    found = ranking(confidence, wrong, inputs, 3000)
-    drawn = [ranking(confidence[rows], wrong[rows], inputs[rows], 0) for rows in bootstrap_rows(inputs, 1500, 9)]
-    low, high = np.percentile([one["roc_auc"] for one in drawn], (2.5, 97.5))
-    assert found["interval"] == pytest.approx([low, high], abs=0.02)

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from scorer.commands import app
+from scorer.commands import matrix_rate as module
+from scorer.commands.matrix_rate import GRAPHS, matrix_rate
+from scorer.evaluation.challenge import Answers, measure, read_challenge
+from scorer.inference.device import Device
+from tests.audit.nights import night, row
+from tests.commands.conftest import CommandLine
+from tests.evaluation.scored import save, scored
+from tests.run.calls import scorer
+
+
+def test_one_row_is_explained_check_by_check(tiny: Path) -> None:
+    row = ["--triples", "The Mill | eatType | pub ++ The Mill | area | riverside", "--text", "The Mill is a pub."]
+    assert "text → fact 1" in scorer("check", *row, "--bundle", tiny).stdout
+    as_json = json.loads(scorer("check", *row, "--bundle", tiny, "--json").stdout)
+    assert len(as_json["checks"]) == 3
+    assert as_json["signature"].startswith("model:tiny@")
+    assert "note: empty_text" in scorer("check", *row[:2], "--text", "", "--bundle", tiny).stdout
+
+
+def test_the_console_shows_an_example_and_survives_nonsense(tiny: Path) -> None:
+    typed = 'help\nnonsense\n\n[["The Mill", "eatType", "pub"]]\n\nThe Mill is a pub.\nquit\nA | b | c\nA b c.\n'
+    result = CliRunner().invoke(app, ["check", "--bundle", str(tiny)], input=typed)
+    assert result.exit_code == 0
+    assert result.stdout.count("facts → text") == 2
+    assert "triple 0 has one part and not three: 'nonsense'" in result.stderr
+    assert "text> takes the text to check" in result.stderr
+
+
+def test_doctor_reports_providers_and_the_bundle(tiny: Path) -> None:
+    assert "CPUExecutionProvider" in scorer("-V").stdout
+    found = json.loads(scorer("doctor", "--bundle", tiny, "--json").stdout)
+    assert found["providers"]["CPUExecutionProvider"] == "starts"
+    assert found["bundle"]["report"]["agreement"] == 1.0
+    assert "no bundle at" in scorer("doctor", "--bundle", tiny / "nowhere", code=2).stderr
+
+
+def test_a_low_accuracy_is_exit_1_and_the_tables_are_printed(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = read_challenge()
+    passes = Answers(np.zeros(len(table), np.int8), np.full(len(table), 0.9), np.full(len(table), 0.9))
+    result = measure(table, passes, metric="all OK", signature="none", rows=len(table))
+    monkeypatch.setattr("scorer.commands.challenge._judge", lambda *arguments: result)
+    code, shown, errors = command_line("challenge", "embedded", "--fail-under", "0.7")
+    assert code == 1 and "the balanced accuracy 0.635 is below 0.7 (--fail-under)" in errors
+    for expected in ("5,200 pairs, revision 3", "number by one", "date format", "irrelevant facts do not matter"):
+        assert expected in shown
+    assert command_line("challenge", "embedded", "--fail-under", "0.6", "--json")[0] == 0
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_embedded_model() -> None:
+    """As its card and docs/figures.md have them."""
+    found = json.loads(scorer("challenge", "embedded", "--json").stdout)
+    assert (found["pairs"], found["rows"], found["errors"], len(found["checks"])) == (5200, 11391, 0, 4)
+    assert found["signature"].startswith("model:embedded")
+    assert found["score"] == pytest.approx(0.928, abs=0.0006)
+    assert found["sensitivity"]["value"] == pytest.approx(0.943, abs=0.0006)
+    assert found["specificity"]["value"] == pytest.approx(0.920, abs=0.0006)
+
+
+def test_json_counts_errors_as_not_ok_and_the_full_form_prints_every_table(tmp_path: Path) -> None:
+    columns = {
+        "gold_fine": ["OK", "OK", "OK", "hallucination"],
+        "gold_suspect": [True, False, False, False],
+        "human_semantics": [3.0, 1.0, 2.0, 3.0],
+        "meteor": [0.1, 0.2, 0.3, 0.4],
+    }
+    out = save(
+        scored(["OK", "omission", None, "OK"], **columns, system=list("abab")), tmp_path / "out" / "x.parquet"
+    ).parent
+    result = scorer("evaluate", out, "--json")
+    report = json.loads(result.stdout)
+    assert (report["rows"], report["rough"]["accuracy"]) == (4, 0.25)
+    assert "1 of 4 rows have errors; they count as not_OK" in result.stderr
+    options = ("--full", "--metric", "all", "--calibration", "--disagreements", tmp_path / "wrong.parquet")
+    shown = scorer("evaluate", out, *options).stdout
+    for expected in (
+        "hallucination recall", "trivial: always OK", "without suspect gold", "By system", "95% interval", "ROC AUC",
+        "Correlations with human ratings", "Spearman of all metrics", "expected calibration error",
+    ):  # fmt: skip
+        assert expected in shown
+    (line,) = (one.split() for one in shown.splitlines() if one.startswith("human_semantics  meteor"))
+    assert line[2:4] == ["yes", "+0.105"], "it sees references"
+    assert pq.read_table(tmp_path / "wrong.parquet").num_rows == 3
+
+
+HEAD = '<ir_version: 8, producer_name: "d2t-scorer", opset_import: ["" : 17]>'
+PRODUCTS = {
+    "fp32": "matrix (float[n,n] a, float[n,n] b) => (float[n,n] c) { c = MatMul(a, b) }",
+    "fp16": "matrix (float16[n,n] a, float16[n,n] b) => (float16[n,n] c) { c = MatMul(a, b) }",
+    "int8": "matrix (uint8[n,n] a, int8[n,n] b) => (int32[n,n] c) { c = MatMulInteger(a, b) }",
+}
+
+
+def test_the_graphs_that_ship_are_one_product() -> None:
+    for precision, product in PRODUCTS.items():
+        made = onnx.parser.parse_model(f"{HEAD}\n{product}")
+        for node in made.graph.node:
+            node.ClearField("domain")
+        assert (GRAPHS / f"{precision}.onnx").read_bytes() == made.SerializeToString(deterministic=True)
+
+
+def test_a_rate_counts_the_operations_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setitem(module._SIZES, "cpu", 64)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    assert {matrix_rate(Device("cpu"), precision, 1) for precision in ("fp32", "int8")} == {2 * 64**3}
+    monkeypatch.setattr(module, "create_session", lambda *_: 1 / 0)
+    assert matrix_rate(Device("cpu"), "fp32", 1) is None
+
+
+PLACES = ("Riverside", "Centre", "Harbour", "Market")
+NAMES = ("The Mill", "Blue Spice", "Aromi", "Loch Fyne", "The Vaults", "Cotto")
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """24 references: 12 the one way, 8 the other, 4 that do not name the object."""
+    pairs = [(name, place) for name in NAMES for place in PLACES]
+    ways = ["{} lies in {}."] * 12 + ["In {1} there is {0}."] * 8 + ["{} is somewhere."] * 4
+    triples = [[f"{name} | area | {place}"] for name, place in pairs]
+    texts = [way.format(*pair) for way, pair in zip(ways, pairs, strict=True)]
+    path = tmp_path_factory.mktemp("references") / "refs.parquet"
+    pq.write_table(pa.table({"triples": triples, "text": texts}), path)
+    return str(path)
+
+
+def test_extract_by_model_then_run_then_check(references: str, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "t.json"
+    result = scorer("templates", "extract", references, "--out", out, "--choose", "nli", "--bundle", tiny, "--json")
+    assert json.loads(result.stdout)["choose"] == "nli"
+    # Each candidate is compared with all references that did not give it, both ways.
+    assert json.loads(result.stdout)["pairs"] == 2 * (8 + 12)
+    candidates = json.loads((tmp_path / "t.candidates.json").read_text())["area"]
+    best = max(line["score"] for line in candidates)
+    assert [line["score"] for line in candidates if line.get("chosen")] == [best]
+
+    scored = tmp_path / "scored"
+    scorer("run", references, "--out", scored, "--bundle", tiny, "--templates", out, "--prefix", "m_")
+    found = json.loads(scorer("templates", "check", out, "--data", scored, "--json").stdout)
+    assert (found["facts"], found["backoff"]) == (24, 0)
+
+
+def test_the_reports_for_people(references: str, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "t.json"
+    result = scorer("templates", "extract", references, "--out", out)
+    assert "no_object: 4" in result.stdout
+    out.write_text('{"area": "[bold]Nowhere[/bold]", "food": "<subject> serves <object>."}')
+    rows = {"triples": [["A | area | B", "A | near | C"]] * 30, "text": ["A."] * 30}
+    pq.write_table(pa.table(rows), tmp_path / "in.parquet")
+    checked = scorer("templates", "check", out, "--data", tmp_path / "in.parquet").stdout
+    assert "60 facts in 30 rows; 30 by backoff (50.0%)" in checked
+    assert "area lacks <subject> and <object>: [bold]Nowhere[/bold]" in checked
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nine rows in two shards: every third is an omission, the last one an error."""
+    facts = [[("food", 0.1 + i / 100 if i % 3 == 0 else 0.9)] for i in range(9)]
+    rows = [row(f"text, {i}", facts[i], system="ab"[i % 2], id=f"r{i}", price=str(i)) for i in range(9)]
+    rows[8]["error"] = "too_long:omission"
+    return night(tmp_path_factory.mktemp("show") / "out", rows, shards=2)
+
+
+def lines(*arguments: object) -> list[dict[str, object]]:
+    return [json.loads(line) for line in scorer("show", *arguments, "--jsonl").stdout.splitlines()]
+
+
+def test_rows_are_filtered_sorted_and_named(out: Path) -> None:
+    assert len(lines(out)) == 9
+    found = lines(out, "--not-ok")
+    places = ("part-0.parquet:0", "part-0.parquet:3", "part-1.parquet:1", "part-1.parquet:3")
+    assert tuple(one["row"] for one in found) == places
+    assert [one["id"] for one in lines(out, "--label", "omission", "--sort", "-confidence")] == ["r6", "r3", "r0"]
+    assert [one["id"] for one in lines(out, "--where", "system = 'b' AND confidence < 0.5")] == ["r3"]
+    assert lines(out, "--columns", "id,fine", "--limit", "1") == [{"id": "r0", "fine": "omission"}]
+    assert len(str(found[0]["row_key"])) == 32
+
+
+def test_the_table_and_csv(out: Path) -> None:
+    shown = scorer("show", out, "--not-ok", "--sort", "confidence").stdout.splitlines()
+    assert shown[0].split() == ["row", "id", "system", "fine", "confidence", "error", "note", "text"]
+    assert shown[1].startswith("part-0.parquet:0") and len(shown) == 5
+    rows = list(csv.reader(io.StringIO(scorer("show", out, "--csv", "--columns", "row,text,omitted").stdout)))
+    assert rows[:2] == [["row", "text", "omitted"], ["part-0.parquet:0", "text, 0", "[0]"]] and len(rows) == 10
+    assert "no row" in scorer("show", out, "--where", "false").stderr
+    assert scorer("show", out / "part-1.parquet", "--limit", "1").stdout.splitlines()[1].startswith("part-1.parquet:0")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--where", "x y"], "Parser Error"),
+        (["--where", "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0"], "file system operations are disabled"),
+        (["--where", "1 = 1) UNION (SELECT 1"], "Parser Error"),
+        (["--where", "price > 3"], "write CAST(column AS DOUBLE)"),
+        (["--label", "wrong"], "'wrong' is not one of OK, omission"),
+        (["--columns", "nothing"], "no column 'nothing'; the columns are row, "),
+        (["--sort", "nothing"], "no column 'nothing'"),
+        (["--csv", "--jsonl"], "use one of them"),
+    ],
+)
+def test_what_is_refused(out: Path, options: list[str], message: str) -> None:
+    assert message in scorer("show", out, *options, code=2).stderr
