@@ -14,7 +14,8 @@ from typing import Any
 
 from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference import PRECISIONS
-from scorer.inference.bundle import Bundle, Manifest, Parity, SmallFile, Variant, write_manifest
+from scorer.inference.bundle import MANIFEST, Bundle, Manifest, Parity, SmallFile, Variant
+from scorer.system.codec import encode
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -143,21 +144,20 @@ def _fill(
         forced += _refuse(accept(key, parity), force, log)
         variants[key] = _variant(path, precision, found, parity, opened, packed)
     files = _write_small_files(folder, opened, probes, expected, templates)
-    write_manifest(
-        folder,
-        Manifest(
-            name=name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
-            source=opened.source,
-            forced=tuple(forced),
-            architecture=dict(opened.architecture),
-            scheme=opened.scheme,
-            pair_layout=opened.tokenizer.layout,
-            max_length=opened.max_length,
-            files=files,
-            variants=variants,
-            versions=toolchain.versions(),
-        ),
+    manifest = Manifest(
+        name=name or re.sub(_NOT_IN_NAMES, "-", opened.name) or "checkpoint",
+        source=opened.source,
+        forced=tuple(forced),
+        architecture=dict(opened.architecture),
+        scheme=opened.scheme,
+        pair_layout=opened.tokenizer.layout,
+        max_length=opened.max_length,
+        files=files,
+        variants=variants,
+        versions=toolchain.versions(),
     )
+    # Last, because a folder without it is not a bundle.
+    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
 
 
 def _write_graphs(

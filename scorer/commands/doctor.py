@@ -71,18 +71,16 @@ def doctor_command(
     Create a session on each provider, verify the bundle on the device that `auto` takes, and measure its speed. Exits 2
     when scoring would not work.
     """
-    from ..inference.device import kernels_missing, read_gpu
-    from ..inference.session import conflicting_wheels, runtime
+    from ..inference.diagnosis import conflicting_wheels, find_gpus, kernels_missing
+    from ..inference.session import runtime
 
     problems: list[str] = []
-    gpus: list[Hardware] = []
     providers = opened = None
+    gpus = find_gpus()
     try:
         bundle = bundle_argument(bundle, "--bundle")
-        while (gpu := read_gpu(len(gpus))) is not None:
-            gpus.append(gpu)
-            if problem := kernels_missing(gpu.capability, str(runtime().__version__)):
-                problems.append(problem)
+        reasons = (kernels_missing(gpu.capability, str(runtime().__version__)) for gpu in gpus)
+        problems += filter(None, reasons)
         providers = _providers()
         opened = _verified(bundle)
     except ScorerError as error:
@@ -138,6 +136,7 @@ def _providers() -> dict[str, str]:
 def _verified(bundle: str) -> BundleFindings:
     """Verify a bundle on this device, and measure pairs per second over its own probes."""
     from ..inference.bundle import Bundle
+    from ..inference.diagnosis import caveat, describe_scheme
     from ..inference.verification import open_engine
     from .matrix_rate import matrix_rate
 
@@ -155,9 +154,9 @@ def _verified(bundle: str) -> BundleFindings:
     return BundleFindings(
         name=opened.name,
         path=str(opened.path),
-        caveat=opened.manifest.caveat,
+        caveat=caveat(opened.manifest),
         variants=list(opened.variants),
-        scheme=opened.scheme.summary,
+        scheme=describe_scheme(opened.scheme),
         device=f"{engine.device} ({engine.device.hardware.name})",
         precision=engine.precision,
         layout=engine.use.layout,
@@ -171,11 +170,11 @@ def _verified(bundle: str) -> BundleFindings:
 
 def print_findings(console: Console, findings: Findings) -> None:
     """Print packages, providers and the bundle, a line each. Problems are the command's to report."""
-    from ..inference.device import NEEDS_CUDNN
+    from ..inference.diagnosis import CUDNN_MISSING
 
     lines: dict[str, object] = {name: version or "not installed" for name, version in findings.packages.items()}
     for index, gpu in enumerate(findings.gpus):
-        cudnn = f"cuDNN {gpu.cudnn}" if gpu.cudnn else f"no cuDNN, which {NEEDS_CUDNN} need"
+        cudnn = f"cuDNN {gpu.cudnn}" if gpu.cudnn else CUDNN_MISSING
         lines[f"cuda:{index}"] = (
             f"{gpu.name}, {gpu.memory >> 30} GiB, compute capability {gpu.capability}, {gpu.uuid}; "
             f"driver for CUDA {gpu.driver}, {cudnn}"

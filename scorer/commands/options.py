@@ -422,8 +422,9 @@ def say_bundle_notes(settings: Settings) -> None:
         note: str | None = shipped.note
     else:
         from ..inference.bundle import folder_of, read_manifest
+        from ..inference.diagnosis import caveat
 
-        note = read_manifest(folder_of(settings.bundle))[0].caveat
+        note = caveat(read_manifest(folder_of(settings.bundle))[0])
     if note:
         say(f"note: {note}")
     if shipped is not None and settings.columns.document is not None:

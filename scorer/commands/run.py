@@ -141,9 +141,10 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
     slots = [WorkerSlot("", job.settings.device)]
     if workers.devices is not None:
-        from ..inference.device import count_gpus, usable_cpus
+        from ..inference.device import usable_cpus
+        from ..inference.diagnosis import find_gpus
 
-        slots = parse_devices(workers.devices, count_gpus(), usable_cpus())
+        slots = parse_devices(workers.devices, len(find_gpus()), usable_cpus())
     with make_reporter() as reporter:
         return run(Processes(job, slots, reporter), reporter)
 

@@ -43,25 +43,6 @@ Feed = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The shapes that occur. ``step``: padded lengths are its multiples. ``token_budget``: tokens a batch, padding
-    included; a single pair may be longer. ``max_length``: the longest pair. ``few_lengths``: padded lengths are powers
-    of two from 32 instead, where each shape costs time of its own."""
-
-    step: int = 8
-    token_budget: int = 4096
-    max_length: int = 512
-    few_lengths: bool = False
-
-    def padded(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
-        if self.few_lengths:
-            doubled = 1 << np.ceil(np.log2(np.maximum(lengths, 32))).astype(np.int64)
-            return np.minimum(doubled, self.max_length)
-        return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
-
-
-@dataclass(frozen=True)
 class Batch:
     """Pairs of one call.
 
@@ -145,21 +126,38 @@ class Padded:
 
     In both layouts ``lengths`` is int64, *Shape:* (pairs,), tokens of every pair of a window, and ``chosen`` int64,
     *Shape:* (n,), positions of the pairs to compute, in which one may occur more than once.
+
+    Args:
+        token_budget: tokens a batch, padding included; a single pair may be longer.
+        max_length: tokens of the longest pair.
+        pair: where a pair has which special tokens.
+        step: padded lengths are its multiples.
+        few_lengths: padded lengths are powers of two from 32 instead, where each shape costs time of its own.
     """
 
-    grid: Grid
+    token_budget: int
+    max_length: int
     pair: PairLayout
+    step: int = 8
+    few_lengths: bool = False
+
+    def padded(self, lengths: Ints) -> Ints:
+        """The padded length of each pair. *Shape:* (pairs,) → (pairs,)."""
+        if self.few_lengths:
+            doubled = 1 << np.ceil(np.log2(np.maximum(lengths, 32))).astype(np.int64)
+            return np.minimum(doubled, self.max_length)
+        return np.minimum(-(-lengths // self.step) * self.step, self.max_length)
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
         """Batches that cover the chosen pairs, longest first; of a power of two of pairs, so that few shapes occur."""
-        padded = self.grid.padded(lengths[chosen])
+        padded = self.padded(lengths[chosen])
         order = np.lexsort((chosen, -padded))
         batches = []
         boundaries = np.flatnonzero(np.diff(padded[order])) + 1
         for group in np.split(order, boundaries):
             while len(group):
                 sequence_length = int(padded[group[0]])
-                most = min(len(group), max(1, self.grid.token_budget // sequence_length))
+                most = min(len(group), max(1, self.token_budget // sequence_length))
                 size = 1 << (most.bit_length() - 1)
                 batches.append(Batch(chosen[group[:size]], sequence_length, size, size * sequence_length))
                 group = group[size:]
@@ -167,8 +165,8 @@ class Padded:
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
         """A batch as full as they get, of the chosen pairs over and over."""
-        length = int(self.grid.padded(lengths[chosen]).max())
-        rows = max(len(chosen), self.grid.token_budget // length)
+        length = int(self.padded(lengths[chosen]).max())
+        rows = max(len(chosen), self.token_budget // length)
         return Batch(np.resize(chosen, rows), length, rows, rows * length)
 
     def assemble(self, batch: Batch, encoded: EncodedPairs) -> Feed:

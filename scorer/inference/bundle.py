@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import BundleError, DamagedFileError, SchemaError, UsageError
-from ..system.codec import Record, decode, encode
+from ..system.codec import Record, decode
 from ..system.files import read_small, sha256_of
 from . import BUILTIN_BUNDLES, VariantPrecision
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     Logits: TypeAlias = npt.NDArray[np.float32]
 
 MANIFEST = "bundle.json"
-SHORTEST = 32
-"""Tokens of the shortest pair that budgets are tried with."""
 LARGEST = 16 << 20
 """Bytes of ``bundle.json``; real ones have a few thousand."""
 ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
@@ -95,14 +93,6 @@ class Scheme(Record, frozen=True):
     def width(self) -> int:
         """Logits of a pair."""
         return WIDTHS[self.kind]
-
-    @property
-    def summary(self) -> str:
-        """The scheme in words, for people: its name, what is looked at, and what passes."""
-        if self.kind == NLI:
-            return f"{NLI} ({', '.join(self.labels)})"
-        of = f"{self.supported} of {' and '.join(self.labels)}" if self.kind == BINARY else "one logit"
-        return f"{self.kind} ({of}, passes from {self.threshold:g})"
 
     def probabilities(self, logits: Logits) -> Logits:
         """Contradiction, neutral, entailment: float32, *Shape:* (pairs, width) → float32, *Shape:* (pairs, 3).
@@ -253,21 +243,12 @@ class Manifest(Record, frozen=True, kw_only=True):
         for needed in ("tokenizer.json", "probes.parquet"):
             if needed not in self.files:
                 raise ValueError(f"files has no hash for {needed}")
-        if self.pair_layout.overhead + 2 > min(self.max_length, SHORTEST):
+        if self.pair_layout.overhead + 2 > self.max_length:
             raise ValueError(f"pair_layout has {self.pair_layout.overhead} tokens, which leave no room for texts")
         for key, variant in self.variants.items():
             expected = variant.precision + ("" if variant.layout == "padded" else f".{variant.layout}")
             if key != expected:
                 raise ValueError(f"variants has {key!r:.80} where {expected!r} is expected")
-
-    @property
-    def caveat(self) -> str | None:
-        """Reason not to trust its labels, for users; ``None`` where nothing is known."""
-        if self.source.random_init:
-            return f"the weights of the bundle {self.name} are random, so its labels mean nothing"
-        if self.forced:
-            return f"the bundle {self.name} was exported with --force although {'; '.join(self.forced)}"
-        return None
 
 
 def folder_of(bundle: Path | str) -> Path:
@@ -298,9 +279,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     try:
         str(folder).encode()
         raw = read_small(path, LARGEST)
-        manifest = decode(
-            raw, Manifest, str(path), advice="copy the whole bundle folder again, or export the checkpoint again"
-        )
+        manifest = decode(raw, Manifest, str(path))
     except UnicodeEncodeError as e:
         raise BundleError(
             f"{folder}: the model's runtime opens only paths in UTF-8, and this one is not; move the bundle"
@@ -310,16 +289,10 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             f"no bundle at {folder}: {path.name} cannot be read ({e.strerror}); give a folder that `scorer export` "
             "wrote, or the word embedded"
         ) from e
-    except SchemaError as e:
-        raise BundleError(f"{str(e).partition(';')[0]}; export the checkpoint again") from e
-    except DamagedFileError as e:
-        raise BundleError(str(e)) from e
+    except (SchemaError, DamagedFileError) as e:
+        found = str(e).partition(";")[0]  # the advice is about outputs
+        raise BundleError(f"{found}; copy the whole bundle folder again, or export the checkpoint again") from e
     return manifest, hashlib.sha256(raw).hexdigest()
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write ``bundle.json``; last, because a folder without it is not a bundle."""
-    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:

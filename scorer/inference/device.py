@@ -1,7 +1,4 @@
-"""Devices: the table of their kinds, and what the driver says of an NVIDIA GPU.
-
-Everything that differs between kinds of device is a field of :class:`DeviceKind`; the modules around it read the table
-and name no kind. Another execution provider is another entry of :data:`KINDS`.
+"""Devices: the table of their kinds, which alone tells them apart, and what the driver says of an NVIDIA GPU.
 
 A GPU's driver is asked through libcuda itself, so that ``CUDA_VISIBLE_DEVICES`` and MIG hold: a number means what it
 means to the runtime. Nothing is allocated on the GPU, and no context is made. Importing this imports nothing heavy.
@@ -18,9 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -29,22 +24,20 @@ from ..errors import DeviceError, install_hint
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 PADDED, PACKED = "padded", "packed"
 """Layouts of a call: pairs padded to one length, or laid end to end."""
+_MEMORY_ERRORS = (
+    # Of this process, whatever the provider.
+    "failed to allocate memory", "bad_alloc", "bad allocation", "cannot allocate memory",
+    # Of a GPU. The arena says: "Available memory of ... is smaller than requested bytes of ...".
+    "out of memory", "cudaerrormemoryallocation", "is smaller than requested", "cublas_status_alloc_failed",
+    "cudnn_status_alloc_failed",
+)  # fmt: skip
+"""Signs that a call did not fit the memory, in lower case."""
 _ATTRIBUTES = (16, 75, 76)
 """CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
-
 MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
 """The provider's option for the attention of the packed form (``AttentionBackend`` in ONNX Runtime's
 ``attention_common.h``): CUTLASS's memory-efficient kernel, which reads queries, keys and values as the products wrote
 them. FlashAttention (1) is as fast: 9,613 against 9,624 pairs a second on an H200."""
-
-NEEDS_CUDNN = "fp32 (so --exact, and pairs that are not finite in fp16) and the padded layout"
-CUDNN_WHEEL = "'onnxruntime-gpu[cuda,cudnn]'"
-
-WHEEL_KERNELS: Mapping[str, tuple[tuple[int, int], ...]] = {
-    "1.31.1": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)),
-}
-"""Compute capabilities that the CUDA provider of a wheel has machine code for, by version. None of these wheels has
-PTX, from which a driver could make code for another one."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +74,16 @@ class DeviceKind:
     Machine:
         ``is_host``: whether a session computes with the threads of this process. Such a device is the only one of its
         kind, starts without libraries of its own, computes any shape at the same rate, and is slow. ``hardware``: reads
-        a device by its number. ``prepare``: called with the ``onnxruntime`` module before a session. ``diagnose``: why
-        a call failed, from capability, version of the runtime and message. ``memory_errors``: signs of a call that did
-        not fit, in lower case. ``install``: what to do where it does not start.
+        a device by its number. ``prepare``: called with the ``onnxruntime`` module before a session. ``install``: what
+        to do where it does not start.
     """
 
-    name: str
     provider: str
     hardware: Callable[[int], Hardware]
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
     token_budgets: tuple[int, ...]
     fixed_pairs: int
-    memory_errors: tuple[str, ...]
     install: str
     options: Mapping[str, str] = field(default_factory=dict)
     attention: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -103,7 +93,6 @@ class DeviceKind:
     is_host: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[Any], None] = lambda runtime: None
-    diagnose: Callable[[str, str, str], str | None] = lambda capability, version, message: None
 
 
 @dataclass(frozen=True)
@@ -140,9 +129,7 @@ def device(asked: str) -> Device:
 def is_out_of_memory(error: Exception) -> bool:
     """Whether a failed run failed for want of memory, of a device or of this process."""
     message = str(error).lower()
-    return isinstance(error, MemoryError) or any(
-        sign in message for kind in KINDS.values() for sign in kind.memory_errors
-    )
+    return isinstance(error, MemoryError) or any(sign in message for sign in _MEMORY_ERRORS)
 
 
 def read_gpu(index: int) -> Hardware | None:
@@ -179,12 +166,6 @@ def read_gpu(index: int) -> Hardware | None:
     )
 
 
-@cache
-def count_gpus() -> int:
-    """Number of GPUs that the driver shows to this process, MIG instances and ``CUDA_VISIBLE_DEVICES`` considered."""
-    return next(number for number in count() if read_gpu(number) is None)
-
-
 def usable_cpus() -> list[int]:
     """Numbers of the processors that this process may use; empty where the system does not say."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -198,30 +179,6 @@ def cudnn_version() -> str:
             number = int(ctypes.CDLL(place).cudnnGetVersion())
             return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return ""
-
-
-def kernels_missing(capability: str, runtime_version: str) -> str | None:
-    """Reason why the wheel's own kernels do not run on a GPU; ``None`` where they do, or where it is not known.
-
-    Code for one capability runs on later ones of the same major version, and on no other.
-    """
-    known = WHEEL_KERNELS.get(runtime_version, ())
-    major, _, minor = capability.partition(".")
-    if not known or not minor or any(has == int(major) and least <= int(minor) for has, least in known):
-        return None
-    listed = ", ".join(f"{has}.{least}" for has, least in known)
-    return (
-        f"the GPU has compute capability {capability}, and ONNX Runtime {runtime_version} has kernels for {listed} "
-        "only; install a build of ONNX Runtime for this GPU"
-    )
-
-
-def diagnose(capability: str, runtime_version: str, message: str) -> str | None:
-    """Reason why the first call of a session failed, and what to install; ``None`` where it is not known."""
-    missing = kernels_missing(capability, runtime_version)
-    if missing is None and "cudnn" in message.lower() and not cudnn_version():
-        return f"cuDNN 9 (libcudnn.so.9) is not installed, which {NEEDS_CUDNN} need: pip install {CUDNN_WHEEL}"
-    return missing
 
 
 def library_folders() -> list[str]:
@@ -266,52 +223,35 @@ def _cpu(index: int) -> Hardware:
     return Hardware(" ".join([fields.get("model name", "cpu").strip(), *flags]))
 
 
-_HOST_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "cannot allocate memory")
-"""Signs of every provider that memory of the process itself is short."""
-
-KINDS: Mapping[str, DeviceKind] = MappingProxyType(
-    {
-        "cuda": DeviceKind(
-            name="cuda",
-            provider=CUDA,
-            hardware=lambda index: read_gpu(index) or Hardware(f"cuda:{index}"),
-            precisions=("fp16", "fp32"),
-            refused={"int8": "it is made for the integer products of a CPU; fp16 is faster there"},
-            layouts=(PACKED, PADDED),
-            token_budgets=(65536, 32768, 16384, 8192, 4096),
-            fixed_pairs=64,
-            memory_errors=(
-                "out of memory",
-                "cudaerrormemoryallocation",
-                "is smaller than requested",  # the arena: "Available memory of ... is smaller than requested ..."
-                "cublas_status_alloc_failed",
-                "cudnn_status_alloc_failed",
-                *_HOST_MEMORY,
-            ),
-            install=f"{install_hint('gpu')} on a machine with an NVIDIA driver, or choose --device cpu",
-            # The arena grows by what is asked, since the largest shape comes first. TF32 would change fp32 labels.
-            options=MappingProxyType({"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}),
-            attention=MappingProxyType({PACKED: MEMORY_EFFICIENT}),
-            memory_limit="gpu_mem_limit",
-            arena="gpu",
-            prepare=preload,
-            diagnose=diagnose,
-        ),
-        "cpu": DeviceKind(
-            name="cpu",
-            provider=CPU,
-            hardware=_cpu,
-            precisions=("int8", "fp32"),
-            layouts=(PADDED,),
-            token_budgets=(1024, 512, 2048, 4096),
-            fixed_pairs=1,
-            memory_errors=_HOST_MEMORY,
-            install=install_hint("cpu"),
-            # Its kernel of a fused residual and normalisation is slower than the two apart
-            # (docs/performance.md, *The graph*), so that exported graphs keep them apart.
-            unwanted_fusions=("SkipLayerNormFusion",),
-            is_host=True,
-        ),
-    }
-)
+KINDS: Mapping[str, DeviceKind] = {
+    "cuda": DeviceKind(
+        provider=CUDA,
+        hardware=lambda index: read_gpu(index) or Hardware(f"cuda:{index}"),
+        precisions=("fp16", "fp32"),
+        refused={"int8": "it is made for the integer products of a CPU; fp16 is faster there"},
+        layouts=(PACKED, PADDED),
+        token_budgets=(65536, 32768, 16384, 8192, 4096),
+        fixed_pairs=64,
+        install=f"{install_hint('gpu')} on a machine with an NVIDIA driver, or choose --device cpu",
+        # The arena grows by what is asked, since the largest shape comes first. TF32 would change fp32 labels.
+        options={"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"},
+        attention={PACKED: MEMORY_EFFICIENT},
+        memory_limit="gpu_mem_limit",
+        arena="gpu",
+        prepare=preload,
+    ),
+    "cpu": DeviceKind(
+        provider=CPU,
+        hardware=_cpu,
+        precisions=("int8", "fp32"),
+        layouts=(PADDED,),
+        token_budgets=(1024, 512, 2048, 4096),
+        fixed_pairs=1,
+        install=install_hint("cpu"),
+        # Its kernel of a fused residual and normalisation is slower than the two apart (docs/performance.md, *The
+        # graph*), so that exported graphs keep them apart.
+        unwanted_fusions=("SkipLayerNormFusion",),
+        is_host=True,
+    ),
+}
 """By name, in the order in which ``auto`` tries them; the last one runs everywhere."""

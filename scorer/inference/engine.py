@@ -146,7 +146,7 @@ class Engine(Closing):
         self.precision, self.provider = use.precision, use.device.spec.provider
         self.room = use.bundle.max_length - use.bundle.layout.overhead
         self.runtime = str(runtime().__version__)
-        self.grid = use.grid(token_budget)
+        self.grid = use.padded(token_budget)
         self.report: DeviceReport | None = None
         self.fallback_reason = ""
         self.exact = False
@@ -173,7 +173,7 @@ class Engine(Closing):
 
     def set_budget(self, token_budget: int) -> None:
         """Have calls of so many tokens from here on."""
-        self.grid = self.use.grid(token_budget)
+        self.grid = self.use.padded(token_budget)
         self.session.layout = self.use.layout_of(token_budget)
 
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
@@ -276,14 +276,14 @@ class Engine(Closing):
         return logits
 
     def logits(self, premises: Sequence[str], hypotheses: Sequence[str]) -> Logits:
-        """Logits of pairs of strings in the bundle's label order, float32, *Shape:* (pairs, labels); to verify.
+        """Logits of :meth:`encode_pairs` in the bundle's label order, float32, *Shape:* (pairs, labels)."""
+        return self.compute(self.encode_pairs(premises, hypotheses))
 
-        In the bundle's own pair layout, which its probes are in, whatever the format of this engine.
-        """
+    def encode_pairs(self, premises: Sequence[str], hypotheses: Sequence[str]) -> EncodedPairs:
+        """A window of pairs of strings, in their order, in the bundle's own format, which its probes are in."""
         n = len(premises)
         positions = np.arange(2 * n, dtype=np.int32)
-        encoded = self.encode([*premises, *hypotheses], positions[:n], positions[n:], self.probe_format)
-        return self.compute(encoded)[encoded.pairs.inverse]
+        return self.encode([*premises, *hypotheses], positions[:n], positions[n:], self.probe_format)
 
     def measure_bound(
         self, encoded: EncodedPairs, limit: int = EXACT_PAIRS, before: ExactBound | None = None
@@ -328,7 +328,7 @@ class Engine(Closing):
             use = self.admit_fp32()
             layout = use.layout_of(self.grid.token_budget)
             self._fp32 = self.thread.call(partial(ModelSession, use, self.thread, layout, self._warn))
-        padded = self._fp32.use.grid(self.grid.token_budget).padded(encoded.lengths)
+        padded = self._fp32.use.padded(self.grid.token_budget).padded(encoded.lengths)
         for batch in fixed_shapes(chosen, padded, self.device.spec.fixed_pairs):
             if stop is not None and stop.is_set():
                 raise CancelledError

@@ -2,28 +2,15 @@
 
 A provider in the list of available ones proves nothing (its libraries may be missing), so a session is created and
 asked what it took; there is no silent fallback to another device.
-
-A call that does not fit the memory of the device is made in smaller ones, and what did not fit once is not tried
-again: later batches are cut from the start. The call after a failure gives the unused memory of the runtime's arena
-back to the device, since what the arena holds in pieces cannot serve a larger request. Where the smallest call does not
-fit, the session is opened again, once, and after that the pair has no answer.
-
-A device has a thread that makes all its calls, for two reasons. While a call is under way Python answers no signal in
-the thread that made it: whoever asks waits elsewhere, and the runtime is told to cancel what nobody waits for. And a
-provider plans, and opens handles of its libraries, for each thread that calls it. The next calls wait in it already
-when one ends.
 """
 
 from __future__ import annotations
 
-import os
-import threading
+import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,14 +19,14 @@ import numpy.typing as npt
 
 from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, first_line, install_hint
 from ..status import OUT_OF_MEMORY
-from ..system.waiting import note_progress, result_of
-from .batching import Batch, EncodedPairs, Feed, Grid, Layout, Packed, Padded
+from ..system.waiting import in_thread, note_progress, result_of
+from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded
 from .bundle import ATTENTION, PACKED_ATTENTION, Bundle
 from .device import CPU, KINDS, PACKED, Device, device, is_out_of_memory
 
 _NOTICE_S = 5.0
-"""Seconds that :meth:`DeviceThread.close` waits for calls that were cancelled; the runtime looks between two nodes of a
-graph."""
+"""Seconds that :meth:`DeviceThread.close` waits for a cancelled call; the runtime looks between two nodes."""
+_ADVICE = "see `scorer doctor`, or choose another --precision or --device"
 OWN_GRAPH = Path(__file__).parent / "start.onnx"
 """The graph that a device is tried with: a matrix product and a sum, which need the libraries that a model needs."""
 Result = TypeVar("Result")
@@ -49,32 +36,18 @@ def runtime() -> Any:
     """The ``onnxruntime`` module.
 
     Raises:
-        MissingDependencyError: neither of its wheels is installed.
+        MissingDependencyError: neither of its wheels is installed, or it cannot be loaded.
     """
     try:
         import onnxruntime
-    except ImportError as e:
-        if find_spec("onnxruntime") is not None:  # it is there, and does not load: a damaged package, or no memory
-            raise MissingDependencyError(f"ONNX Runtime cannot be loaded: {first_line(e)}; install it again") from e
+    except ModuleNotFoundError as e:
         raise MissingDependencyError(
             f"ONNX Runtime is not installed: {install_hint('cpu')}; on a machine with an NVIDIA GPU install the extra "
             "gpu instead, not both"
         ) from e
+    except ImportError as e:  # a damaged package, or no memory
+        raise MissingDependencyError(f"ONNX Runtime cannot be loaded: {first_line(e)}; install it again") from e
     return onnxruntime
-
-
-def conflicting_wheels() -> list[str]:
-    """ONNX Runtime wheels in one folder, whose files overwrite each other; empty where there is no conflict.
-
-    Wheels in different folders do not mix: Python takes the whole package from the first folder of its path.
-    """
-    from importlib import metadata  # not needed where nothing is wrong
-
-    folders: dict[str, str] = {}
-    for name in ("onnxruntime", "onnxruntime-gpu"):
-        with suppress(metadata.PackageNotFoundError):
-            folders[name] = os.path.realpath(str(metadata.distribution(name).locate_file("")))
-    return list(folders) if len(folders) > len(set(folders.values())) else []
 
 
 def resolve_device(
@@ -120,12 +93,7 @@ def _start(on: Device) -> None:
     try:
         session.run(None, dict.fromkeys("ab", np.ones((8, 8), np.float32)))
     except Exception as e:  # the runtime raises its own classes, which share only Exception
-        raise DeviceError(f"{on} starts, and its first call fails: {first_line(e)}; {_advice(on, e)}") from e
-
-
-def _advice(on: Device, error: Exception) -> str:
-    known = on.spec.diagnose(on.hardware.capability, str(runtime().__version__), str(error))
-    return known or "see `scorer doctor`, or choose another --precision or --device"
+        raise DeviceError(f"{on} starts, and its first call fails: {first_line(e)}; {_ADVICE}") from e
 
 
 def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
@@ -169,10 +137,7 @@ def create_session(model: Path, on: Device, threads: int, options: Mapping[str, 
 
 
 def _not_taken(on: Device, found: str) -> DeviceError:
-    advice = on.spec.install
-    if conflicting_wheels():
-        advice = "onnxruntime and onnxruntime-gpu are installed and shadow each other: uninstall both, install one"
-    return DeviceError(f"device {on} was asked for, but {found}; {advice}")
+    return DeviceError(f"device {on} was asked for, but {found}; {on.spec.install}; see `scorer doctor`")
 
 
 class OutOfMemoryError(Exception):
@@ -180,11 +145,14 @@ class OutOfMemoryError(Exception):
 
 
 class DeviceThread(ThreadPoolExecutor):
-    """The thread that makes the calls of an engine's sessions, one at a time."""
+    """The thread that makes all calls of an engine's sessions, one at a time; the next ones wait in it already.
+
+    Python answers no signal in a thread while it is in a call, so whoever asks waits elsewhere, and the runtime is told
+    to cancel what nobody waits for. And a provider plans, and opens handles of its libraries, for each thread.
+    """
 
     def __init__(self) -> None:
         super().__init__(1, "call")
-        self._changed = threading.Condition()
         self._running: Any = None
         self._ended = False
 
@@ -207,35 +175,29 @@ class DeviceThread(ThreadPoolExecutor):
         options = runtime().RunOptions()
         for name, value in settings.items():
             options.add_run_config_entry(name, value)
-        with self._changed:
-            if self._ended:
-                raise CancelledError
-            self._running = options
+        self._running = options
         try:
+            if self._ended:  # which is set before the running call is looked for
+                raise CancelledError
             return session.run(["logits"], feed, options)[0]
         except Exception as e:
             if options.terminate:
                 raise CancelledError from e
             raise
         finally:
-            with self._changed:
-                note_progress()
-                self._running = None
-                self._changed.notify_all()
+            note_progress()
+            self._running = None
 
     def cancel(self) -> None:
         """Have the call that is under way end, as soon as the runtime looks."""
-        with self._changed:
-            if self._running is not None:
-                self._running.terminate = True
+        if (running := self._running) is not None:
+            running.terminate = True
 
     def close(self) -> None:
         """Cancel what is under way, and allow no more."""
         self._ended = True
         self.cancel()
-        with self._changed:
-            idle = self._changed.wait_for(lambda: self._running is None, _NOTICE_S)
-        self.shutdown(wait=idle, cancel_futures=True)
+        wait([in_thread(partial(self.shutdown, cancel_futures=True))], _NOTICE_S)
 
 
 @dataclass(frozen=True)
@@ -268,16 +230,16 @@ class VariantOnDevice:
         operator = PACKED_ATTENTION if self.layout == PACKED else ATTENTION
         return " ".join([operator, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
 
-    def grid(self, token_budget: int) -> Grid:
+    def padded(self, token_budget: int) -> Padded:
         """The shapes of its padded calls."""
         few = self.precision == "fp32" and not self.device.spec.is_host
-        return Grid(token_budget=token_budget, max_length=self.bundle.max_length, few_lengths=few)
+        return Padded(token_budget, self.bundle.max_length, self.bundle.layout, few_lengths=few)
 
     def layout_of(self, token_budget: int) -> Layout:
         """Arrangement of pairs in its calls of so many tokens."""
         if self.layout == PACKED:
             return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
-        return Padded(self.grid(token_budget), self.bundle.layout)
+        return self.padded(token_budget)
 
     def __str__(self) -> str:
         return f"{self.bundle.name} {self.variant} on {self.device}"
@@ -334,6 +296,10 @@ def variants_for(
 class ModelSession:
     """A session of a variant, which is hashed and opened here. Made and used in the thread of the device.
 
+    A batch that does not fit the memory of the device is computed in smaller ones, and later batches of its size are
+    cut from the start. The call after a failure gives the unused memory of the runtime's arena back to the device,
+    since what the arena holds in pieces cannot serve a larger request.
+
     Attributes:
         layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         session: the runtime's own. inputs: names of the graph's inputs.
@@ -344,10 +310,12 @@ class ModelSession:
 
     def __init__(self, use: VariantOnDevice, thread: DeviceThread, layout: Layout, warn: Callable[[str], None]) -> None:
         self.use, self.layout, self._thread, self._warn = use, layout, thread, warn
-        self.session = self._open()
+        limit = use.device.spec.memory_limit
+        memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
+        model = use.bundle.variant(use.variant)
+        self.session = create_session(model, use.device, use.threads, {**use.options, **memory})
         self.inputs: tuple[str, ...] = tuple(node.name for node in self.session.get_inputs())
-        self._opened_again = False
-        self._limit: int | None = None
+        self._limit = sys.maxsize
         self._failed = False
 
     def compute(
@@ -358,17 +326,27 @@ class ModelSession:
         Args:
             feed: of the layout's ``assemble``, where it was put together beforehand.
         """
-        is_too_large = self._limit is not None and batch.tokens > self._limit
-        if is_too_large and (smaller := self.layout.smaller(batch, encoded.lengths)):
-            self._each(smaller, encoded, logits)
-            return
-        if feed is None:
-            feed = self.layout.assemble(batch, encoded)
-        after_failure, self._failed = self._failed, False
-        try:
-            logits[batch.pairs] = self.run(feed, batch.rows, shrink=after_failure)[: len(batch.pairs)]
-        except OutOfMemoryError:
-            self._retry(batch, encoded, logits)
+        smaller = self.layout.smaller(batch, encoded.lengths) if batch.tokens > self._limit else []
+        if not smaller:
+            feed = self.layout.assemble(batch, encoded) if feed is None else feed
+            after_failure, self._failed = self._failed, False
+            try:
+                logits[batch.pairs] = self.run(feed, batch.rows, shrink=after_failure)[: len(batch.pairs)]
+                return
+            except OutOfMemoryError:
+                self._failed = True
+            smaller, longest = self.layout.smaller(batch, encoded.lengths), batch.sequence_length
+            if not smaller:
+                encoded.status[batch.pairs] = OUT_OF_MEMORY
+                self._warn(f"a pair of {longest} tokens does not fit the memory of {self.use.device}")
+                return
+            self._limit = batch.tokens // 2
+            self._warn(
+                f"a batch of {len(batch.pairs)} pairs of up to {longest} tokens does not fit {self.use.device}; from "
+                f"here on batches have at most {self._limit} tokens"
+            )
+        for part in smaller:
+            self.compute(part, encoded, logits)
 
     def run(self, feed: Feed, rows: int, *, shrink: bool = False) -> npt.NDArray[np.float32]:
         """One call: logits, float32, *Shape:* (rows, labels).
@@ -393,7 +371,7 @@ class ModelSession:
         except Exception as e:  # the runtime raises its own classes, which share only Exception
             if is_out_of_memory(e):
                 raise OutOfMemoryError(first_line(e)) from e
-            raise CallError(f"bundle {self.use}: a call of the model failed: {first_line(e)}; {_advice(on, e)}") from e
+            raise CallError(f"bundle {self.use}: a call of the model failed: {first_line(e)}; {_ADVICE}") from e
         shape, kind = getattr(found, "shape", None), getattr(found, "dtype", type(found).__name__)
         if shape != (rows, width) or kind not in (np.float32, np.float16):
             raise BundleError(
@@ -402,33 +380,3 @@ class ModelSession:
             )
         logits: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
         return logits
-
-    def _open(self) -> Any:
-        use, limit = self.use, self.use.device.spec.memory_limit
-        memory = {limit: str(use.device_memory << 30)} if use.device_memory and limit else {}
-        model = use.bundle.variant(use.variant)
-        return create_session(model, use.device, use.threads, {**use.options, **memory})
-
-    def _retry(self, batch: Batch, encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
-        """Compute a batch that did not fit in smaller ones, or in a session that is opened again."""
-        self._failed, on = True, self.use.device
-        if smaller := self.layout.smaller(batch, encoded.lengths):
-            self._limit = batch.tokens // 2
-            self._warn(
-                f"a batch of {len(batch.pairs)} pairs of up to {batch.sequence_length} tokens does not fit {on}; from "
-                f"here on batches have at most {self._limit} tokens"
-            )
-            self._each(smaller, encoded, logits)
-        elif on.spec.arena and not self._opened_again:
-            self._opened_again = True
-            self.session = None  # its memory first
-            self.session = self._open()
-            self._warn(f"a batch of {batch.tokens} tokens does not fit {on}; the session was opened again")
-            self.compute(batch, encoded, logits)
-        else:
-            encoded.status[batch.pairs] = OUT_OF_MEMORY
-            self._warn(f"a pair of {batch.sequence_length} tokens does not fit the memory of {on}")
-
-    def _each(self, batches: list[Batch], encoded: EncodedPairs, logits: npt.NDArray[np.float32]) -> None:
-        for batch in batches:
-            self.compute(batch, encoded, logits)

@@ -7,10 +7,6 @@ report is kept in the user's cache folder.
 
 A graph or a tokenizer may hang, crash or take all memory, with valid hashes. So that happens in a worker process: in
 that of a run, which goes on with the session; for other callers in one that does only this.
-
-What more tokens a call cost or save depends on the model and the machine: they keep a GPU busy, and exceed a CPU's
-caches. So a few budgets are timed on a CPU; on a GPU the usual one is halved until a call fits. A run records the
-budget in its plan and never measures it again.
 """
 
 from __future__ import annotations
@@ -39,26 +35,21 @@ from ..system.codec import Record, decode, encode
 from ..system.files import read_small
 from ..system.waiting import note_progress, report_progress
 from ..system.worker_process import WorkerProcess, is_worker, serve
-from .batching import EncodedPairs, Pairs
-from .bundle import SHORTEST, Bundle, Probes
+from .batching import EncodedPairs
+from .bundle import Bundle
 from .device import device as device_of
 from .device import usable_cpus
 from .engine import DeviceReport, Engine, ExactBound, Logits
 from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime, variants_for
-from .tokenizer import Tokens
 
 MINIMUM_AGREEMENT = 0.99
-SHORT, LONG = (SHORTEST, 48, 56), (64, 80, 96, 128)
-"""Tokens of the pairs that budgets are tried with, as most pairs of real data have them; a packed call takes pairs of
-one of these groups."""
 WORTH = 1.03
 """A budget replaces the usual one only if it is faster by this factor; below it, timing noise would choose."""
 _CALLS, _LONG_S = 3, 1.0
 """Calls timed for each budget; one is enough if it takes longer than this, as with a large model on a CPU."""
-_LARGE_MODEL = 50_000_000
-_PROBES_OF_LARGE = 256
-"""A model of more than so many parameters is verified on a CPU with this many probes, taken evenly over the lengths:
-with all of them it would take many minutes there."""
+_LARGE_MODEL, _PROBES_OF_LARGE = 50_000_000, 256
+"""A model of more parameters is verified on a CPU with so many probes, taken evenly over the lengths: with all of them
+it would take many minutes there."""
 _GROUP = 16
 _FAR = 1e30
 """Stands for an infinite difference, which JSON cannot say."""
@@ -262,39 +253,38 @@ def measure(engine: Engine, budget: int | None) -> DeviceReport:
     Raises:
         BundleError, DeviceError: it does not run.
     """
-    if budget is None:
-        engine.set_budget(choose_budget(engine))
     probes, scheme = engine.bundle.probes(), engine.bundle.scheme
-    chosen = np.arange(len(probes.premises))
+    encoded = engine.encode_pairs(probes.premises, probes.hypotheses)
+    if (encoded.status != SCORED).any():
+        raise BundleError(f"bundle {engine.use}: a probe is longer than max_length; export it again")
+    if budget is None:
+        engine.set_budget(choose_budget(engine, encoded))
+    chosen = np.arange(len(encoded.lengths))
     if engine.device.spec.is_host and engine.bundle.parameters > _LARGE_MODEL:
         chosen = np.unique(np.linspace(0, len(chosen) - 1, _PROBES_OF_LARGE).astype(int))
-    found, expected = _logits(engine, probes, chosen), probes.logits[chosen]
+    found, expected = _logits(engine, encoded, chosen), probes.logits[chosen]
     return DeviceReport(
         probes=len(chosen),
         # What is not finite has no label, which agrees with none.
         agreement=float((scheme.decisions(found) == scheme.decisions(expected)).mean()),
         bound=_distance(found, expected),
-        invariance_error=_invariance_error(engine, probes),
+        invariance_error=_invariance_error(engine, encoded),
         token_budget=engine.grid.token_budget,
     )
 
 
-def _invariance_error(engine: Engine, probes: Probes) -> float:
+def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
     """Largest |Δlogit| between pairs alone and the same pairs in other batches: of other sizes and orders, and full."""
-    n = len(probes.premises)
-    positions = np.arange(2 * n, dtype=np.int32)
-    whole = engine.encode([*probes.premises, *probes.hypotheses], positions[:n], positions[n:], engine.probe_format)
-    padded = engine.grid.padded(whole.lengths[whole.pairs.inverse])
+    padded = engine.grid.padded(probes.lengths)
     worst = 0.0
     sizes, counts = np.unique(padded, return_counts=True)
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
         group = np.flatnonzero(padded == size)[:_GROUP]
         alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
-        pairs = whole.pairs.inverse[group]
-        crowd = engine.session.layout.full(whole.lengths, pairs)
-        full = engine.compute(replace(whole, batches=[crowd]))[pairs]
-        others = [np.where(np.isin(pairs, crowd.pairs)[:, None], full, alone)]
-        others += [_logits(engine, probes, group), _logits(engine, probes, group[::-1])[::-1]]
+        crowd = engine.session.layout.full(probes.lengths, group)
+        full = engine.compute(replace(probes, batches=[crowd]))[group]
+        others = [np.where(np.isin(group, crowd.pairs)[:, None], full, alone), _logits(engine, probes, group)]
+        others += [_logits(engine, probes, group, turned=True)]
         others += [_logits(engine, probes, group[:-3])] if len(group) > 3 else []
         worst = max(worst, *(_distance(other, alone[: len(other)]) for other in others))
     return worst
@@ -305,48 +295,45 @@ def _distance(one: Logits, other: Logits) -> float:
         return float(np.nan_to_num(np.abs(one - other), nan=_FAR, posinf=_FAR).max(initial=0.0))
 
 
-def _logits(engine: Engine, probes: Probes, chosen: npt.NDArray[np.int64]) -> Logits:
-    return engine.logits([probes.premises[i] for i in chosen], [probes.hypotheses[i] for i in chosen])
+def _logits(engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], *, turned: bool = False) -> Logits:
+    """Logits of the chosen probes, in batches of them alone; ``turned``: with the pairs of a batch in reverse."""
+    batches = engine.session.layout.pack(probes.lengths, chosen)
+    if turned:
+        batches = [replace(batch, pairs=batch.pairs[::-1]) for batch in batches]
+    return engine.compute(replace(probes, batches=batches))[chosen]
 
 
-def choose_budget(engine: Engine) -> int:
-    """The best of the budgets of this kind of device, in tokens a call: the fastest, timed now, or the first that fits.
+def choose_budget(engine: Engine, probes: EncodedPairs) -> int:
+    """The best of the budgets of this kind of device, in tokens a call.
+
+    What more tokens cost or save depends on the model and the machine: they keep a GPU busy, and exceed a CPU's caches.
+    So a few are timed on a CPU; on a GPU the first one that fits is taken.
 
     Raises:
         DeviceError: the model fails on this device, other than by a lack of memory.
     """
-    budgets, most = engine.device.spec.token_budgets, engine.bundle.max_length
-    usual, groups = budgets[0], [pairs_of_lengths(engine, np.minimum(group, most)) for group in (SHORT, LONG)]
+    budgets, classes, groups = engine.device.spec.token_budgets, probes.lengths // 32, []
+    # Most pairs of real data have such lengths, and pairs of one group share calls of the packed layout.
+    for found in (np.flatnonzero(classes == 1), np.flatnonzero((classes == 2) | (classes == 3))):
+        if len(found):
+            groups.append(found[np.linspace(0, len(found) - 1, 4).astype(int)])
     if not engine.device.spec.is_host:
-        return next((budget for budget in budgets if _rate(engine, groups, budget, calls=1)), budgets[-1])
-    rates = {budget: _rate(engine, groups, budget) for budget in budgets}
+        fitting = (budget for budget in budgets if _rate(engine, probes, groups, budget, calls=1) is not None)
+        return next(fitting, budgets[-1])
+    rates = {budget: _rate(engine, probes, groups, budget) or 0.0 for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
-    return best if rates[best] > WORTH * rates[usual] else usual
+    return best if rates[best] > WORTH * rates[budgets[0]] else budgets[0]
 
 
-def pairs_of_lengths(engine: Engine, total: npt.NDArray[np.int64]) -> EncodedPairs:
-    """A window of pairs with these lengths, special tokens included, of the probes' words; without batches."""
-    words = engine.tokenizer.encode(engine.bundle.probes().premises).ids
-    inner = total - engine.bundle.layout.overhead
-    second = np.maximum(1, inner // 4)
-    n = len(total)
-
-    def table(side: npt.NDArray[np.int64]) -> Tokens:
-        ends = np.concatenate([[0], np.cumsum(side)])
-        return Tokens(np.resize(words, int(ends[-1])), ends, np.zeros(n, bool))
-
-    each, status = np.arange(n), np.full(n, SCORED, np.int8)
-    pairs = Pairs(each, each, each, inner - second, second)
-    return EncodedPairs(pairs, table(inner - second), table(second), status, np.zeros(n, bool), [], total)
-
-
-def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: int = _CALLS) -> float:
-    """Tokens per second of full calls, one a group, padding not counted; 0 if a call does not fit."""
+def _rate(
+    engine: Engine, probes: EncodedPairs, groups: Sequence[npt.NDArray[np.int64]], budget: int, calls: int = _CALLS
+) -> float | None:
+    """Tokens per second of full calls, one a group, padding not counted; ``None`` if a call does not fit."""
     layout = engine.use.layout_of(budget)
     tokens, seconds = 0, 0.0
-    for encoded in groups:
-        batch = layout.full(encoded.lengths, np.arange(len(encoded.lengths)))
-        feed = layout.assemble(batch, encoded)
+    for group in groups:
+        batch = layout.full(probes.lengths, group)
+        feed = layout.assemble(batch, probes)
         best = float("inf")
         try:
             for _ in range(calls):
@@ -356,17 +343,16 @@ def _rate(engine: Engine, groups: Sequence[EncodedPairs], budget: int, calls: in
                 if best > _LONG_S:
                     break
         except OutOfMemoryError:
-            return 0.0
-        tokens += int(encoded.lengths[batch.pairs].sum())
+            return None
+        tokens += int(probes.lengths[batch.pairs].sum())
         seconds += best
-    return tokens / seconds
+    return tokens / seconds if seconds else 0.0
 
 
 class _Request(Record, frozen=True, kw_only=True):
     """A variant to verify. ``use``: further fields of :class:`.VariantOnDevice`."""
 
     bundle: str
-    sha256: str
     device: str
     use: dict[str, Any]
     budget: int | None
@@ -395,7 +381,6 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
 
     request = _Request(
         bundle=str(use.bundle.path.absolute()),
-        sha256=use.bundle.sha256,
         device=str(use.device),
         use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory")},
         budget=budget,
@@ -429,14 +414,11 @@ def serve_verification(descriptor: int) -> NoReturn:
     request: _Request = requests.get()
     report_progress(partial(channel.send, _Reply()), _TICK_S)
     try:
-        bundle = Bundle.load(request.bundle)
-        if bundle.sha256 != request.sha256:
-            raise BundleError(f"bundle {request.bundle} was changed while it was opened; run again")
-        use = VariantOnDevice(bundle, device=device_of(request.device), **request.use)
+        use = VariantOnDevice(Bundle.load(request.bundle), device=device_of(request.device), **request.use)
         engine = Engine(use, request.budget or use.device.spec.token_budgets[0])
         reply = _Reply(report=measure(engine, request.budget))
     except ScorerError as e:
-        reply = _Reply(kind=type(e).__name__, error=" ".join(str(e).split())[:1800])
+        reply = _Reply(kind=type(e).__name__, error=str(e))
     except BaseException as e:  # whatever a bundle makes a library raise, is about the bundle
         reply = _Reply(error=f"bundle {request.bundle} cannot be used: {type(e).__name__}: {first_line(e)}")
     channel.send(reply)

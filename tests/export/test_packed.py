@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from export import families
 from export.packed import export_packed, packed_counts
 from export.variants import export_variant
-from scorer.inference.batching import EncodedPairs, Grid, Packed, Padded, distinct_pairs
+from scorer.inference.batching import EncodedPairs, Packed, Padded, distinct_pairs
 from scorer.inference.bundle import Bundle
 from scorer.inference.tokenizer import TextTokenizer
 from scorer.status import SCORED
@@ -80,7 +80,7 @@ def compare(
         made = layout.assemble(batch, work)
         (found,) = run.run(["logits"], made)
         assert found.shape == (batch.rows, 3) and found.dtype == np.float32
-        (expected,) = padded.run(["logits"], Padded(Grid(), bundle.layout).assemble(batch, work))
+        (expected,) = padded.run(["logits"], Padded(4096, bundle.max_length, bundle.layout).assemble(batch, work))
         np.testing.assert_allclose(found[: len(batch.pairs)], expected, rtol=0, atol=1e-4)
         if bundle.layout.segments:
             (other,) = run.run(["logits"], made | {"token_type_ids": np.zeros_like(made["token_type_ids"])})

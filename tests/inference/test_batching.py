@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scorer.inference.batching import Grid, Packed, Padded, cut_to_fit, distinct_pairs
+from scorer.inference.batching import Packed, Padded, cut_to_fit, distinct_pairs
 from scorer.inference.bundle import Bundle, PairLayout
 from scorer.inference.tokenizer import Tokens
 from tests.bundles import tokenizer
@@ -24,9 +24,8 @@ REFERENCE = tokenizer()
     budget=st.integers(1, 2000),
 )
 def test_every_pair_is_in_one_batch_of_a_shape_on_the_grid(lengths: list[int], step: int, budget: int) -> None:
-    grid = Grid(step, budget, 200)
     array = np.array(lengths, np.int64)
-    batches = Padded(grid, LAYOUT).pack(array, np.arange(len(lengths)))
+    batches = Padded(budget, 200, LAYOUT, step).pack(array, np.arange(len(lengths)))
     covered = [p for batch in batches for p in batch.pairs.tolist()]
     assert sorted(covered) == list(range(len(lengths)))
     for batch in batches:

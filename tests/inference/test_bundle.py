@@ -12,6 +12,7 @@ import pytest
 
 from scorer.errors import BundleError, DamagedFileError
 from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Scheme
+from scorer.inference.diagnosis import caveat
 from scorer.system.codec import decode, encode
 from tests.bundles import edit_manifest, variant
 
@@ -38,11 +39,11 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, r"bundle\.json has schema 2, .* reads schema 3; export the checkpoint again$"),
+        ({"schema": 2}, r"bundle\.json has schema 2, .* reads schema 3; .*export the checkpoint again$"),
         ({"name": "two\nlines"}, "the name is"),
         ({"variants": {}}, "damaged: variants: "),
         ({"files": {}}, "no hash for tokenizer.json"),
-        ({"pair_layout": {"prefix": [0] * 31, "separator": [], "suffix": [], "pad_id": 1}}, "leave no room for texts"),
+        ({"pair_layout": {"prefix": [0] * 127, "separator": [], "suffix": [], "pad_id": 1}}, "leave no room for texts"),
     ],
 )
 def test_a_description_of_another_schema_or_odd_is_refused(copy: Path, changes: dict, message: str) -> None:
@@ -59,16 +60,16 @@ def test_a_variant_under_another_name_is_refused(copy: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "caveat"),
+    ("changes", "reason"),
     [
         ({"source": {"checkpoint": "c", "random_init": True}}, "the weights of the bundle tiny are random"),
         ({"forced": ["int8 is odd"]}, "the bundle tiny was exported with --force although int8 is odd"),
     ],
 )
-def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict, caveat: str) -> None:
-    assert Bundle.load(copy).manifest.caveat is None
+def test_a_bundle_that_was_forced_or_is_random_says_so(copy: Path, changes: dict, reason: str) -> None:
+    assert caveat(Bundle.load(copy).manifest) is None
     edit_manifest(copy, **changes)
-    assert str(Bundle.load(copy).manifest.caveat).startswith(caveat)
+    assert str(caveat(Bundle.load(copy).manifest)).startswith(reason)
 
 
 X = np.array([[2, 0, 1], [0, 0, 0]], np.float32)

@@ -17,8 +17,9 @@ from scorer.errors import BundleError, CallError, DeviceError, ScorerError
 from scorer.inference import session, verification
 from scorer.inference.bundle import Bundle
 from scorer.inference.device import PACKED, PADDED, Device, Hardware, device, is_out_of_memory
+from scorer.inference.diagnosis import conflicting_wheels
 from scorer.inference.engine import DeviceReport, Engine
-from scorer.inference.session import VariantOnDevice, conflicting_wheels, resolve_device, variants_for
+from scorer.inference.session import VariantOnDevice, resolve_device, variants_for
 from scorer.inference.verification import keep_report, measure, open_engine, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import edit_manifest, make_bundle, variant
@@ -126,15 +127,14 @@ def test_after_a_failure_calls_are_smaller_and_the_arena_shrinks(fake: FakeCuda,
         assert len(fake.options) == opened, "nothing was opened again"
 
 
-def test_the_session_is_opened_again_once_and_then_the_pair_has_no_answer(fake: FakeCuda, tiny: Path) -> None:
+def test_a_pair_that_does_not_fit_alone_has_no_answer(fake: FakeCuda, tiny: Path) -> None:
     said: list[str] = []
     with on_cuda(tiny, warn=said.append) as engine:
-        opened = len(fake.options)
         fake.fail = lambda options, call: FULL
-        for text in "ab":
-            assert ask(engine, text) == [OUT_OF_MEMORY]
-            assert len(fake.options) == opened + 1
-        assert ["opened again" in line for line in said] == [True, False, False]
+        assert ask(engine, "ab") == [OUT_OF_MEMORY] * 2
+        assert ["from here on" in line for line in said] == [True, False, False]
+        fake.fail = lambda options, call: None
+        assert ask(engine, "a") == [SCORED]
 
 
 def test_reports_are_kept_by_what_numbers_depend_on(tiny: Path) -> None:

@@ -210,5 +210,6 @@ def test_the_fastest_budget_is_chosen_or_the_first_that_fits(
     with Engine(VariantOnDevice(Bundle.load(tiny), "fp32", device("cpu"), 1), USUAL) as engine:
         with_row(monkeypatch, "cpu", is_host=timed, token_budgets=KINDS["cpu"].token_budgets if timed else (*costs,))
         clock = Clock(engine, monkeypatch, costs)
-        assert choose_budget(engine) == chosen
+        probes = engine.bundle.probes()
+        assert choose_budget(engine, engine.encode_pairs(probes.premises, probes.hypotheses)) == chosen
     assert clock.calls >= len(costs) if timed else clock.calls <= len(costs) + 1
