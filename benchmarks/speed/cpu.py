@@ -28,7 +28,7 @@ import numpy as np
 from scorer.inference.bundle import Bundle
 
 from . import ours, peers
-from .harness import Runner, SettingError, SettingProcess, available_mb, cores, describe, in_words
+from .harness import Runner, SettingError, cores, describe, in_words, time_setting
 from .prepare import PARTS, prepare
 from .sample import PairSample, write_sample
 
@@ -94,40 +94,30 @@ def settings(*, everyone: bool) -> list[Setting]:
 @dataclass
 class Measured:
     """A setting with its rounds: seconds, ``others``, ``peak_mb``. ``answers``: of its first pass. ``error``: why there
-    are none. ``process``: kept between rounds, where memory allows it."""
+    are none."""
 
     setting: Setting
     error: str | None = None
     rounds: list[dict[str, Any]] = field(default_factory=list)
     opened: dict[str, Any] = field(default_factory=dict)
     answers: Any = None
-    process: SettingProcess | None = None
 
     def run_pass(self, number: int, spec: Mapping[str, Any], logs: Path) -> None:
-        """Time one pass, in a new process where there is none."""
+        """Time one pass."""
         setting, options = self.setting, dict(self.setting.options)
         if "batch" in self.opened.get("chosen", {}):  # that of the first round, so that all measure the same
             options["batches"] = [self.opened["chosen"]["batch"]]
         try:
-            if self.process is None:
-                log = logs / f"{setting.name}.log"
-                self.process = SettingProcess(setting.runner, {**spec, "options": options}, log)
-                self.opened = self.opened or self.process.opened
-            found = self.process.run_pass()
+            found = time_setting(setting.runner, {**spec, "options": options}, logs / f"{setting.name}.log")
         except SettingError as error:
             self.error = str(error)
             say(f"round {number + 1}  failed: {setting.label}: {error}")
             return
-        answers = found.pop("answers")
-        self.answers = answers if self.answers is None else self.answers
+        opened, answers = {name: found.pop(name) for name in ("chosen", "load_seconds")}, found.pop("answers")
+        if not self.rounds:
+            self.opened, self.answers = opened, answers
         self.rounds.append({"round": number, **found})
         say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
-
-    def close(self, *, wait: bool = True) -> None:
-        """End the process, if there is one."""
-        if self.process is not None:
-            self.process.close(wait=wait)
-        self.process = None
 
     def speed_over(self, other: Measured) -> float | None:
         """The median of the ratios within rounds."""
@@ -142,7 +132,6 @@ def run_rounds(
     rounds: int,
     logs: Path,
     *,
-    floor_mb: int = 3000,
     failed: Mapping[str, str] | None = None,
     deadline: float = float("inf"),
 ) -> list[Measured]:
@@ -150,7 +139,7 @@ def run_rounds(
     order given, later ones with the fastest first, so that these have most rounds when the time is over.
 
     Args:
-        spec: of every runner, but for its options. floor_mb: with less memory available, processes are not kept.
+        spec: of every runner, but for its options.
         failed: parts that could not be prepared, with the reason.
         deadline: after it, the first round is finished and no other one started.
     """
@@ -158,18 +147,12 @@ def run_rounds(
     measured = [Measured(setting) for setting in asked]
     for one in measured:
         one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
-    try:
-        for number in range(rounds):
-            for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
-                if number and time.monotonic() > deadline:
-                    return measured
-                if one.error is None:
-                    one.run_pass(number, spec, logs)
-                if one.error or available_mb() < floor_mb:
-                    one.close()
-    finally:
-        for one in measured:
-            one.close(wait=False)
+    for number in range(rounds):
+        for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
+            if number and time.monotonic() > deadline:
+                return measured
+            if one.error is None:
+                one.run_pass(number, spec, logs)
     return measured
 
 
@@ -233,9 +216,7 @@ def full_size(given: argparse.Namespace) -> dict[str, Any]:
     failed = prepare(base, given.preset, say)
     paths = {part: str(base / part) for part in PARTS}
     sample = write_sample(base / "sample", Bundle.load(base / "bundle"), given.pairs)
-    floor_mb = 1500 + 4 * ((base / "checkpoint" / "model.safetensors").stat().st_size >> 20)
-    title = f"{given.preset}, random weights"
-    return measure(given, title, settings(everyone=True), sample, paths, failed=failed, floor_mb=floor_mb)
+    return measure(given, f"{given.preset}, random weights", settings(everyone=True), sample, paths, failed)
 
 
 def embedded(given: argparse.Namespace) -> dict[str, Any]:
@@ -255,15 +236,15 @@ def measure(
     asked: Sequence[Setting],
     sample: PairSample,
     paths: dict[str, str],
-    **options: Any,
+    failed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Run the rounds of a model, and print its table. ``options``: of :func:`run_rounds`."""
+    """Run the rounds of a model, and print its table."""
     title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
     asked = [one for one in asked if not given.only or one.name in (*given.only, REFERENCE)]
     spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
     say(f"\n{title}")
     deadline = time.monotonic() + 60 * given.minutes
-    measured = run_rounds(asked, spec, given.rounds, given.folder / "logs", deadline=deadline, **options)
+    measured = run_rounds(asked, spec, given.rounds, given.folder / "logs", failed=failed, deadline=deadline)
     entries = summarise(measured, sample.pairs, REFERENCE)
     print(table(title, entries))
     return {"name": "pairs", "title": title, "items": sample.pairs, "reference": REFERENCE, "settings": entries}

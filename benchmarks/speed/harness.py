@@ -1,8 +1,4 @@
-"""Timed processes, and the machine that they run on.
-
-:func:`measured` calls a function in a process of its own. A :class:`SettingProcess` opens a setting once and times it
-on each request, so that rounds of several settings can be interleaved.
-"""
+"""Timed processes, and the machine that they run on."""
 
 from __future__ import annotations
 
@@ -68,12 +64,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def available_mb() -> int:
-    """Memory that processes may still take."""
-    found = re.search(r"MemAvailable:\s*(\d+)", _read("/proc/meminfo"))
-    return int(found[1]) // 1024 if found else 1 << 40
-
-
 def measured(function: Callable[..., Any], *arguments: Any, log: Path | None = None) -> dict[str, Any]:
     """Call a function of a module in a process of its own, since a child begins with the peak memory of its parent.
 
@@ -97,66 +87,38 @@ class SettingError(Exception):
     """A setting cannot be measured; the table shows the message as the reason."""
 
 
-class SettingProcess:
-    """The process of a setting. ``opened``: what the runner chose, and the seconds that it took to open.
+def time_setting(runner: Runner, spec: dict[str, Any], log: Path) -> dict[str, Any]:
+    """Open a setting in a process of its own, and time one pass: what it chose, seconds to open, answers, seconds,
+    ``others`` (processors kept busy by other processes), ``peak_mb``.
 
     Args:
-        spec: of the runner. log: file for what libraries print.
+        log: file for what libraries print.
 
     Raises:
-        SettingError: it did not start; the message is the reason that it gave.
+        SettingError: it did not start, its pass failed, or the process ended.
     """
-
-    def __init__(self, runner: Runner, spec: dict[str, Any], log: Path) -> None:
-        self._log = log
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"), _print_to, (log,))
-        try:
-            self.opened = self._call(_open, runner, spec)
-        except SettingError:
-            self.close()
-            raise
-
-    def run_pass(self) -> dict[str, Any]:
-        """Time one pass: ``answers``, ``seconds``, ``others`` (processors kept busy by other processes), ``peak_mb``.
-
-        Raises:
-            SettingError: the process ended, or the pass failed.
-        """
-        return self._call(_timed)
-
-    def close(self, *, wait: bool = True) -> None:
-        """End the process; without ``wait``, others may be ended at the same time."""
-        self._pool.shutdown(wait)
-
-    def _call(self, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        try:
-            return self._pool.submit(function, *arguments).result()
-        except BrokenProcessPool as error:
-            raise SettingError("the process ended, probably for lack of memory") from error
-        except Exception as error:  # a peer may fail in any way; the table says how, the log where
-            with self._log.open("a") as file:
-                traceback.print_exception(error, file=file)
-            raise SettingError(f"{type(error).__name__}: {first_line(error)}"[:240]) from error
+    try:
+        found: dict[str, Any] = measured(_open_and_time, runner, spec, log=log)["result"]
+    except BrokenProcessPool as error:
+        raise SettingError("the process ended, probably for lack of memory") from error
+    except Exception as error:  # a peer may fail in any way; the table says how, the log where
+        with log.open("a") as file:
+            traceback.print_exception(error, file=file)
+        raise SettingError(f"{type(error).__name__}: {first_line(error)}"[:240]) from error
+    return found
 
 
-_opened: list[Callable[[], Any]] = []
-"""The setting that this process has opened."""
-
-
-def _open(runner: Runner, spec: dict[str, Any]) -> dict[str, Any]:
+def _open_and_time(runner: Runner, spec: dict[str, Any]) -> dict[str, Any]:
     began, chosen = time.perf_counter(), dict[str, Any]()
-    _opened.append(runner(spec, chosen))
-    return {"chosen": chosen, "load_seconds": round(time.perf_counter() - began, 2)}
-
-
-def _timed() -> dict[str, Any]:
-    busy, own, began = _busy_seconds(), _own_seconds(), time.perf_counter()
-    answers = _opened[0]()
+    one_pass = runner(spec, chosen)
+    load, busy, own, began = time.perf_counter() - began, _busy_seconds(), _own_seconds(), time.perf_counter()
+    answers = one_pass()
     seconds = wall = time.perf_counter() - began
     others = (_busy_seconds() - busy - (_own_seconds() - own)) / wall
     if isinstance(answers, tuple):
         answers, seconds = answers
-    return {"answers": answers, "seconds": seconds, "others": round(max(0.0, others), 2), "peak_mb": _peak_mb()}
+    found = {"chosen": chosen, "load_seconds": round(load, 2), "answers": answers, "seconds": seconds}
+    return found | {"others": round(max(0.0, others), 2), "peak_mb": _peak_mb()}
 
 
 def _print_to(log: Path | None) -> None:

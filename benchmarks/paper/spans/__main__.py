@@ -74,22 +74,16 @@ def _print(report: dict[str, Any]) -> None:
     console.print(f"{report['texts']:,} texts; signature: {report['signature'] or 'no signature'}")
     made = table("category", "errors", "found", "recall", INTERVAL)
     for name, line in report["categories"].items():
-        ends = interval(line.get("interval"))
-        made.add_row(name, f"{line['n']:,}", f"{line['found']:,}", number(line["recall"]), ends)
+        made.add_row(
+            name, f"{line['errors']:,}", f"{line['found']:,}", number(line["recall"]), interval(line["interval"])
+        )
     console.print(made)
-    for level in ("spans", "sentences", "by_text"):
-        lines = {line["name"]: line[level] for line in report["rivals"]}
-        if level == "spans":
-            lines |= {f"{name} {line['value']}": line["all"] for name in report["by"] for line in report["by"][name]}
-        made = table(level, "flags", "right", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL)
-        for name, found in lines.items():
-            shares = [
-                shown
-                for what in ("precision", "recall", "f1")
-                for shown in (number(found[what]), interval(found["interval"][what]))
-            ]
-            made.add_row(name, f"{found['flags']:,}", f"{found['right']:,}", *shares)
-        console.print(made)
+    made = table("", "of", "flags", "right", "precision", INTERVAL, "recall", INTERVAL, "F1", INTERVAL, left=2)
+    for line in report["lines"]:
+        shares = ((number(line[of]), interval(line["interval"][of])) for of in ("precision", "recall", "f1"))
+        counts = (f"{line[of]:,}" for of in ("flags", "right"))
+        made.add_row(line["name"], line["level"], *counts, *(shown for pair in shares for shown in pair))
+    console.print(made)
     if report["agreement"]:
         console.print_json(msgspec.json.encode(report["agreement"]).decode())
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,19 +46,21 @@ class Spans:
         kept = [text for text, there in zip(self.texts, chosen.tolist(), strict=True) if there]
         return Spans(kept, self.starts[chosen], self.ends[chosen])
 
+    def of(self, texts: Container[str]) -> Spans:
+        """The spans of some texts."""
+        return self.take(np.array([text in texts for text in self.texts], bool))
+
 
 @dataclass(frozen=True)
 class Flags:
     """The sentences that a run checked, and those that it flagged: bool, *Shape:* (sentences,).
 
-    ``known``: ids of the checked texts. ``systems``: system by id, where available. ``unjudged``: number of texts
-    without a result.
+    ``known``: ids of the checked texts. ``unjudged``: number of texts without a result.
     """
 
     sentences: Spans
     flagged: npt.NDArray[np.bool_]
     known: list[str]
-    systems: dict[str, str]
     unjudged: int
     signature: str | None
 
@@ -98,7 +101,7 @@ def read_flags(path: Path, below: float) -> Flags:
     output = Output.open(path)
     if "sentences" not in output.names:
         raise ColumnError(f"{path} has no sentences; score with --sentences")
-    scored = load(output, ["text_id", "system", "sentences"])
+    scored = load(output, ["text_id", "sentences"])
     ids = _strings(scored.table, "text_id", path)
     if len(set(ids)) < len(ids):
         raise ColumnError(f"{path}: a text_id occurs twice; give each text its own, since spans refer to it")
@@ -108,12 +111,10 @@ def read_flags(path: Path, below: float) -> Flags:
     entailment = pc.struct_field(flat, "entailment").to_numpy(zero_copy_only=False).astype(np.float64)
     starts, ends = (np.array(pc.struct_field(flat, name).to_pylist(), np.int64) for name in ("start", "end"))
     judged = column.is_valid().to_pylist()
-    systems = scored.table["system"].to_pylist() if "system" in scored.table.column_names else []
     return Flags(
         Spans([ids[owner] for owner in owners.tolist()], starts, ends),
         ~(entailment >= below),
         [name for name, there in zip(ids, judged, strict=True) if there],
-        {name: value for name, value in zip(ids, systems, strict=False) if value is not None},
         judged.count(False),
         scored.signature,
     )

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from benchmarks.paper.spans.__main__ import app
 from benchmarks.paper.spans.agreement import agreement, majority
-from benchmarks.paper.spans.figures import SpanOptions, evaluate_spans, overlaps
+from benchmarks.paper.spans.figures import LEVELS, SpanOptions, evaluate_spans, overlaps
 from benchmarks.paper.spans.files import Spans, read_votes
 from scorer.errors import ColumnError, InputError
 from tests.evaluation.scored import save, scored_texts
@@ -50,8 +50,7 @@ def of_ten(letter: str, *entailments: float | None) -> tuple[str, list[tuple[int
 
 # Two texts of three sentences, and one that nobody annotated.
 OUT = scored_texts(
-    {"t1": of_ten("A", 0.9, 0.1, 0.2), "t2": of_ten("B", 0.4, None, 0.6), "t3": of_ten("C", 0.0, 0.0, 0.0)},
-    system=["s", "r", "s"],
+    {"t1": of_ten("A", 0.9, 0.1, 0.2), "t2": of_ten("B", 0.4, None, 0.6), "t3": of_ten("C", 0.0, 0.0, 0.0)}
 )
 PLACED = "text_id char_start char_end category"
 GOLD = [
@@ -69,6 +68,11 @@ def evaluated(folder: Path, out: pa.Table, columns: str, gold: list[tuple[Any, .
     return evaluate_spans(save(out, folder / "out.parquet"), SpanOptions(gold_file, **options))
 
 
+def line(report: dict[str, Any], name: str, level: str = "spans") -> dict[str, Any]:
+    (found,) = [one for one in report["lines"] if (one["name"], one["level"]) == (name, level)]
+    return dict(found)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     gold = write(tmp_path / "gold.parquet", PLACED, GOLD)
@@ -80,21 +84,19 @@ def test_figures_by_hand(files: tuple[Path, Path]) -> None:
     first and third; those in the first sentences cannot be checked."""
     notes: list[str] = []
     report = evaluate_spans(files[0], SpanOptions(files[1], resamples=50), notes.append)
-    assert (report["texts"], report["not_in_gold"], report["unlocated"]) == (2, 1, 0)
+    assert (report["texts"], report["sentences"]) == (2, 6)
     assert any("left out: 1 texts" in note for note in notes)
-    found = report["all"]
+    found = line(report, "this output")
     assert (found["errors"], found["found"], found["flags"], found["right"]) == (5, 3, 4, 2)
     assert (found["recall"], found["precision"]) == (0.6, 0.5)
     assert found["f1"] == pytest.approx(2 * 0.6 * 0.5 / 1.1)
-    recall = {name: (line["n"], line["found"]) for name, line in report["categories"].items()}
+    recall = {name: (one["errors"], one["found"]) for name, one in report["categories"].items()}
     assert recall == {"number": (2, 2), "name": (1, 0), "not_checkable": (2, 1)}
-    units = report["units"]
-    assert (units["units"], units["with_error"], units["flags"]) == (6, 4, 4)
-    assert (units["precision"], units["recall"], units["f1"]) == (0.5, 0.5, 0.5)
-    everything = next(line["spans"] for line in report["rivals"] if line["kind"] == "everything")
+    sentences = line(report, "this output", "sentences")
+    assert (sentences["errors"], sentences["flags"]) == (4, 4)
+    assert (sentences["precision"], sentences["recall"], sentences["f1"]) == (0.5, 0.5, 0.5)
+    everything = line(report, "every sentence")
     assert (everything["precision"], everything["recall"]) == (pytest.approx(4 / 6), 1.0)
-    lines = report["by"]["system"]
-    assert [(line["value"], line["texts"], line["all"]["errors"]) for line in lines] == [("r", 1, 2), ("s", 1, 3)]
 
 
 def test_files_that_cannot_be_used(files: tuple[Path, Path]) -> None:
@@ -117,17 +119,17 @@ def test_flagging_every_sentence_of_the_shared_task(shared_data: Path, tmp_path:
         spans.append((start, start + len(row["text"]), 0.0))
     out = save(scored_texts({name: (texts[name], spans) for name, spans in found.items()}), tmp_path / "out.parquet")
     report = evaluate_spans(out, SpanOptions(shared_data / "st_gold_errors.parquet", resamples=0))
-    assert (report["texts"], report["units"]["units"]) == (55, 670)
-    assert report["all"]["precision"] == pytest.approx(0.787, abs=5e-4)
-    assert report["all"]["recall"] == report["units"]["recall"] == 1
-    counted = {name: line["n"] for name, line in report["categories"].items()}
+    assert (report["texts"], report["sentences"]) == (55, 670)
+    assert line(report, "this output")["precision"] == pytest.approx(0.787, abs=5e-4)
+    assert all(line(report, "this output", level)["recall"] == 1 for level in LEVELS)
+    counted = {name: one["errors"] for name, one in report["categories"].items()}
     assert counted == {name: sum(table[f"n_{name}"].to_pylist()) for name in counted}
 
 
 def test_the_command(files: tuple[Path, Path]) -> None:
     given = ["evaluate", str(files[0]), "--spans", str(files[1])]
     found = CliRunner().invoke(app, [*given, "--json", "--flag-below", "0.15"])
-    assert json.loads(found.stdout)["units"]["flags"] == 2
+    assert line(json.loads(found.stdout), "this output", "sentences")["flags"] == 2
     shown = CliRunner().invoke(app, given)
     assert "every sentence" in shown.stdout and "left out: 1 texts" in shown.stderr
 
@@ -141,10 +143,10 @@ def test_groups_and_intervals_by_columns_of_the_gold(tmp_path: Path) -> None:
         rows.append((f"t{i}", start, start + 5, "Incorrect", "x" if i % 4 < 2 else "y", f"e{i // 2}"))
     columns = f"{PLACED} domain example"
     found = evaluated(tmp_path, out, columns, rows, by=("domain",), inputs="example")
-    assert found["all"]["precision"] == found["all"]["recall"] == 0.5
-    assert [(line["value"], line["texts"]) for line in found["by"]["domain"]] == [("x", 4), ("y", 4)]
+    assert line(found, "this output")["precision"] == line(found, "this output")["recall"] == 0.5
+    assert [line(found, f"domain {value}")["texts"] for value in "xy"] == [4, 4]
     alone = evaluated(tmp_path, out, columns, rows)
-    wide, narrow = (one["all"]["interval"]["precision"] for one in (found, alone))
+    wide, narrow = (line(one, "this output")["interval"]["precision"] for one in (found, alone))
     assert wide[1] - wide[0] > narrow[1] - narrow[0]
     with pytest.raises(ColumnError, match="'none': the gold has no column"):
         evaluated(tmp_path, out, columns, rows, by=("none",))
@@ -163,20 +165,20 @@ def test_rivals_are_counted_by_span_by_sentence_and_by_text(tmp_path: Path) -> N
     marked = [("t1", "llm", 6, 20), ("t2", "llm", 25, 28), ("t1", "shy", None, None), ("t9", "stranger", 0, 1)]
     rivals = write(tmp_path / "rivals.parquet", "text_id annotator char_start char_end", marked)
     found = evaluated(tmp_path, out, PLACED, gold, rivals=rivals, resamples=20)
-    lines = {line["name"]: line for line in found["rivals"]}
-    assert list(lines) == ["this output", "every sentence", "llm", "shy", "stranger"]
-    assert (lines["stranger"]["texts"], lines["stranger"]["spans"]["f1"]) == (0, None)
+    names = dict.fromkeys(one["name"] for one in found["lines"])
+    assert list(names) == ["this output", "every sentence", "llm", "shy", "stranger"]
+    assert (line(found, "stranger")["texts"], line(found, "stranger")["f1"]) == (0, None)
 
-    def counts(name: str, level: str) -> tuple[int, int, int | None]:
-        counted = lines[name][level]
-        return counted["flags"], counted["right"], counted.get("with_error")
+    def counts(name: str, level: str) -> tuple[int, int, int]:
+        counted = line(found, name, level)
+        return counted["flags"], counted["right"], counted["errors"]
 
-    assert counts("this output", "spans") == (0, 0, None)
+    assert counts("this output", "spans") == (0, 0, 2)
     assert counts("every sentence", "sentences") == (6, 2, 2)
-    assert (counts("llm", "spans"), counts("llm", "sentences")) == ((2, 1, None), (3, 2, 2))
-    assert counts("llm", "by_text") == (2, 1, 1)
-    assert (lines["llm"]["spans"]["found"], lines["llm"]["spans"]["recall"]) == (2, 1.0)
-    assert (lines["shy"]["texts"], counts("shy", "by_text")) == (1, (0, 0, 1))
+    assert (counts("llm", "spans"), counts("llm", "sentences")) == ((2, 1, 2), (3, 2, 2))
+    assert counts("llm", "texts") == (2, 1, 1)
+    assert (line(found, "llm")["found"], line(found, "llm")["recall"]) == (2, 1.0)
+    assert (line(found, "shy")["texts"], counts("shy", "texts")) == (1, (0, 0, 1))
 
 
 def test_annotators_joined_are_the_gold_that_is_published(shared_data: Path) -> None:

@@ -58,7 +58,7 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
         Setting("unmade", "a peer whose form was not made", ours.engine_pairs, needs=("openvino",)),
     ]
     spec = {"bundle": str(bundle.path), "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": 1}
-    found = run_rounds(settings, spec, 2, tmp_path / "logs", floor_mb=0, failed={"openvino": "not installed"})
+    found = run_rounds(settings, spec, 2, tmp_path / "logs", failed={"openvino": "not installed"})
     entries = summarise(found, sample.pairs, "engine")
     by_name = {one["name"]: one for one in entries}
     for name in ("bare", "engine", "run"):
