@@ -77,27 +77,16 @@ def accuracy() -> None:
     save(figure, "accuracy")
 
 
-def speed_cpu() -> None:
-    """Pairs per second of full-size models on two cores, the fastest first."""
-    found = read("cpu.json")
-    group = next(one for one in found["groups"] if one["name"] == "pairs")
-    measured = [one for one in group["settings"] if one.get("median") and not one["bare"]]
-    measured.sort(key=lambda one: -one["median"])
-    colours = [OURS if one["ours"] else OTHERS for one in measured]
-    labels = [one["label"] for one in measured]
-    bars(
-        "speed-cpu", "Pairs per second, roberta-large, two CPU cores", labels, [m["median"] for m in measured], colours
-    )
-
-
-def speed_gpu() -> None:
-    """Pairs per second on one GPU, both sides measured on the same pairs."""
-    found = read("gpu_figures.json")
-    colours = {"ours": OURS, "peer": OTHERS, "bare": LIMIT}
-    rows = found["rows"]
-    labels = [row["label"] for row in rows]
-    title = f"Pairs per second, roberta-large, one {found['device']}"
-    bars("speed-gpu", title, labels, [row["pairs_per_s"] for row in rows], [colours[row["kind"]] for row in rows])
+def speed() -> None:
+    """Pairs per second of full-size models: on two cores, the fastest first, and on one GPU, on the same pairs."""
+    (group,) = (one for one in read("cpu.json")["groups"] if one["name"] == "pairs")
+    rows = [(one["label"], one["median"], OURS if one["ours"] else OTHERS) for one in group["settings"]
+            if one.get("median") and not one["bare"]]  # fmt: skip
+    title = "Pairs per second, roberta-large, two CPU cores"
+    bars("speed-cpu", title, *zip(*sorted(rows, key=lambda row: -row[1]), strict=True))
+    found, colours = read("gpu_figures.json"), {"ours": OURS, "peer": OTHERS, "bare": LIMIT}
+    rows = [(row["label"], row["pairs_per_s"], colours[row["kind"]]) for row in found["rows"]]
+    bars("speed-gpu", f"Pairs per second, roberta-large, one {found['device']}", *zip(*rows, strict=True))
 
 
 def challenge() -> None:
@@ -122,6 +111,5 @@ def challenge() -> None:
 
 if __name__ == "__main__":
     accuracy()
-    speed_cpu()
-    speed_gpu()
+    speed()
     challenge()

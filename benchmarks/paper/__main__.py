@@ -76,10 +76,9 @@ def against_command(
         print_json({"lines": [line._asdict() for line in lines], "facts": facts})
         return
     made = table("source", "row", "figure", "published", "ours", "difference", "n", left=3)
-    for line in lines:
-        difference = None if line.ours is None else line.ours - line.published
-        made.add_row(line.source, line.row, line.figure, number(line.published), number(line.ours), signed(difference),
-                     f"{line.n:,}")  # fmt: skip
+    for *names, printed, ours, n in lines:
+        difference = signed(None if ours is None else ours - printed)
+        made.add_row(*names, number(printed), number(ours), difference, f"{n:,}")
     console = make_console(least_width=WIDTH)
     console.print(made if lines else "no table of the papers is about this data")
     if facts is not None:

@@ -5,9 +5,8 @@ The score of a next token *w* after a prefix *y* is
 
     log P(w | y, input) + λ Σ over facts f of (1 − P(f | y)) · log P(f | y w)
 
-where P(f | text) is the probability that a text says a fact, here of a :class:`scorer.Scorer`. As in the authors' code,
-only the likeliest tokens compete. There the second term orders the candidates of a beam and is not added to its score;
-as a logits processor, it is. Greedy decoding is the same.
+where P(f | text) is a :class:`scorer.Scorer`'s. As in the authors' code, only the likeliest tokens compete. There the
+second term orders the candidates of a beam and is not added to its score; here it is. Greedy decoding is the same.
 """
 
 from __future__ import annotations

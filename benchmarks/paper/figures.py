@@ -1,8 +1,4 @@
-"""The commands behind the sections of ``docs/figures.md`` about public data: inputs, runs and reports.
-
-A step is a command; its inputs are files of the evaluation data, or outputs of steps before it. All files of the data
-that the chosen sections read are looked for before the first step.
-"""
+"""The commands behind the sections of ``docs/figures.md`` about public data: inputs, runs and reports."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ _BASKETBALL = "--templates docs/boxscore-templates.json --checks hallucination -
 
 
 def _rated(year: int, evaluate: str) -> tuple[str, ...]:
-    """A run over WebNLG's rated texts, other metrics next to it, and their correlations."""
+    """A run over WebNLG's rated texts, and other metrics next to it."""
     return (
         _RUN.format(f"{{data}}/public/webnlg{year}_humeval.parquet", f"webnlg{year}")
         + " --templates {webnlg_templates}",

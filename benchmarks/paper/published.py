@@ -1,8 +1,7 @@
 """The figures that the papers print, next to those of a scored output.
 
-The rows are the same only if the data is complete: the published figures are of 13,230 (E2E), 2,230 (WebNLG17) and
-2,848 rows (WebNLG20). The metric is the same only with the papers' model, ``roberta-large-mnli``, and their templates.
-FactSpotter's figures are taken as Pearson, Spearman and Kendall of means by system, without the human one.
+The published figures are of 13,230 (E2E), 2,230 (WebNLG17) and 2,848 rows (WebNLG20), ``roberta-large-mnli`` and the
+papers' templates; FactSpotter's are Pearson, Spearman and Kendall of means by system, without the human one.
 """
 
 from __future__ import annotations
@@ -52,11 +51,10 @@ class Comparison(NamedTuple):
 
 
 Figures = dict[str, tuple[float | None, int]]
-"""By the name of a figure ours, ``None`` where undefined, and the rows or systems that it is of."""
+"""By the name of a figure, ours and n, as in :class:`Comparison`."""
 
 
 def against(path: Path) -> list[Comparison]:
-    """The published rows about the data of a scored output; none if no paper used it."""
     names = set(Output.open(path).names)
     ours: dict[str, Figures] = {}
     if "gold_fine" in names:
@@ -73,7 +71,6 @@ def against(path: Path) -> list[Comparison]:
 
 
 def label_figures(report: LabelReport) -> Figures:
-    """The figures of labels and of their correlation with ratings, by the names of :data:`ROWS`."""
     found: Figures = {
         f"{block}.{name}": (report[block][name], report[block]["n"])
         for block, names in (("fine", ("accuracy",)), ("rough", ("accuracy", "recall", "precision", "f1")))
@@ -101,11 +98,7 @@ def _rating_figures(data: str, path: Path, rating: str, names: set[str]) -> Figu
 
 
 def errors_by_facts(path: Path) -> dict[str, Any] | None:
-    """Spearman's correlation of the number of facts with whether the label is that of the gold, and n; ``None`` without
-    gold labels.
-
-    Dušek & Kasner print −.05 and −.08 for their two data sets.
-    """
+    """Spearman's correlation of the number of facts with right labels; ``None`` without gold labels."""
     scored = load(Output.open(path), ["fine", "gold_fine", "gold_rough", "fact_entailment", "error"])
     gold = next((name for name in ("gold_fine", "gold_rough") if scored.has(name)), None)
     if gold is None:

@@ -28,16 +28,14 @@ from scorer.scoring.outputs import Output
 def sentence_ceiling(
     texts: Indices, ratings: Floats, inputs: Indices | None = None, resamples: int = 0
 ) -> dict[str, Any]:
-    """The reliability of one rating, and of the mean of the ratings of a text.
+    """The reliability of one rating, and of the mean of a text's ratings; ``None`` with fewer than two texts, or if no
+    text has two ratings.
 
     Args:
-        texts: int64, *Shape:* (annotations,), the text of each.
-        ratings: float64, *Shape:* (annotations,), NaN for none.
-        inputs: int64, *Shape:* (annotations,), the input of each; texts of one input are drawn together. ``None``: each
+        texts, inputs: int64, *Shape:* (annotations,), of each; texts of one input are drawn together. ``None``: each
             text is its own.
+        ratings: float64, *Shape:* (annotations,), NaN for none.
         resamples: number of bootstrap samples; 0 for no interval.
-
-    Returns: figures are ``None`` with fewer than two texts, or if no text has two ratings.
     """
     there = ~np.isnan(ratings)
     owners = texts if inputs is None else inputs
@@ -82,16 +80,12 @@ def _roots(ends: Ends) -> Ends:
 
 def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices, *, interval: bool = False) -> dict[str, Any]:
     """The reliability of the systems' mean ratings over the inputs that all of them have: ICC(C, k) of McGraw & Wong
-    (Psychological Methods 1, 1996), from the two-way analysis of variance.
-
-    It is a lower bound of the ceiling: that a system does better on some inputs than on others counts as noise here,
-    and a metric sees the same inputs.
+    (Psychological Methods 1, 1996); ``None`` with fewer than three systems or four inputs, and where systems do not
+    differ. A lower bound of the ceiling: that a system does better on some inputs than on others counts as noise.
 
     Args:
         ratings: float64, *Shape:* (rows,), NaN for none. systems, inputs: int64, *Shape:* (rows,).
-
-    Returns: figures are ``None`` with fewer than three systems or four inputs, and where systems do not differ.
-        ``interval`` is that of the F distribution; ``None`` without the extra ``stats``.
+        interval: whether to give that of the F distribution, which needs the extra ``stats``.
     """
     cells = np.full((int(inputs.max(initial=-1)) + 1, int(systems.max(initial=-1)) + 1), np.nan)
     cells[inputs, systems] = ratings
@@ -120,18 +114,17 @@ def _ends(noise: float, systems: int, inputs: int) -> Ends:
 
 
 def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resamples: int) -> dict[str, dict[str, Any]]:
-    """By column of ratings: the ceiling by ``system``, and with annotations that by ``sentence``.
+    """By column of ratings of a scored output: the ceiling by ``system``, and with annotations that by ``sentence``.
 
     Args:
-        path: a scored output, with the ratings' means.
         annotations: single ratings; ``row_id`` is the ``id`` of a text of the output.
         exclude: systems whose rows are left out.
     """
     output = Output.open(path)
     scored = load(output)
     if exclude:
-        kept = pc.invert(pc.is_in(scored.table["system"].cast(pa.string()), pa.array(exclude)))
-        scored = replace(scored, table=scored.table.filter(kept))
+        excluded = pc.is_in(scored.table["system"].cast(pa.string()), pa.array(exclude))
+        scored = replace(scored, table=scored.table.filter(pc.invert(excluded)))
     inputs = find_inputs(scored, output.columns, None).codes
     found: dict[str, dict[str, Any]] = {}
     columns = rating_columns(scored.table.schema.names, ())

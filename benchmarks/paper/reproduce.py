@@ -1,7 +1,6 @@
 """Reproduce the tables of Dušek & Kasner (INLG 2020): both data sets, both protocols, with templates and by backoff.
 
-The published figures most likely come from the authors' code, which differs from the paper in more than the checks
-(see ``docs/reproduce.md``). So for the protocol ``nlgi_eval``, the data is prepared as that code read it: E2E slots
+For the protocol ``nlgi_eval``, the data is prepared as the authors' code read it (see ``docs/reproduce.md``): E2E slots
 have the code's names, and an empty text is the word "nan".
 """
 
@@ -30,11 +29,9 @@ from scorer.system.terminal import all_visible
 
 FILES = {"e2e": "e2e_primary.parquet", "webnlg": "webnlg17_humeval.parquet"}
 SLOT_NAMES = {
-    "eatType": "eat_type",
-    "priceRange": "price_range",
-    "familyFriendly": "family_friendly",
+    "eatType": "eat_type", "priceRange": "price_range", "familyFriendly": "family_friendly",
     "customer rating": "rating",
-}
+}  # fmt: skip
 """The code's names of E2E slots; its backoff texts contain these names."""
 FIGURES = {"fine.accuracy": "Af", "rough.accuracy": "Ar", "rough.recall": "R", "rough.precision": "P", "rough.f1": "F1",
            "rho": "ρ"}  # fmt: skip
@@ -65,13 +62,11 @@ CONDITIONS = [Condition(*one) for one in product(FILES, ("Default", "Backoff"), 
 def reproduce(
     data: Path, templates: dict[str, Path], out: Path, score: Score, *, resamples: int = 1000
 ) -> list[dict[str, Any]]:
-    """Prepare, score and evaluate all conditions.
+    """Prepare, score and evaluate all conditions; of each ``n``, ``errors``, and by :data:`FIGURES` the ``ours``,
+    ``interval``, ``published`` and ``difference``.
 
     Args:
         data: folder of :data:`FILES`. templates: template file by data set. out: folder for everything written.
-
-    Returns: per condition ``data``, ``protocol``, ``templates``, ``n``, ``errors``, and by :data:`FIGURES` the
-    ``ours``, ``interval``, ``published`` and ``difference``.
 
     Raises:
         ScorerError: as :func:`prepare`. UsageError: the model was replaced during the runs.
@@ -88,8 +83,7 @@ def reproduce(
 
 
 def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition, tuple[Path, Path]]:
-    """Check the data, and write the inputs and template files of all conditions below ``out``; returns these
-    files.
+    """Check the data, and write the input and the template file of every condition below ``out``.
 
     Raises:
         InputError, ColumnError: a data file cannot be read, or has no texts and triples. TemplateError: a template file
@@ -130,22 +124,16 @@ def _line(condition: Condition, report: LabelReport) -> dict[str, Any]:
     data = "e2e" if condition.data == "e2e" else "webnlg17"
     row = next(row for row in ROWS if (row.data, row.row) == (data, condition.templates))
     found = label_figures(report)
-    ours = {figure: found.get(figure, (None, 0))[0] for figure in FIGURES}
-    published = {figure: row.figures.get(figure) for figure in FIGURES}
-    differences = {
-        figure: None if None in (ours[figure], published[figure]) else ours[figure] - published[figure]
-        for figure in FIGURES
-    }
-    return {
-        **condition._asdict(),
-        "signature": report["signature"],
-        "n": report["rough"]["n"],
-        "errors": report["errors"]["n"],
-        "ours": ours,
-        "interval": {figure: _interval(report, figure) for figure in FIGURES},
-        "published": published,
-        "difference": differences,
-    }
+    line: dict[str, Any] = {
+        **condition._asdict(), "signature": report["signature"], "n": report["rough"]["n"],
+        "errors": report["errors"]["n"], "ours": {}, "interval": {}, "published": {}, "difference": {},
+    }  # fmt: skip
+    for figure in FIGURES:
+        ours, printed = found.get(figure, (None, 0))[0], row.figures.get(figure)
+        line["ours"][figure], line["published"][figure] = ours, printed
+        line["interval"][figure] = _interval(report, figure)
+        line["difference"][figure] = None if ours is None or printed is None else ours - printed
+    return line
 
 
 def _interval(report: LabelReport, figure: str) -> Any:
@@ -172,11 +160,12 @@ def _as_the_code_read_it(table: pa.Table) -> pa.Table:
         row and [fact | {"predicate": SLOT_NAMES.get(fact["predicate"], fact["predicate"])} for fact in row]
         for row in table["triples"].to_pylist()
     ]
-    text = table["text"]
-    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(text), ""), "nan", text)
-    for name, column in {"triples": pa.array(triples, _TRIPLES), "text": texts}.items():
-        table = table.set_column(table.schema.get_field_index(name), name, column)
-    return table
+    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(table["text"]), ""), "nan", table["text"])
+    return _with(_with(table, "triples", pa.array(triples, _TRIPLES)), "text", texts)
+
+
+def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, column)
 
 
 def _with_aliases(path: Path) -> dict[str, Any]:
@@ -199,13 +188,10 @@ def _read(path: Path) -> pa.Table:
     except (pa.ArrowException, OSError) as e:
         raise InputError(f"{path} cannot be read as Parquet: {e}") from e
     for name, kind in _NEEDED.items():
-        if name not in table.schema.names:
-            raise ColumnError(f"{path} has no column {name!r}; it is needed as {kind}")
         try:
-            cast = table[name].cast(kind)
-        except pa.ArrowException as e:
-            raise ColumnError(f"{path}: column {name!r} is {table.schema.field(name).type}, not {kind}") from e
-        table = table.set_column(table.schema.get_field_index(name), name, cast)
+            table = _with(table, name, table[name].cast(kind))
+        except (KeyError, pa.ArrowException) as e:
+            raise ColumnError(f"{path}: column {name!r} is needed as {kind}; the columns are {table.schema}") from e
     return table
 
 

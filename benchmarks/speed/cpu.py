@@ -2,10 +2,9 @@
 
     python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
 
-Distinct pairs with a full-size model of random weights, its bare session among them; in a smoke run with the embedded
-model. Programs are measured as their documentation shows them and in their fastest configuration. Prints a table;
-writes a JSON with every round to ``benchmarks/results``, or to ``results`` below ``--folder`` in a smoke run.
-docs/performance.md explains the figures.
+Distinct pairs with a full-size model of random weights, in a smoke run with the embedded model. Programs are measured
+as documented and in their fastest configuration. Prints a table; writes every round as JSON to ``benchmarks/results``,
+or to ``results`` below ``--folder`` in a smoke run.
 """
 
 from __future__ import annotations
@@ -71,8 +70,6 @@ def settings(*, everyone: bool) -> list[Setting]:
         Setting("ce-onnx", "CrossEncoder ONNX, optimised (O3)", peer, optimised, exported),
         Setting("ce-int8", "CrossEncoder ONNX int8 (dynamic)", peer, quantised, exported),
         Setting("ce-openvino", "CrossEncoder OpenVINO, as documented", peer, {"backend": "openvino"}),
-        Setting("ort", "optimum ORTModel fp32", peers.optimum_batches, {"file": "model.onnx"}, exported),
-        Setting("ort-int8", "optimum ORTModel int8 (dynamic)", peers.optimum_batches, {"file": int8}, exported),
     ]
     for name, how, file, precision in everyone * (
         ("fp32", "", "fp32", "f32"),
@@ -91,39 +88,8 @@ def settings(*, everyone: bool) -> list[Setting]:
     return found
 
 
-@dataclass
-class Measured:
-    """A setting with its rounds: seconds, ``others``, ``peak_mb``. ``answers``: of its first pass. ``error``: why there
-    are none."""
-
-    setting: Setting
-    error: str | None = None
-    rounds: list[dict[str, Any]] = field(default_factory=list)
-    opened: dict[str, Any] = field(default_factory=dict)
-    answers: Any = None
-
-    def run_pass(self, number: int, spec: Mapping[str, Any], logs: Path) -> None:
-        """Time one pass."""
-        setting, options = self.setting, dict(self.setting.options)
-        if "batch" in self.opened.get("chosen", {}):  # that of the first round, so that all measure the same
-            options["batches"] = [self.opened["chosen"]["batch"]]
-        try:
-            found = time_setting(setting.runner, {**spec, "options": options}, logs / f"{setting.name}.log")
-        except SettingError as error:
-            self.error = str(error)
-            say(f"round {number + 1}  failed: {setting.label}: {error}")
-            return
-        opened, answers = {name: found.pop(name) for name in ("chosen", "load_seconds")}, found.pop("answers")
-        if not self.rounds:
-            self.opened, self.answers = opened, answers
-        self.rounds.append({"round": number, **found})
-        say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
-
-    def speed_over(self, other: Measured) -> float | None:
-        """The median of the ratios within rounds."""
-        theirs = {one["round"]: one["seconds"] for one in other.rounds}
-        ratios = [theirs[one["round"]] / one["seconds"] for one in self.rounds if one["round"] in theirs]
-        return round(statistics.median(ratios), 4) if ratios else None
+Entry = dict[str, Any]
+"""A setting in the results: its name, label, ``error`` or ``rounds``, what it chose, and figures."""
 
 
 def run_rounds(
@@ -134,7 +100,7 @@ def run_rounds(
     *,
     failed: Mapping[str, str] | None = None,
     deadline: float = float("inf"),
-) -> list[Measured]:
+) -> list[Entry]:
     """Measure settings in interleaved rounds, so that other load on the machine affects all equally: the first in the
     order given, later ones with the fastest first, so that these have most rounds when the time is over.
 
@@ -144,43 +110,63 @@ def run_rounds(
         deadline: after it, the first round is finished and no other one started.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    measured = [Measured(setting) for setting in asked]
-    for one in measured:
-        one.error = next((f"{part}: {failed[part]}" for part in one.setting.needs if failed and part in failed), None)
+    entries: dict[str, Entry] = {}
+    for one in asked:
+        error = next((f"{part}: {failed[part]}" for part in one.needs if failed and part in failed), None)
+        about = {"name": one.name, "label": one.label, "ours": one.ours, "bare": one.bare}
+        entries[one.name] = {**about, "error": error, "rounds": []}
+    order = list(asked)
     for number in range(rounds):
-        for one in sorted(measured, key=lambda one: one.rounds[-1]["seconds"] if one.rounds else float("inf")):
+        for setting in order:
             if number and time.monotonic() > deadline:
-                return measured
-            if one.error is None:
-                one.run_pass(number, spec, logs)
-    return measured
+                return list(entries.values())
+            entry = entries[setting.name]
+            if entry["error"] is None:
+                _run_pass(setting, entry, number, spec, logs)
+        order.sort(key=lambda one: min((r["seconds"] for r in entries[one.name]["rounds"]), default=float("inf")))
+    return list(entries.values())
 
 
-def summarise(measured: Sequence[Measured], items: int, reference: str) -> list[dict[str, Any]]:
-    """Every setting with its rounds, medians, ratios, and agreement with the reference. ``items``: of a pass."""
-    done = {one.setting.name: one for one in measured if one.rounds}
-    entries = []
-    for one in measured:
-        setting = one.setting
-        entry = {"name": setting.name, "label": setting.label, "ours": setting.ours, "bare": setting.bare}
-        entry |= {"error": one.error, **one.opened, "rounds": one.rounds}
-        if one.rounds:
-            rates = [items / found["seconds"] for found in one.rounds]
-            entry |= {"median": statistics.median(rates), "lowest": min(rates), "highest": max(rates)}
-            entry |= {name: max(found[name] for found in one.rounds) for name in ("others", "peak_mb")}
-        if one.rounds and reference in done:
-            entry["ratio"] = one.speed_over(done[reference])
-            entry |= agreement(one.answers, done[reference].answers)
-        bare = done.get(f"bare-{setting.name.split('-', 1)[-1]}")
-        if one.rounds and setting.ours and bare is not None:
-            entry["of_bare"] = one.speed_over(bare)
-        entries.append(entry)
-    return entries
+def _run_pass(setting: Setting, entry: Entry, number: int, spec: Mapping[str, Any], logs: Path) -> None:
+    options = dict(setting.options)
+    if "batch" in entry.get("chosen", {}):  # that of the first round, so that all measure the same
+        options["batches"] = [entry["chosen"]["batch"]]
+    try:
+        found = time_setting(setting.runner, {**spec, "options": options}, logs / f"{setting.name}.log")
+    except SettingError as error:
+        entry["error"] = str(error)
+        return say(f"round {number + 1}  failed: {setting.label}: {error}")
+    opened = {name: found.pop(name) for name in ("chosen", "load_seconds", "answers")}
+    entry |= {} if entry["rounds"] else opened
+    entry["rounds"].append({"round": number, **found})
+    say(f"round {number + 1}  {found['seconds']:8.2f} s  {setting.label}")
+
+
+def summarise(entries: Sequence[Entry], items: int, reference: str) -> None:
+    """Add medians, ratios, and agreement with the reference, in place of answers. ``items``: of a pass."""
+    done = {one["name"]: one for one in entries if one["rounds"]}
+    expected = done[reference]["answers"] if reference in done else None
+    for name, entry in done.items():
+        rates = [items / found["seconds"] for found in entry["rounds"]]
+        entry |= {"median": statistics.median(rates), "lowest": min(rates), "highest": max(rates)}
+        entry |= {of: max(found[of] for found in entry["rounds"]) for of in ("others", "peak_mb")}
+        answers = entry.pop("answers")
+        if expected is not None:
+            entry |= {"ratio": speed_over(entry, done[reference]), **agreement(answers, expected)}
+        bare = done.get(f"bare-{name.split('-', 1)[-1]}")
+        if entry["ours"] and bare is not None:
+            entry["of_bare"] = speed_over(entry, bare)
+
+
+def speed_over(entry: Entry, other: Entry) -> float | None:
+    """The median of the ratios within rounds."""
+    theirs = {one["round"]: one["seconds"] for one in other["rounds"]}
+    ratios = [theirs[one["round"]] / one["seconds"] for one in entry["rounds"] if one["round"] in theirs]
+    return round(statistics.median(ratios), 4) if ratios else None
 
 
 def agreement(found: Any, expected: Any) -> dict[str, float]:
-    """Share of equal labels, and the largest difference of probabilities, *Shape:* (pairs, 3). Empty for answers of
-    another kind: labels of rows."""
+    """Share of equal labels, and the largest difference of probabilities, *Shape:* (pairs, 3); nothing for labels."""
     a, b = np.asarray(found), np.asarray(expected)
     if a.shape != b.shape or a.ndim != 2:
         return {}
@@ -188,7 +174,7 @@ def agreement(found: Any, expected: Any) -> dict[str, float]:
     return {"labels": labels, "max_probability": float(np.abs(a - b).max())}
 
 
-def table(title: str, entries: Sequence[dict[str, Any]]) -> str:
+def table(title: str, entries: Sequence[Entry]) -> str:
     """A Markdown table, fastest first; settings that could not be measured are last, with the reason."""
     lines = [f"**{title}**", ""]
     lines += [f"| setting | pairs/s | lowest to highest | × {REFERENCE} | labels as there | largest \\|Δp\\| | how |"]
@@ -244,8 +230,8 @@ def measure(
     spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
     say(f"\n{title}")
     deadline = time.monotonic() + 60 * given.minutes
-    measured = run_rounds(asked, spec, given.rounds, given.folder / "logs", failed=failed, deadline=deadline)
-    entries = summarise(measured, sample.pairs, REFERENCE)
+    entries = run_rounds(asked, spec, given.rounds, given.folder / "logs", failed=failed, deadline=deadline)
+    summarise(entries, sample.pairs, REFERENCE)
     print(table(title, entries))
     return {"name": "pairs", "title": title, "items": sample.pairs, "reference": REFERENCE, "settings": entries}
 

@@ -2,11 +2,8 @@
 
     python -m benchmarks.speed.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
 
-The model is replaced by one that answers immediately; the rest is the real program: reading, parsing, templates,
-tokenisation (with the restaurant bundle's tokenizer), deduplicating, packing and assembling batches, verdicts, row
-keys, writing with checksums, receipts. Each size runs in a separate process, so that peak memory is measured for it
-alone. The model should remain the bottleneck: roberta-large on a large GPU computes some thousands of pairs per
-second.
+The model is replaced by one that answers immediately; the rest is the real program, with the restaurant bundle's
+tokenizer. Each size runs in a process of its own, so that peak memory is measured for it alone.
 """
 
 from __future__ import annotations
@@ -52,11 +49,7 @@ class FreeModel:
 
 
 def run_free(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
-    """Figures of a run in this process whose model answers at once.
-
-    fp32 so that pairs are packed into batches, of a GPU's size, since it is a fast device that the host must keep up
-    with; the session itself is never asked.
-    """
+    """Figures of a run in this process whose model answers at once, in batches of a GPU's size."""
     budgets = Budgets(batch_tokens=KINDS["cuda"].token_budgets[0])
     with Scorer(str(RESTAURANTS), device="cpu", precision="fp32", budgets=budgets) as scorer:
         scorer.pipeline.model = FreeModel(scorer.engine)

@@ -5,10 +5,8 @@ a report.
 
 The model is that of ``benchmarks.speed.host_overhead``, which answers at once. For each number of rows: rows are made
 and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited by
-system, alone and against the first output, with the HTML report. Each stage is a process of its own. With several
-numbers of rows, the bytes a row are the slope of the first to the last.
-
-Stages that are in the folder are not repeated, so the command may be interrupted and given again.
+system. Each stage is a process of its own; those that are in the folder are not repeated. With several numbers of rows,
+the bytes a row are the slope of the first to the last.
 """
 
 from __future__ import annotations
@@ -60,7 +58,6 @@ def change(data: Path, out: Path, percent: float) -> None:
 
 
 def audit_night(out: Path, baseline: Path | None, document: Path) -> None:
-    """Audit an output by system."""
     from scorer.audit import AuditOptions, audit
     from scorer.system.codec import encode
 
@@ -68,7 +65,6 @@ def audit_night(out: Path, baseline: Path | None, document: Path) -> None:
 
 
 def render_report(document: Path, page: Path) -> None:
-    """Write the HTML report of an audit."""
     from scorer.audit.document import Document
     from scorer.audit.report import render
     from scorer.system.codec import decode

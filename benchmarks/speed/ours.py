@@ -82,8 +82,8 @@ def session_pass(session: ModelSession, work: EncodedPairs) -> Callable[[], tupl
 
 
 def engine_pairs(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """The engine on pairs of strings, with the inputs and results of the peers. ``exact``: whether as with ``--exact``;
-    if given, labels are in the order contradiction, neutral, entailment."""
+    """The engine on pairs of strings, as the peers. With the option ``exact``, given or not, labels are in the order
+    contradiction, neutral, entailment."""
     engine = open_engine(spec)
     pairs, lengths = load_pairs(spec)
     premises, hypotheses = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -96,11 +96,7 @@ def engine_pairs(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
 
 
 def score_run(spec: Spec, chosen: Spec) -> Callable[[], tuple[list[str], float]]:
-    """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the time of reading, checks, tokens,
-    inference, verdicts, writing with checksums, and receipts. The result is the label of every row.
-
-    The scorer is opened once and kept between passes, as the program keeps it between shards.
-    """
+    """``scorer run`` on the sample's rows, Parquet to Parquet, without loading: the labels of rows."""
     import pyarrow.parquet as pq
 
     from scorer import Scorer
@@ -130,11 +126,7 @@ def score_run(spec: Spec, chosen: Spec) -> Callable[[], tuple[list[str], float]]
 
 
 def run_here(scorer: Any, rows: str, out: Path, **options: Any) -> Any:
-    """The outcome of ``scorer run`` in this process with a scorer that is open, and stays so.
-
-    Args:
-        options: of :class:`scorer.run.executors.RunOptions`.
-    """
+    """The outcome of ``scorer run`` with a scorer that is open, and stays so. ``options``: of ``RunOptions``."""
     from scorer.run.driver import run
     from scorer.run.executors import Job, RunOptions
     from scorer.run.inline import Inline

@@ -40,24 +40,8 @@ def torch_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
     return _in_batches(spec, chosen, _torch_logits(spec))
 
 
-def optimum_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """optimum's ORTModel in batches sorted by length. ``file``: which of the prepared ONNX files."""
-    from optimum.onnxruntime import ORTModelForSequenceClassification
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
-    file = spec["options"]["file"]
-    model = ORTModelForSequenceClassification.from_pretrained(spec["onnx"], subfolder="onnx", file_name=file)
-    return _in_batches(
-        spec, chosen, lambda pairs: model(**tokenizer(*_sides(pairs), padding=True, return_tensors="np")).logits
-    )
-
-
 def pipeline(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """transformers' pipeline as documented: a list of pairs in, all scores out.
-
-    ``sorted``: pass pairs sorted by length, which the pipeline does not do itself.
-    """
+    """transformers' pipeline as documented. ``sorted``: pass pairs by length, which it does not do itself."""
     import torch
     from transformers import pipeline
 
@@ -181,11 +165,7 @@ def _by_length(lengths: Sequence[int], positions: list[int], size: int) -> Itera
 
 
 def _fastest(sizes: Sequence[int], run: Run, lengths: Sequence[int], chosen: Spec) -> Callable[[], Probabilities]:
-    """One pass in the fastest of some batch sizes on a small sample, each measured after its own warm-up.
-
-    The sample is blocks of neighbours by length, as the pairs of a batch are in the whole one. Single pairs would give
-    large batches more padding than they have.
-    """
+    """One pass in the batch size that is fastest on a few blocks of neighbours by length, each after its warm-up."""
     block, order = max(sizes), np.argsort(lengths, kind="stable").tolist()
     count = max(1, 16 // block)
     starts = [int((i + 0.5) / count * max(0, len(order) - block)) for i in range(count)]

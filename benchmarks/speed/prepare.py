@@ -1,8 +1,7 @@
 """Checkpoint, bundle, and the formats that peers need, each made once in a folder.
 
-The checkpoint has random weights (:mod:`benchmarks.speed.random_init`) and is written as a folder that every library
-opens, so that all settings run the same weights. Each part is made in its own process, because a full-size model needs
-the memory, and in a folder that is renamed when it is complete.
+The checkpoint has random weights and is written as a folder that every library opens. Each part is made in a process
+of its own, because a full-size model needs the memory, and in a folder that is renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -58,11 +57,7 @@ def _bundle(folder: Path, out: Path, preset: str) -> None:
 
 def _onnx(folder: Path, out: Path, preset: str) -> None:
     """As sentence-transformers' documentation makes it: plain, optimised (O3), and dynamic int8."""
-    from sentence_transformers import (
-        CrossEncoder,
-        export_dynamic_quantized_onnx_model,
-        export_optimized_onnx_model,
-    )
+    from sentence_transformers import CrossEncoder, export_dynamic_quantized_onnx_model, export_optimized_onnx_model
 
     for path in (folder / "checkpoint").iterdir():
         (out / path.name).symlink_to(path.resolve())
@@ -94,22 +89,14 @@ def _openvino(folder: Path, out: Path, preset: str) -> None:
         converted = ov.convert_model(model, example_input=example)
     ov.save_model(converted, str(out / "model.fp32.xml"), compress_to_fp16=False)
     feeds = [dict(tokenizer(text, fact, return_tensors="np")) for text, fact in zip(texts, facts, strict=True)]
-    quantised = nncf.quantize(
-        converted,
-        nncf.Dataset(feeds),
-        model_type=nncf.ModelType.TRANSFORMER,
-        preset=nncf.QuantizationPreset.MIXED,
-        subset_size=len(feeds),
-    )
+    kind = {"model_type": nncf.ModelType.TRANSFORMER, "preset": nncf.QuantizationPreset.MIXED}
+    quantised = nncf.quantize(converted, nncf.Dataset(feeds), subset_size=len(feeds), **kind)
     ov.save_model(quantised, str(out / "model.int8.xml"), compress_to_fp16=False)
 
 
 PARTS: dict[str, Callable[[Path, Path, str], None]] = {
-    "checkpoint": _checkpoint,
-    "bundle": _bundle,
-    "onnx": _onnx,
-    "openvino": _openvino,
-}
+    "checkpoint": _checkpoint, "bundle": _bundle, "onnx": _onnx, "openvino": _openvino,
+}  # fmt: skip
 
 
 def prepare(folder: Path, preset: str, say: Callable[[str], None]) -> dict[str, str]:

@@ -1,32 +1,24 @@
 """Full-size models with random weights and tokenizers of the same kind, for benchmarks without access to a model hub.
 
-    python -m benchmarks.speed.random_init roberta-large BUNDLE [--precision fp32,fp16,int8]
-
-Their labels mean nothing, and are nearly always the same. What they share with the real checkpoints is what speed
-depends on: the architecture, the size of the vocabulary, and about as many tokens for a text. A vocabulary cannot be
-had offline, so a tokenizer of the family's kind is trained on the exporter's own sentences and a list of common words
-and names with their inflections: it reaches a third of RoBERTa's 50,265 tokens, rare names fall into more pieces, and
-a text has somewhat more tokens than with the real one.
+They share with the real checkpoints what speed depends on: architecture, size of the vocabulary, about as many tokens
+for a text. A tokenizer of the family's kind is trained on the exporter's own sentences and common words and names with
+inflections: it reaches a third of RoBERTa's 50,265 tokens, so a text has somewhat more of them than with RoBERTa's.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from export import export_bundle
 from export.checkpoint import Checkpoint, longest_pair
 from export.families import BPE, FAMILIES, UNIGRAM, Family
 from export.probes import pairs_of
 from export.tokenization import PairTokenizer
-from export.toolchain import quiet
 from scorer.errors import UsageError
-from scorer.inference import PRECISIONS
 from scorer.inference.bundle import LABELS, NLI, CheckpointSource, Scheme
 
 _ENDINGS = ("", "", "", "s", "ed", "ing", "er", "ly", "'s")
@@ -74,33 +66,14 @@ PRESETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "roberta-tiny": ("roberta", _encoder(50265, 514, 1) | _ROBERTA | _TINY),
     "xlm-roberta-base": ("xlm-roberta", _encoder(250002, 514, 1) | _ROBERTA),
     "camembert-base": ("camembert", _encoder(32005, 514, 1) | _ROBERTA),
-    "bert-base": ("bert", _encoder(30522)),
     "minilm-l6": ("bert", _encoder(30522, hidden_size=384, num_hidden_layers=6, intermediate_size=1536)),
     "electra-base": ("electra", _encoder(30522, embedding_size=768)),
-    "deberta-v3-large": ("deberta-v2", _encoder(128100, **_LARGE) | _DEBERTA),
     "deberta-v3-base": ("deberta-v2", _encoder(128100) | _DEBERTA),
     "modernbert-base": ("modernbert", _MODERNBERT),
     "mpnet-base": ("mpnet", _MPNET | {"layer_norm_eps": 1e-5}),
     "bart-large": ("bart", _BART),
 }  # fmt: skip
 """Model type and config of usual sizes, by name; what is called tiny is for tests."""
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write a bundle of a model with random weights."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.random_init", description=main.__doc__)
-    parser.add_argument("preset", choices=PRESETS)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--precision", default=",".join(PRECISIONS))
-    asked = parser.parse_args(arguments)
-    with quiet():
-        checkpoint = random_checkpoint(asked.preset, 0)
-    export_bundle(checkpoint, asked.out, precisions=asked.precision.split(","), force=True)
-
-
-def family_of(model_type: str) -> Family:
-    """The family of a model type."""
-    return next(family for family in FAMILIES if family.model_type == model_type)
 
 
 def random_checkpoint(name: str, seed: int, build: Build | None = None) -> Checkpoint:
@@ -115,7 +88,7 @@ def random_checkpoint(name: str, seed: int, build: Build | None = None) -> Check
     if name not in PRESETS:
         raise UsageError(f"the preset {name!r} is not known; choose one of {', '.join(PRESETS)}")
     model_type, config = PRESETS[name]
-    family = family_of(model_type)
+    family = next(family for family in FAMILIES if family.model_type == model_type)
     known = family.read(config, name)
     text = train_tokenizer(known[family.sizes.vocab], family)
     padding = special_tokens(family)[2]
@@ -159,7 +132,7 @@ def special_tokens(family: Family) -> tuple[str, str, str, str, str]:
 
 
 def train_tokenizer(vocab_size: int, family: Family = FAMILIES[0]) -> str:
-    """A tokenizer of a family's kind as the content of tokenizer.json, with at most so many tokens."""
+    """The content of a tokenizer.json of a family's kind, with at most so many tokens."""
     kind, paired = family.tokenizers[0], family.model_type in _TWO_SEPARATORS
     first, separator, pad, unknown, mask = special_tokens(family)
     # Of BPE and Unigram the mask comes last.
@@ -196,8 +169,7 @@ def train_tokenizer(vocab_size: int, family: Family = FAMILIES[0]) -> str:
 
 
 def _template(tokenizer: Any, family: Family) -> Any:
-    """``first A separator B separator``, the second part in segment 1; with two separators between where a family has
-    them."""
+    """``first A separator B separator``, the second part in segment 1, or in 0 behind two separators."""
     first, separator = special_tokens(family)[:2]
     between = f"{separator}:0 {separator}:0" if family.model_type in _TWO_SEPARATORS else f"{separator}:0"
     second = "0" if family.model_type in _TWO_SEPARATORS else "1"
@@ -209,10 +181,8 @@ def _template(tokenizer: Any, family: Family) -> Any:
 
 
 def _corpus() -> Iterator[str]:
-    """Our sentences, and lines of words drawn by rank as in ordinary text, some inflected, some capitalised.
-
-    ``random_words.txt`` has everyday English words, the common ones first, and names.
-    """
+    """Our sentences, and lines of the words of ``random_words.txt`` (the common ones first, then names), drawn by rank
+    as in ordinary text, some inflected, some capitalised."""
     yield from (f"{pair.premise} {pair.hypothesis}" for pair in pairs_of("pool"))
     text = Path(__file__).with_name("random_words.txt").read_text(encoding="utf-8")
     words, names = (part.split() for part in text.split("\n\n"))
@@ -230,7 +200,3 @@ def _corpus() -> Iterator[str]:
         yield " ".join(word.capitalize() if rng.random() < 0.15 else word for word in line) + "."
     # Years and dates stand in most texts about people and places.
     yield from (f"In {year}, on {year}-0{year % 9 + 1}-{year % 19 + 10}." for year in range(1850, 2031))
-
-
-if __name__ == "__main__":
-    main()

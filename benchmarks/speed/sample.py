@@ -1,8 +1,7 @@
 """Rows like those of a nightly evaluation, and the distinct pairs of their checks: the same for the same seed.
 
-A *data set* of inputs (restaurants, 3 to 8 facts each) is answered by many *systems*; a system renders an input with
-one of a few phrasings per slot, and sometimes drops or adds a fact. So inputs repeat across systems, texts repeat if
-two systems agree, and lengths are distributed as in E2E, as deduplication and length sorting meet them in practice.
+Many *systems* answer each input (a restaurant with 3 to 8 facts) with one of a few phrasings per slot, and sometimes
+drop or add a fact. So inputs and texts repeat, and lengths are distributed as in E2E.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ SYLLABLES = ["Ba", "Cor", "Del", "Fen", "Gra", "Hol", "Lin", "Mar", "Nor", "Pel"
 
 
 def make_inputs(rng: np.random.Generator, n: int) -> list[list[tuple[str, str, str]]]:
-    """``n`` inputs: triples of one restaurant each."""
+    """Triples of one restaurant each."""
     made = []
     for _ in range(n):
         name = "The " + "".join(rng.choice(SYLLABLES, 3)).capitalize()
@@ -103,13 +102,7 @@ class PairSample:
 
 
 def write_sample(folder: Path, bundle: Bundle, pairs: int) -> PairSample:
-    """Write ``rows.parquet`` and ``pairs.json`` into ``folder``.
-
-    All texts are different. Facts use the bundle's templates, otherwise backoff.
-
-    Args:
-        pairs: least number of distinct pairs.
-    """
+    """Write ``rows.parquet``, whose texts are all different, and ``pairs.json``, at least so many distinct ones."""
     # Every row gives more than one pair, and nearly every row more than three.
     table = make_rows(np.random.default_rng(5), max(min(pairs, 4096), pairs // 3), 0, 1)
     templates = Templates.load(bundle.templates_file) if bundle.templates_file else Templates()
@@ -128,10 +121,4 @@ def write_sample(folder: Path, bundle: Bundle, pairs: int) -> PairSample:
     lengths = texts[checks.premise[first]] + texts[checks.hypothesis[first]] + bundle.layout.overhead
     pairs_file = folder / "pairs.json"
     pairs_file.write_text(json.dumps({"pairs": chosen, "tokens": lengths.tolist()}))
-    return PairSample(
-        rows_file=str(rows_file),
-        pairs_file=str(pairs_file),
-        rows=count,
-        pairs=len(chosen),
-        tokens=int(lengths.sum()),
-    )
+    return PairSample(str(rows_file), str(pairs_file), rows=count, pairs=len(chosen), tokens=int(lengths.sum()))

@@ -1,8 +1,7 @@
 """The kinds of change of the challenge set: a text that is right, and the same text with one thing changed.
 
-Some apply to any record: they take one and return the changed text, or ``None`` where it offers no place for the change
-and the caller takes another. Others need records of their own: two entities, an order, a quantity of a whole, a sum;
-their words are in ``texts.json`` too, and :func:`templates` has those of all facts.
+Some apply to any record, others need records of their own: two entities, an order, a quantity of a whole, a sum. All
+words are in ``texts.json``.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ OK, OMISSION, HALLUCINATION, NOT_OK = "OK", "omission", "hallucination", "not_OK
 Edited = tuple[str, "int | None"]
 """A changed text, and the position of the fact that the change is about; ``None`` where it is about none or several."""
 Edit = Callable[[InventedThing, Random], "Edited | None"]
+"""``None`` where a record offers no place for the change, and the caller takes another."""
 
 
 class EditedText(NamedTuple):

@@ -1,14 +1,12 @@
 """The sentence pairs of :mod:`.sentence_pairs` judged by a bundle: a natural table next to the generated set.
 
 The premise is the only fact of a row and the hypothesis is its text, so that the hallucination check is the answer.
-Of paraphrases both directions must pass, and the smaller probability counts. Intervals are over premises, because the
-pairs of one premise are not independent.
+Intervals are over premises, because the pairs of one premise are not independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,33 +27,29 @@ WINDOW = 512
 
 
 class NaturalSet(NamedTuple):
-    """The pairs of a kind of a file. ``both``: whether a premise must follow from its hypothesis too."""
+    """The pairs of a kind of a file. ``both``: both directions of a pair must pass; the smaller probability counts."""
 
     name: str
     file: str
-    about: str
     kind: str | None = None
     both: bool = False
 
 
 NATURAL = (
-    NaturalSet("paraphrases", "paws_wiki_dev_test", "words exchanged; both directions must pass", None, True),
-    NaturalSet("exchanged arguments", "nli_syntactic_augmentation", "subject and object exchanged", "inv"),
-    NaturalSet("passives", "nli_syntactic_augmentation", "right and wrong passives", "pass"),
-    NaturalSet("directed relations", "relations_directed", "a relation stated in both directions"),
-    NaturalSet("pronouns", "gap_coreference", "each of two names in the place of a pronoun"),
+    NaturalSet("paraphrases", "paws_wiki_dev_test", None, both=True),
+    NaturalSet("exchanged arguments", "nli_syntactic_augmentation", "inv"),
+    NaturalSet("passives", "nli_syntactic_augmentation", "pass"),
+    NaturalSet("directed relations", "relations_directed"),
+    NaturalSet("pronouns", "gap_coreference"),
 )
 
 
-@dataclass(frozen=True)
-class NaturalResult:
+class NaturalResult(NamedTuple):
     """One set. ``passed``: of the pairs that are entailed; ``flagged``: of those that are not. ``auc``: of
     P(entailment), with its 95 % interval over premises; ``None`` where undefined. ``errors``: pairs without a label;
     they count as flagged."""
 
     name: str
-    about: str
-    file: str
     pairs: int
     errors: int
     passed: Rate
@@ -85,21 +79,18 @@ def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> I
 
 
 def _judge(one: NaturalSet, pairs: list[SentencePair], scorer: Scorer) -> NaturalResult:
-    """The figures of one set. Two directions of a pair follow one another, and are one: both must pass."""
     tables = (_table(pairs[start : start + WINDOW]) for start in range(0, len(pairs), WINDOW))
     scored = pa.concat_tables(table.select(["fine", "text_entailment"]) for table in scorer.score_batches(tables))
     passes = fine_codes(scored["fine"].combine_chunks(), "fine") == 0
     score = numbers(scored["text_entailment"].combine_chunks(), "text_entailment")
     truth = np.array([pair.label == "entailment" for pair in pairs])
     premises = np.unique([pair.premise for pair in pairs], return_inverse=True)[1]
-    if one.both:
+    if one.both:  # the two directions of a pair follow one another
         truth, passes, premises = truth[::2], passes[::2] & passes[1::2], premises[::2]
         score = np.minimum(score[::2], score[1::2])  # NaN if one of them is
     order = ranking(score, ~truth, premises, RESAMPLES)
     return NaturalResult(
         name=one.name,
-        about=one.about,
-        file=one.file,
         pairs=len(truth),
         errors=int(np.isnan(score).sum()),
         passed=share_rate(passes[truth], premises[truth]),

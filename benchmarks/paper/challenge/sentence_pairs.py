@@ -1,8 +1,7 @@
 """Sentence pairs from public sets about who did what to whom: paraphrases, exchanged arguments, relations, pronouns.
 
 Each set is a Parquet file of one folder. The pairs of its *test* part are judged by :mod:`.natural`; the others may be
-trained on (``training/``). PAWS and GAP have a test split of their own; of the other sets, a hash of the
-text decides.
+trained on. PAWS and GAP have a test split of their own; of the other sets, a hash of the text decides.
 """
 
 from __future__ import annotations
@@ -40,15 +39,12 @@ def is_trained(key: str) -> bool:
 
 
 def entailed(yes: bool) -> str:
-    """The label of a pair of which only this much is known."""
     return "entailment" if yes else "not_entailment"
 
 
 def paws(rows: list[Row]) -> Iterator[SentencePair]:
-    """Paraphrases, both ways; where they are none, neither sentence is taken to entail the other.
-
-    The splits share a few sentences; a row outside the test split with one of its sentences is left out.
-    """
+    """Paraphrases, both ways; where they are none, neither sentence is taken to entail the other. A row that shares a
+    sentence with the test split is left out of the others."""
     tested = {row[side] for row in rows for side in ("sentence1", "sentence2") if row["split"] == "test"}
     for row in rows:
         one, other, test = row["sentence1"], row["sentence2"], row["split"] == "test"

@@ -27,17 +27,13 @@ _ARTICLE = re.compile(r"\ba (?=[aeiouAEIO])")
 
 
 def make_name(kind: str, rng: Random) -> str:
-    """An invented name of a kind, each of its parts drawn."""
     form, *parts = DATA["names"][kind]
     return str(form.format(*(rng.choice(part) for part in parts)))
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value in words. ``kind``: ``number``, ``quantity`` (with a unit), ``year``, ``date``, ``name`` or ``word``.
-
-    ``parts``: the number, or day, month and year. ``unit``: behind the number. ``other_unit``: of the same dimension.
-    """
+    """A value in words. ``parts``: the number, or day, month and year. ``other_unit``: one of the same dimension."""
 
     text: str
     kind: str
@@ -72,7 +68,6 @@ def _date(day: int, month: int, year: int) -> Value:
 
 
 def by_one(value: Value, rng: Random) -> str:
-    """A number or a year, one more or one less."""
     (n,) = value.parts
     n += 1 if n < 3 or rng.random() < 0.5 else -1
     return str(n) if value.kind == "year" else _number(n, value.unit)
@@ -154,12 +149,10 @@ class Said:
     clause: str | None = None
 
     def phrase(self) -> str:
-        """The verb phrase."""
         clause = self.attribute.wordings[self.wording].format(o=self.value.text) if self.clause is None else self.clause
         return _ARTICLE.sub("an ", clause)
 
     def with_value(self, text: str) -> Said:
-        """The same with another value in the text."""
         return replace(self, clause=self.attribute.wordings[self.wording].format(o=text))
 
 
@@ -173,7 +166,6 @@ class InventedThing:
 
     @property
     def triples(self) -> list[Triple]:
-        """The facts."""
         return [Triple(self.subject, fact.attribute.predicate, fact.value.text) for fact in self.facts]
 
     def text(self, facts: Sequence[Said] | None = None, *, pronouns: bool = False, subject: str | None = None) -> str:
@@ -203,7 +195,6 @@ def invent(domain: Domain, facts: int, rng: Random) -> InventedThing:
 
 
 def draw_until(draw: Callable[[], T], fits: Callable[[T], bool]) -> T:
-    """The first of the values drawn that fits."""
     while not fits(found := draw()):
         pass
     return found

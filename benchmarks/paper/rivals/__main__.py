@@ -19,11 +19,7 @@ from scorer.errors import ColumnError, InputError, UsageError
 from scorer.metric.facts import Triple
 from scorer.metric.verdict import EMPTY_TEXT
 
-_JUDGES: dict[str, labels.Judge] = {
-    "e2e-slots": labels.by_slots,
-    "keywords": labels.by_keywords,
-    "entities": labels.by_entities,
-}
+_JUDGES = {"e2e-slots": labels.by_slots, "keywords": labels.by_keywords, "entities": labels.by_entities}
 
 
 class Rival(StrEnum):
@@ -43,9 +39,8 @@ def rivals_command(
     model: Annotated[Path | None, typer.Option("--model", help="bertscore: folder of a checkpoint.")] = None,
     layer: Annotated[int, typer.Option("--layer", min=1, help="bertscore: layer whose states are compared.")] = 6,
 ) -> None:
-    """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need a column
-    `triples` of structs; if IN is no output of a run, they also write labels. The others need lists of texts in
-    `references`."""
+    """Add the columns of another metric to IN, and write F.parquet. e2e-slots, keywords and entities need `triples`
+    and write labels if IN is no output of a run. The others need lists of texts in `references`."""
     try:
         table = ds.dataset([str(f) for f in sorted(data.rglob("*.parquet"))] if data.is_dir() else data).to_table()
     except (pa.ArrowException, OSError) as error:
@@ -86,11 +81,9 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 def _facts(table: pa.Table) -> list[list[Triple] | None]:
     column = _column(table, "triples")
-    kind = column.type
-    if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
-        raise ColumnError(f"column 'triples' is {kind}, but a list of structs is needed: see `scorer convert`")
-    rows = column.to_pylist()
-    return [None if row is None else [Triple(*map(str, fact.values())) for fact in row] for row in rows]
+    if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+        raise ColumnError(f"column 'triples' is {column.type}, but a list of structs is needed: see `scorer convert`")
+    return [row and [Triple(*map(str, fact.values())) for fact in row] for row in column.to_pylist()]
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 """A slot matcher for the E2E data: which slots of the meaning representation a text expresses, and which wrongly.
 
-The labels follow the E2E challenge: a slot expressed with another value is a value error, which is both an omission
-and a hallucination; a repetition does not change the label, only the slot error rate.
-
-The patterns were written for this project, from the slot definitions of the E2E data, its public texts and common
-English. A wording counts if the gold of the data counts it, which is strict: *mid-priced* is not *moderate*, *low-cost*
-not *cheap*, *£20-£25* not *£20-25*, *for all the family* not *family friendly*. They are applied to normalised text:
-lower case, no accents, single blanks, ``£`` directly before its number, ``3 out of 5`` and its variants as ``3stars``.
+As in the E2E challenge, a slot with another value is both an omission and a hallucination; a repetition changes only
+the slot error rate. The patterns were written for this project, from the slot definitions of the data, its public texts
+and common English. A wording counts if the gold of the data counts it, which is strict: *mid-priced* is not *moderate*,
+*low-cost* not *cheap*, *£20-£25* not *£20-25*. They are applied to normalised text: lower case, no accents, single
+blanks, ``£`` directly before its number, ``3 out of 5`` and its variants as ``3stars``.
 """
 
 from __future__ import annotations
@@ -25,12 +23,11 @@ _PRICE = r"(?:prices?|priced|pricing|price[ -]ranges?)"
 _KIDS = r"(?:kids?|child(?:ren)?s?|child's|children's|kid's|famil(?:y|ies))"
 _FRIENDLY = r"(?:friendly|oriented|orientated|welcoming|friendliness)"
 
-# Values that may also be expressed by the words of another value: "cheap" is accepted for "less than £20", but not the
-# reverse, since the latter is more specific. Ratings in words and in stars are interchangeable.
 ALSO = {
-    "priceRange": {"less than £20": ("cheap",), "£20-25": ("moderate",), "more than £30": ("high",)},
-    "customer rating": {"1 out of 5": ("low",), "3 out of 5": ("average",), "5 out of 5": ("high",)},
-}
+    "less than £20": "cheap", "£20-25": "moderate", "more than £30": "high",
+    "1 out of 5": "low", "3 out of 5": "average", "5 out of 5": "high",
+}  # fmt: skip
+"""Values that may also be expressed by the words of another value, which is more general."""
 
 NAMES = (
     "alimentum", "aromi", "bibimbap house", "blue spice", "browns cambridge", "clowns", "cocum", "cotto",
@@ -138,7 +135,6 @@ FAMILY_YES = [
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """One pattern that matches whatever any of the given patterns matches."""
     return re.compile("|".join(patterns))
 
 
@@ -190,17 +186,14 @@ class SlotErrors:
 
     @property
     def omission(self) -> bool:
-        """Whether a slot is missing or has another value."""
         return bool(self.missing or self.wrong or self.name != "said")
 
     @property
     def hallucination(self) -> bool:
-        """Whether a slot is added or has another value."""
         return bool(self.added or self.wrong or self.name == "wrong")
 
 
 def normalise(text: str) -> str:
-    """Lower case without accents, with blanks, dashes and pound signs in the form that the patterns expect."""
     text = unicodedata.normalize("NFKD", text.replace("£", "\x00"))
     text = "".join(c for c in text if not unicodedata.combining(c)).replace("\x00", "£").lower()
     for pattern, replacement in _TIDY:
@@ -233,7 +226,7 @@ def judge(triples: Sequence[Triple], text: str) -> SlotErrors:
         values = dict(found.get(slot, {}))
         repeated += sum(count - 1 for count in values.values())
         given = [(i, triple.object) for i, triple in others_than_near if triple.predicate == slot]
-        absent = [i for i, value in given if not _take(values, slot, value)]
+        absent = [i for i, value in given if not _take(values, value)]
         others = list(values)
         if absent and others:
             wrong += absent
@@ -248,10 +241,9 @@ def judge(triples: Sequence[Triple], text: str) -> SlotErrors:
     return SlotErrors(sorted(missing), sorted(wrong), added, state, repeated, len(triples) + 1)
 
 
-def _take(values: dict[str, int], slot: str, value: str) -> bool:
+def _take(values: dict[str, int], value: str) -> bool:
     """Whether a value is mentioned, by its own words or by accepted ones; removes these mentions from ``values``."""
-    own = (value, *ALSO.get(slot, {}).get(value, ()))
-    return sum(values.pop(name, 0) for name in own) > 0
+    return sum(values.pop(name, 0) for name in (value, ALSO.get(value, value))) > 0
 
 
 def _mask(text: str, name: str, near: set[str]) -> tuple[str, set[str]]:

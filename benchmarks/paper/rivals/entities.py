@@ -1,6 +1,5 @@
 """A weak baseline: the share of the subjects and objects of the facts that are in the text (after Faille et al.,
-Entity-Based Semantic Adequacy for Data-to-Text Generation, EMNLP Findings 2021). It sees neither predicates nor
-hallucinations.
+Entity-Based Semantic Adequacy for Data-to-Text Generation, EMNLP Findings 2021).
 
 A name is found if its words are, without what stands in parentheses, in any order; or its initials. A date is found in
 any common form, or if its year, month and day are. A number is found if one in the text is equal, or is its value
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from benchmarks.paper.challenge.texts import MONTHS
 from scorer.metric.facts import Triple
 
 _LITERAL = re.compile(r'^"(.*)"(?:@[\w-]+|\^\^\S+)?$', re.DOTALL)
@@ -26,10 +26,7 @@ _WITH_UNIT = re.compile(rf"({_NUMBER.pattern})(?:\s?\([^()]*\)|[a-z%$€£²³\s
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\s?({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july"),
-    *("august", "september", "october", "november", "december"),
-)
+_MONTHS = [month.lower() for month in MONTHS]
 _UNIMPORTANT = frozenset(
     ("a", "an", "and", "at", "by", "de", "for", "from", "in", "la", "of", "on", "or", "the", "to", "with")
 )

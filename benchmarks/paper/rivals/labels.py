@@ -1,12 +1,12 @@
-"""The rivals that label rows: E2E slots; keywords, where a fact counts as expressed if its value, or a common synonym,
-is in the text; entities. The last two find no hallucinations."""
+"""The rivals that label rows. Keywords, where a fact is said if its value, or a common synonym, is in the text, and
+entities find no hallucinations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -16,13 +16,9 @@ from scorer.metric.facts import Triple
 from scorer.metric.verdict import FINE
 
 ALIASES = {
-    "eat_type": "eatType",
-    "price_range": "priceRange",
-    "family_friendly": "familyFriendly",
-    "rating": "customer rating",
-    "customer_rating": "customer rating",
-    "customerRating": "customer rating",
-}
+    "eat_type": "eatType", "price_range": "priceRange", "family_friendly": "familyFriendly",
+    "rating": "customer rating", "customer_rating": "customer rating", "customerRating": "customer rating",
+}  # fmt: skip
 """Other spellings of E2E slots."""
 E2E_SLOTS = frozenset({"eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near"})
 
@@ -48,6 +44,10 @@ SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 """Synonyms of E2E values by slot and value; other values have none."""
 
+_LABELS = {
+    "fine": pa.string(), "confidence": pa.float32(), "fact_entailment": pa.list_(pa.float32()),
+    "text_entailment": pa.float32(), "omitted": pa.list_(pa.int32()), "error": pa.string(),
+}  # fmt: skip
 _QUOTES = re.compile(r"^[\"']|[\"']$")
 
 
@@ -82,7 +82,6 @@ def by_slots(triples: Sequence[Triple], text: str) -> Label:
 
 
 def by_keywords(triples: Sequence[Triple], text: str) -> Label:
-    """The share of facts whose value is in the text."""
     plain = _plain(text)
     said = [any(keyword in plain for keyword in _keywords(triple)) for triple in _named(triples)]
     omitted = [position for position, found in enumerate(said) if not found]
@@ -107,34 +106,26 @@ def as_columns(
     name: str, labels: Sequence[Label | None], facts: Sequence[Facts], *, scored: bool
 ) -> dict[str, pa.Array]:
     """The metric's own column, and ``slot_error_rate``; unless the rows have labels of a run, also those that
-    ``scorer evaluate`` compares with gold: ``fine``, ``confidence``, ``fact_entailment`` (0 or 1), ``text_entailment``,
-    ``omitted`` and ``error``."""
-    value = pa.array([None if one is None else one.value for one in labels], pa.float32())
-    found: dict[str, pa.Array] = {name.replace("-", "_"): value}
-    if any(one is not None and one.error_rate is not None for one in labels):
-        found["slot_error_rate"] = pa.array([None if one is None else one.error_rate for one in labels], pa.float32())
-    if scored:
-        return found
-    fine = [None if one is None else FINE[one.omission + 2 * one.hallucination] for one in labels]
-    said = [
-        None if one is None or triples is None else [float(at not in one.omitted) for at in range(len(triples))]
-        for one, triples in zip(labels, facts, strict=True)
-    ]
-    sees_texts = name.startswith("e2e-slots")
-    entailed = [None if one is None or not sees_texts else float(not one.hallucination) for one in labels]
-    return {
-        **found,
-        "fine": pa.array(fine, pa.string()),
-        "confidence": value,
-        "fact_entailment": pa.array(said, pa.list_(pa.float32())),
-        "text_entailment": pa.array(entailed, pa.float32()),
-        "omitted": pa.array([None if one is None else one.omitted for one in labels], pa.list_(pa.int32())),
-        "error": pa.array([None if one is not None else "no_text_or_facts" for one in labels], pa.string()),
-    }
+    ``scorer evaluate`` compares with gold; entailment is 0 or 1."""
+    own = name.replace("-", "_")
+    kinds = {own: pa.float32()} | ({"slot_error_rate": pa.float32()} if name == "e2e-slots" else {})
+    rows: list[dict[str, Any]] = []
+    for label, triples in zip(labels, facts, strict=True):
+        if label is None or triples is None:
+            rows.append({"error": "no_text_or_facts"})
+            continue
+        seen = label.error_rate is not None  # hallucinations are
+        rows.append({
+            own: label.value, "slot_error_rate": label.error_rate, "confidence": label.value, "omitted": label.omitted,
+            "fine": FINE[label.omission + 2 * label.hallucination],
+            "fact_entailment": [float(at not in label.omitted) for at in range(len(triples))],
+            "text_entailment": float(not label.hallucination) if seen else None,
+        })  # fmt: skip
+    table = pa.Table.from_pylist(rows, pa.schema(kinds if scored else kinds | _LABELS))
+    return {column: table[column].combine_chunks() for column in table.column_names}
 
 
 def _named(triples: Sequence[Triple]) -> list[Triple]:
-    """E2E slots by their own names."""
     return [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
 
 

@@ -1,8 +1,7 @@
 """Overlap of each text with its references, by the packages of the field; NIST and CIDEr as the E2E script has them.
 
 NIST, ROUGE-L, CIDEr and METEOR share tokens: those of NIST's ``mteval-v13`` scripts (sacrebleu's ``13a``), lower-cased.
-The last three leave out punctuation and take clitics apart, as the E2E script does with Stanford's tokenizer. METEOR
-has no synonyms: WordNet is not needed. A test compares BLEU, NIST, ROUGE-L and CIDEr with that script.
+The last three leave out punctuation and take clitics apart. METEOR has no synonyms: WordNet is not needed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ References = Sequence[Sequence[str | None] | None]
 
 
 def tokenise(text: str) -> list[str]:
-    """The tokens of a text, lower-cased, punctuation included."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
     return Tokenizer13a()(text).lower().split()
@@ -46,12 +44,10 @@ def words_of(tokens: Sequence[str]) -> list[str]:
 
 
 def known_of(references: Sequence[str | None] | None) -> list[str]:
-    """The references that say something."""
     return [reference for reference in references or () if reference is not None and reference.strip()]
 
 
 def ngrams(tokens: Sequence[str], n: int) -> Counter[Ngram]:
-    """How often each n-gram occurs."""
     return Counter(zip(*(tokens[i:] for i in range(n)), strict=False))
 
 
@@ -74,8 +70,7 @@ class Nist:
 
     def count(self, tokens: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
         """Counts of a text, which are summed for a corpus: n-grams of each n, the information of those that it shares
-        with a reference, each at most as often as in one of them, and the mean length of the references. *Shape:*
-        (11,)."""
+        with a reference, and the mean length of the references. *Shape:* (11,)."""
         sizes, information = [], []
         for n in range(1, self._ORDER + 1):
             most: Counter[Ngram] = Counter()
@@ -95,7 +90,6 @@ class Nist:
         return penalty * float((information[sizes > 0] / sizes[sizes > 0]).sum())
 
     def _information(self, ngram: Ngram) -> float:
-        """log2 of how much rarer an n-gram is than its first n-1 tokens; 0 for one that no reference has."""
         count = self._counts.get(ngram, 0)
         return math.log(self._counts[ngram[:-1]] / count, 2) if count else 0.0
 
@@ -103,10 +97,8 @@ class Nist:
 class Cider:
     """CIDEr-D (Vedantam et al., CVPR 2015), as in the evaluation of MS COCO captions.
 
-    The weight of an n-gram falls with the number of inputs whose references have it.
-
     Args:
-        inputs: words of all references of each input.
+        inputs: words of all references of each input; an n-gram counts less, the more of them have it.
     """
 
     _ORDER, _SIGMA = 4, 6.0
@@ -141,11 +133,7 @@ class Cider:
 
 class Overlap:
     """The metrics by sentence. Those of sacrebleu have its defaults; BLEU uses the effective order, since texts are
-    short. NIST and CIDEr weigh n-grams by the distinct lists of references of all rows.
-
-    Args:
-        references: of all rows.
-    """
+    short. NIST and CIDEr weigh n-grams by the distinct lists of references of all rows, which it takes."""
 
     def __init__(self, references: References) -> None:
         import snowballstemmer
@@ -209,12 +197,8 @@ class Overlap:
 
 def bertscores(texts: Texts, references: References, model: Path, *, layer: int) -> Floats:
     """BERTScore (Zhang et al., ICLR 2020) by the package bert-score, without its rescaling: precision, recall and F1 of
-    each text, the largest of any reference; *Shape:* (rows, 3), NaN without a text or a reference.
-
-    Args:
-        model: folder of a checkpoint of transformers.
-        layer: whose states are the embeddings, counted from 1.
-    """
+    each text, the largest of any reference; *Shape:* (rows, 3), NaN without a text or a reference. ``layer``: whose
+    states are the embeddings, counted from 1."""
     from bert_score import BERTScorer
 
     known = [known_of(one) for one in references]

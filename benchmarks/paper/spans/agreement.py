@@ -23,8 +23,8 @@ for which no category has a majority."""
 
 @dataclass(frozen=True)
 class Votes:
-    """The labels that annotators gave. ``items``: identifiers, in order of appearance. ``labels``: all labels that
-    occur, sorted. ``counts``: int64, *Shape:* (items, labels), number of annotators who gave the item the label."""
+    """The labels that annotators gave. ``counts``: int64, *Shape:* (items, labels), number of annotators who gave the
+    item the label."""
 
     items: list[str]
     labels: list[str]
@@ -33,14 +33,13 @@ class Votes:
     @classmethod
     def collect(cls, items: Sequence[str], labels: Sequence[str]) -> Votes:
         """Count the labels of each item. ``items`` and ``labels`` have one entry for each item and annotator."""
-        rows = {item: i for i, item in enumerate(dict.fromkeys(items))}
-        columns = {label: i for i, label in enumerate(sorted(set(labels)))}
+        (rows, row), (columns, column) = (np.unique(given, return_inverse=True) for given in (items, labels))
         counts = np.zeros((len(rows), len(columns)), np.int64)
-        np.add.at(counts, ([rows[item] for item in items], [columns[label] for label in labels]), 1)
-        return cls(list(rows), list(columns), counts)
+        np.add.at(counts, (row, column), 1)
+        return cls(rows.tolist(), columns.tolist(), counts)
 
     def count(self, label: str) -> npt.NDArray[np.int64]:
-        """Number of annotators who gave each item this label. int64, *Shape:* (items,)."""
+        """Annotators who gave each item this label. int64, *Shape:* (items,)."""
         if label not in self.labels:
             return np.zeros(len(self.items), np.int64)
         return self.counts[:, self.labels.index(label)]
@@ -76,8 +75,7 @@ def fleiss_kappa(counts: Indices) -> float:
 
 
 def agreement(votes: Votes) -> dict[str, Any]:
-    """Fleiss' κ over the items to which every annotator gave a category, and over all items, where "not marked" is a
-    label too; each with its number of items."""
+    """Fleiss' κ over the items to which every annotator gave a category, and over all, "not marked" being a label."""
     typed = (votes.count(NO_ERROR) == 0) & (votes.count(NO_TYPE) == 0)
     kappas = {}
     for name, counts in (("typed_by_all", votes.counts[typed]), ("all_items", votes.counts)):

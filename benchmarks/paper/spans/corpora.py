@@ -29,15 +29,8 @@ _UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 Note = Callable[[str], None]
 Key = tuple[str, str, int]
 """Domain, model and number of the input."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """An error span: code points from ``start`` to ``end``, and its category."""
-
-    start: int
-    end: int
-    category: str
+Span = dict[str, Any]
+"""``char_start`` and ``char_end`` (code points), ``category``, and ``span``: its text."""
 
 
 @dataclass
@@ -52,6 +45,14 @@ class LlmOutput:
     human: list[list[Span]] = field(default_factory=list)
     judges: dict[str, list[Span]] = field(default_factory=dict)
 
+    def span(self, start: int, end: int, category: str) -> Span:
+        return {"char_start": start, "char_end": end, "category": category, "span": self.text[start:end]}
+
+    def about(self, collection: Collection) -> dict[str, Any]:
+        example = f"{self.domain}-{self.example}"
+        name = f"{collection.name}-{example}-{self.model}"
+        return {"text_id": name, "system": self.model, "domain": self.domain, "example": example}
+
 
 @dataclass(frozen=True)
 class Collection:
@@ -61,9 +62,14 @@ class Collection:
 
     name: str
     categories: tuple[str, ...]
-    read: Callable[[Path, Note], list[LlmOutput]]
+    read: Callable[[Path, Note], Iterable[LlmOutput]]
     judges: tuple[str, str]
     split: str | None = None
+
+    def label(self, spans: Sequence[Span] | None) -> str | None:
+        if spans is None:
+            return None
+        return "not_OK" if any(span["category"] == self.categories[0] for span in spans) else "OK"
 
 
 def convert(collection: Collection, path: Path, note: Note = lambda line: None) -> tuple[pa.Table, pa.Table, pa.Table]:
@@ -75,17 +81,37 @@ def convert(collection: Collection, path: Path, note: Note = lambda line: None) 
     Raises:
         InputError: no outputs.
     """
-    outputs = collection.read(path, note) if path.is_dir() else _from_parquet(path, collection)
+    found = collection.read(path, note) if path.is_dir() else _from_parquet(path, collection)
+    # Outputs that nobody annotated are of no use here: a second run, say.
+    outputs = [output for output in found if output.human or output.judges]
     if not outputs:
         raise InputError(f"{path} has no outputs; pass the folder of the repository or a Parquet file of outputs")
-    return (
-        _rows(outputs, collection, note),
-        _placed(outputs, collection, lambda output: [(str(n), spans) for n, spans in enumerate(output.human)]),
-        _placed(outputs, collection, lambda output: sorted(output.judges.items())),
+    judges = sorted({judge for output in outputs for judge in output.judges})
+    labels = ["gold_rough", *(f"{judge}_rough" for judge in judges)]
+    rows, marked, judged = [], list[Span](), list[Span]()
+    for output in outputs:
+        about, triples = output.about(collection), None
+        try:
+            triples = [fact._asdict() for fact in read_data(output.domain, output.data)]
+        except (*_UNREADABLE, SyntaxError) as error:
+            note(f"{about['text_id']}: an input that cannot be read ({type(error).__name__}: {error})")
+        given = next(iter(output.human), None), *map(output.judges.get, judges)
+        rough = zip(labels, map(collection.label, given), strict=True)
+        rows.append({**about, "triples": triples, "text": output.text, **dict(rough)})
+        marked += _placed(about, ((str(number), spans) for number, spans in enumerate(output.human)))
+        judged += _placed(about, sorted(output.judges.items()))
+    schema = pa.schema(
+        [*_ABOUT, ("triples", _TRIPLES), ("text", pa.string()), *((name, pa.string()) for name in labels)]
     )
+    return pa.Table.from_pylist(rows, schema), *(pa.Table.from_pylist(one, _PLACED) for one in (marked, judged))
 
 
-def _read_quintd(path: Path, note: Note) -> list[LlmOutput]:
+def _placed(about: dict[str, Any], marked: Iterable[tuple[str, list[Span]]]) -> list[Span]:
+    """A row per span; a row without a place for an annotator who marked nothing in a text."""
+    return [{**about, "annotator": name, **span} for name, spans in marked for span in spans or [{}]]
+
+
+def _read_quintd(path: Path, note: Note) -> Iterable[LlmOutput]:
     """``outputs/test/DOMAIN/SETUP/*.json`` and ``annotations`` of ``data/quintd-1``."""
     outputs: dict[Key, LlmOutput] = {}
     for file in sorted((path / "outputs" / "test").rglob("*.json")):
@@ -105,11 +131,10 @@ def _read_quintd(path: Path, note: Note) -> list[LlmOutput]:
                     output.judges["gpt4"] = spans
                 elif spans not in output.human:  # one annotation is in the repository twice
                     output.human.append(spans)
-    # Outputs that nobody annotated are of no use here: a second run, say.
-    return [output for output in outputs.values() if output.human or output.judges]
+    return outputs.values()
 
 
-def _read_d2t_eval(path: Path, note: Note) -> list[LlmOutput]:
+def _read_d2t_eval(path: Path, note: Note) -> Iterable[LlmOutput]:
     """``inputs``, ``outputs`` and ``annotations`` in the root of the repository; the split *test*."""
 
     def key_of(line: Mapping[str, Any]) -> Key | None:
@@ -136,7 +161,7 @@ def _read_d2t_eval(path: Path, note: Note) -> list[LlmOutput]:
     for file in sorted((annotated / "model" / "d2t-eval" / "test").glob("*/annotations.jsonl")):
         for output, spans in _annotations(file, D2T_EVAL, outputs, key_of, note):
             output.judges[file.parent.name.replace("-", "_")] = spans
-    return [output for output in outputs.values() if output.human or output.judges]
+    return outputs.values()
 
 
 QUINTD = Collection("quintd", ("Incorrect", "Not checkable", "Misleading", "Other"), _read_quintd, ("", "_spans"))
@@ -164,94 +189,46 @@ def _annotations(
             if (key := key_of(found)) is None:
                 continue
             output = outputs[key]
-            spans = [_marked(one, output.text, collection.categories) for one in found["annotations"]]
+            spans = [_marked(one, output, collection) for one in found["annotations"]]
         except _UNREADABLE as error:
             note(f"{where}: an annotation that cannot be read ({type(error).__name__})")
             continue
         if lost := spans.count(None):
             note(f"{where}: spans that are not in the text: {lost}")
-        yield output, sorted((span for span in spans if span is not None), key=lambda span: span.start)
+        yield output, sorted((span for span in spans if span is not None), key=lambda span: int(span["char_start"]))
 
 
-def _marked(one: Mapping[str, Any], text: str, categories: Sequence[str]) -> Span | None:
+def _marked(one: Mapping[str, Any], output: LlmOutput, collection: Collection) -> Span | None:
     """An annotated span; one whose offset is wrong is moved to where its text occurs once, otherwise ``None``."""
-    start, said, category = int(one["start"]), str(one["text"] or ""), categories[int(one["type"])]
+    text, start, said = output.text, int(one["start"]), str(one["text"] or "")
+    category = collection.categories[int(one["type"])]
     if not said:  # of an output that is nothing but punctuation
-        return Span(start, len(text) if not text.strip(" .") else start, category)
+        return output.span(start, len(text) if not text.strip(" .") else start, category)
     if start < 0 or text[start : start + len(said)] != said:
         if text.count(said) != 1:
             return None
         start = text.index(said)
-    return Span(start, start + len(said), category)
+    return output.span(start, start + len(said), category)
 
 
-def _rows(outputs: Sequence[LlmOutput], collection: Collection, note: Note) -> pa.Table:
-    judges = sorted({judge for output in outputs for judge in output.judges})
-    rows = []
-    for output in outputs:
-        about, triples = _about(output, collection), None
-        try:
-            triples = [fact._asdict() for fact in read_data(output.domain, output.data)]
-        except (*_UNREADABLE, SyntaxError) as error:
-            note(f"{about['text_id']}: an input that cannot be read ({type(error).__name__}: {error})")
-        labels = {"gold_rough": output.human[0] if output.human else None}
-        labels |= {f"{judge}_rough": output.judges.get(judge) for judge in judges}
-        wrong = {name: _label(spans, collection.categories[0]) for name, spans in labels.items()}
-        rows.append({**about, "triples": triples, "text": output.text, **wrong})
-    strings = [(name, pa.string()) for name in ("gold_rough", *(f"{judge}_rough" for judge in judges))]
-    return pa.Table.from_pylist(rows, pa.schema([*_ABOUT, ("triples", _TRIPLES), ("text", pa.string()), *strings]))
-
-
-def _about(output: LlmOutput, collection: Collection) -> dict[str, str]:
-    example = f"{output.domain}-{output.example}"
-    name = f"{collection.name}-{example}-{output.model}"
-    return {"text_id": name, "system": output.model, "domain": output.domain, "example": example}
-
-
-def _label(spans: Sequence[Span] | None, wrong: str) -> str | None:
-    """``not_OK`` with at least one span of the only category that contradicts the data."""
-    if spans is None:
-        return None
-    return "not_OK" if any(span.category == wrong for span in spans) else "OK"
-
-
-def _placed(
-    outputs: Iterable[LlmOutput],
-    collection: Collection,
-    which: Callable[[LlmOutput], Sequence[tuple[str, Sequence[Span]]]],
-) -> pa.Table:
-    """A row per span; a row without a place for an annotator who marked nothing in a text."""
-    rows = []
-    for output in outputs:
-        for annotator, spans in which(output):
-            marked = {**_about(output, collection), "annotator": annotator}
-            places = [
-                {"char_start": one.start, "char_end": one.end, "category": one.category,
-                 "span": output.text[one.start : one.end]} for one in spans
-            ]  # fmt: skip
-            rows += [marked | place for place in places or [{}]]
-    return pa.Table.from_pylist(rows, _PLACED)
-
-
-def _from_parquet(path: Path, collection: Collection) -> list[LlmOutput]:
+def _from_parquet(path: Path, collection: Collection) -> Iterator[LlmOutput]:
     names, (before, behind) = pq.read_schema(path).names, collection.judges
     if missing := [name for name in _NEEDED if name not in names]:
         raise InputError(f"{path} has no column {missing[0]!r}; it needs {', '.join(_NEEDED)}")
     columns = [n for n in names if n.startswith(before) and n.endswith(behind) and not n.startswith("human")]
-    judges = {name.removeprefix(before).removesuffix(behind): name for name in columns}
-    outputs = []
     for row in pq.read_table(path).to_pylist():
         if collection.split is not None and row.get("split", collection.split) != collection.split:
             continue
-        human = row.get("human_spans_by_annotator")
-        if human is None and row.get("human_spans") is not None:
-            human = [row["human_spans"]]
-        marked = {judge: _spans(row[column]) for judge, column in judges.items() if row[column] is not None}
-        about = (row["domain"], row["model"], int(row["example_idx"]), row["data"], row["text"])
-        outputs.append(LlmOutput(*about, [_spans(spans) for spans in human or []], marked))
-    return outputs
+        output = LlmOutput(row["domain"], row["model"], int(row["example_idx"]), row["data"], row["text"])
 
+        def placed(spans: Iterable[Mapping[str, Any]], output: LlmOutput = output) -> list[Span]:
+            return [output.span(one["start"], one["end"], one["type"]) for one in spans if one["start"] is not None]
 
-def _spans(spans: Iterable[Mapping[str, Any]]) -> list[Span]:
-    """The spans that have a place."""
-    return [Span(span["start"], span["end"], span["type"]) for span in spans if span["start"] is not None]
+        one = row.get("human_spans")
+        output.human = [
+            placed(spans) for spans in row.get("human_spans_by_annotator") or ([] if one is None else [one])
+        ]
+        for column in columns:
+            if row[column] is not None:
+                output.judges[column.removeprefix(before).removesuffix(behind)] = placed(row[column])
+        yield output

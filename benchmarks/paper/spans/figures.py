@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.paper.spans.agreement import agreement, majority
-from benchmarks.paper.spans.files import Ints, Spans, read_annotators, read_flags, read_votes
+from benchmarks.paper.spans.files import read_annotators, read_flags, read_votes
 from scorer.errors import InputError
 from scorer.evaluation.label_figures import RESAMPLES, Floats, Indices, bootstrap_interval, ratio
 from scorer.stats.intervals import share_interval
@@ -73,9 +74,9 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
             note(f"left out: {left} {reason}")
     names = dict(zip(texts, texts, strict=True)) if options.inputs is None else gold.column(options.inputs)
     clusters = {text: names[text] for text in texts}
-    flagged = flags.sentences.take(flags.flagged)
+    flagged = flags.sentences.filter(flags.sentences["flagged"])
 
-    def lines(name: str, spans: Spans, known: Collection[str], *levels: str) -> list[Figures]:
+    def lines(name: str, spans: pa.Table, known: Collection[str], *levels: str) -> list[Figures]:
         chosen = {text: clusters[text] for text in texts if text in known}
         return [
             {"name": name, "level": level, "texts": len(chosen),
@@ -84,7 +85,7 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
         ]  # fmt: skip
 
     def recall_of(category: str) -> Figures:
-        errors = gold.errors.take(np.array(gold.categories, object) == category)
+        errors = gold.errors.filter(pc.equal(gold.errors["category"], category))
         found = _compare(flagged, errors, None, clusters, options.resamples)
         return {key: found[key] for key in ("errors", "found", "recall")} | {"interval": found["interval"]["recall"]}
 
@@ -100,21 +101,28 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
     return {
         "signature": flags.signature,
         "texts": len(texts),
-        "sentences": len(flags.sentences.of(clusters)),
-        "categories": {name: recall_of(name) for name in sorted(set(gold.categories))},
+        "sentences": len(_of(flags.sentences, clusters)),
+        "categories": {name: recall_of(name) for name in sorted(gold.errors["category"].unique().to_pylist())},
         "lines": found,
         "agreement": None if options.annotations is None else _agreement(options.annotations),
     }
 
 
-def _units(level: str, texts: Mapping[str, str], sentences: Spans) -> Spans | None:
+def _units(level: str, texts: Mapping[str, str], sentences: pa.Table) -> pa.Table | None:
     """What is counted at a level; ``None`` where spans themselves are."""
     if level == "texts":
-        return Spans(list(texts), np.zeros(len(texts), np.int64), np.full(len(texts), _WHOLE, np.int64))
+        ids, (start, end) = pa.array(list(texts), pa.string()), (pa.repeat(at, len(texts)) for at in (0, _WHOLE))
+        return pa.table({"text_id": ids, "char_start": start, "char_end": end})
     return sentences if level == "sentences" else None
 
 
-def _compare(flags: Spans, errors: Spans, units: Spans | None, clusters: Mapping[str, str], resamples: int) -> Figures:
+def _of(spans: pa.Table, texts: Collection[str]) -> pa.Table:
+    return spans.filter(pc.is_in(spans["text_id"], pa.array(list(texts), pa.string())))
+
+
+def _compare(
+    flags: pa.Table, errors: pa.Table, units: pa.Table | None, clusters: Mapping[str, str], resamples: int
+) -> Figures:
     """Flags against errors; or, given units, those with a flag against those with an error.
 
     Args:
@@ -122,18 +130,18 @@ def _compare(flags: Spans, errors: Spans, units: Spans | None, clusters: Mapping
         resamples: number of bootstrap samples; 0 for no intervals.
     """
     names = {name: number for number, name in enumerate(sorted(set(clusters.values())))}
-    flags, errors = flags.of(clusters), errors.of(clusters)
+    flags, errors = _of(flags, clusters), _of(errors, clusters)
 
-    def count(spans: Spans, chosen: npt.NDArray[np.bool_] | None = None) -> Indices:
+    def count(spans: pa.Table, chosen: Any = slice(None)) -> Indices:
         """Spans of each input. *Shape:* (inputs,)."""
-        owners = np.array([names[clusters[text]] for text in spans.texts], np.int64)
-        return np.bincount(owners if chosen is None else owners[chosen], minlength=len(names)).astype(np.int64)
+        owners = np.array([names[clusters[text]] for text in spans["text_id"].to_pylist()], np.int64)
+        return np.bincount(owners[chosen], minlength=len(names)).astype(np.int64)
 
     if units is None:
         right, every = count(flags, overlaps(flags, errors) > 0), count(flags)
         found, wrong = count(errors, overlaps(errors, flags) > 0), count(errors)
     else:
-        units = units.of(clusters)
+        units = _of(units, clusters)
         has_error, has_flag = overlaps(units, errors) > 0, overlaps(units, flags) > 0
         right = found = count(units, has_error & has_flag)
         every, wrong = count(units, has_flag), count(units, has_error)
@@ -169,17 +177,18 @@ def _agreement(path: Path) -> Figures:
     return {**agreement(votes), "items": len(joined), "errors": categories.total(), "categories": categories}
 
 
-def overlaps(spans: Spans, others: Spans) -> Ints:
+def overlaps(spans: pa.Table, others: pa.Table) -> Indices:
     """For each span, the number of ``others`` that it shares a character with. int64, *Shape:* (spans,).
 
     Takes O(n log n) time: starts and ends are sorted. An empty span counts as the one character after it.
     """
-    numbers: dict[str, int] = {}
-    stride = max(int(spans.ends.max(initial=0)), int(others.ends.max(initial=0))) + 2
+    texts = pa.chunked_array([*spans["text_id"].chunks, *others["text_id"].chunks], pa.string()).unique()
+    stride = 2 + max((pc.max(which["char_end"]).as_py() or 0) for which in (spans, others))
 
-    def bounds(which: Spans) -> tuple[Ints, Ints]:
-        owner = np.array([numbers.setdefault(text, len(numbers)) for text in which.texts], np.int64) * stride
-        return owner + which.starts, owner + np.maximum(which.ends, which.starts + 1)
+    def bounds(which: pa.Table) -> tuple[Indices, Indices]:
+        start, end = (which[name].to_numpy().astype(np.int64) for name in ("char_start", "char_end"))
+        owner = pc.index_in(which["text_id"], texts).to_numpy().astype(np.int64) * stride
+        return owner + start, owner + np.maximum(end, start + 1)
 
     starts, ends = bounds(spans)
     other_starts, other_ends = (np.sort(bound) for bound in bounds(others))

@@ -90,14 +90,13 @@ class Measurement:
         self.score("many", self.many, 110)
 
     def second(self) -> None:
-        """Peers on the same pairs, labels of half precision, and the two fastest variants once more."""
+        """Peers on the same pairs, and labels of half precision."""
         if not (self.sample / "pairs.json").exists():
             self.prepare()
         device = self.given.device
         self.measure("peer", 100, self.checkpoint, self.sample, device, 75, **self.peers)
         if self.given.labels:
             self.measure("labels", 70, self.given.labels, self.sample, device)
-        self.measure("again", 60, self.bundle, self.sample, device, 40, **self.verified)
 
 
 def table(path: Path) -> str:

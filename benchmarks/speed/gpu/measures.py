@@ -15,10 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .steps import read_results, report, report_failure
-
-Pass = Callable[[], tuple[Any, float]]
-"""Of a session over all pairs: logits, and seconds."""
+from .steps import report, report_failure
 
 
 def samples(bundle: str, out: str, pairs: str = "32768", rows: str = "67000") -> None:
@@ -93,27 +90,10 @@ VARIANTS = {
 
 
 def variants(bundle: str, sample: str, device: str, limit: str) -> None:
-    """Bare rates by graph, provider options and size of a call; then the kernels of the first, on a GPU."""
-    asked = VARIANTS[device.partition(":")[0]]
-    one_pass = time_variants(asked, bundle, sample, device, float(limit))
-    if one_pass is not None and device.startswith("cuda"):  # last: what a profiler leaves behind would be timed
-        report("profile", **profile(one_pass))
+    """Bare rates by graph, provider options and size of a call; on a GPU the kernels of the first, too.
 
-
-def again(bundle: str, sample: str, device: str, limit: str) -> None:
-    """The two fastest variants of the results so far once more, which shows the noise."""
-    found = [one for one in read_results() if one["step"] == "variant" and "pairs_per_s" in one]
-    found.sort(key=lambda one: -one["pairs_per_s"])
-    asked = dict.fromkeys((one["graph"], one["tokens"], tuple(one["options"].items())) for one in found)
-    fastest = [Variant(graph, tokens, dict(options)) for graph, tokens, options in [*asked][:2]]
-    time_variants(fastest, bundle, sample, device, float(limit))
-
-
-def time_variants(asked: Sequence[Variant], bundle: str, sample: str, device: str, limit: float) -> Pass | None:
-    """Time two passes of each variant, and report it; a pass of the first that ran, ``None`` where none did.
-
-    The feeds are the program's own, made before. No further variant begins after ``limit`` seconds. ``labels``,
-    ``max_dlogit``: compared with the first.
+    The feeds are the program's own, made before; two passes of each variant are timed. No further one begins after
+    LIMIT seconds. ``labels``, ``max_dlogit``: compared with the first.
     """
     import numpy as np
 
@@ -121,15 +101,17 @@ def time_variants(asked: Sequence[Variant], bundle: str, sample: str, device: st
     from scorer.inference.session import ModelSession
     from scorer.status import SCORED
 
-    began, first, kept = time.perf_counter(), None, None
+    began = time.perf_counter()
+    first: Any = None
+    first_pass: Callable[[], Any] | None = None
     spec = {"bundle": bundle, "pairs": f"{sample}/pairs.json", "device": device, "options": {}}
     engine = open_engine(spec)
     encoded = encode(spec, engine)
     chosen, pairs = np.flatnonzero(encoded.status == SCORED), len(encoded.lengths)
     work = pair_flops(engine.bundle.manifest.architecture, encoded.lengths.tolist())
-    for variant in asked:
+    for variant in VARIANTS[engine.device.kind]:
         about = variant._asdict()
-        if time.perf_counter() - began > limit:
+        if time.perf_counter() - began > float(limit):
             report("variant", **about, error="no time left")
             continue
         try:
@@ -138,7 +120,7 @@ def time_variants(asked: Sequence[Variant], bundle: str, sample: str, device: st
             batches = session.layout.pack(encoded.lengths, chosen)
             one_pass = session_pass(session, replace(encoded, batches=batches))
             (logits, one), (_, other) = one_pass(), one_pass()
-            first, kept = (logits, one_pass) if first is None else (first, kept)
+            first, first_pass = (logits, one_pass) if first is None else (first, first_pass)
             report(
                 "variant", **about, calls=len(batches), seconds=[round(one, 4), round(other, 4)],
                 pairs_per_s=round(pairs / min(one, other)), tflops=round(work / min(one, other) / 1e12, 1),
@@ -149,7 +131,8 @@ def time_variants(asked: Sequence[Variant], bundle: str, sample: str, device: st
             report_failure("variant", error, **about)
         session = one_pass = None
         gc.collect()
-    return kept
+    if first_pass is not None and not engine.device.spec.is_host:  # last: what a profiler leaves behind would be timed
+        report("profile", **profile(first_pass))
 
 
 def profile(call: Any) -> dict[str, Any]:

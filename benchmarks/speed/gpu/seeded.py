@@ -3,10 +3,10 @@
     python -m benchmarks.speed.gpu.seeded make OUT [PRESET]    # where the exporter is installed: 1.5 MB, some minutes
     python -m benchmarks.speed.gpu.seeded write SEEDED OUT     # anywhere, in seconds: OUT/bundle and OUT/checkpoint
 
-All weights are half-precision numbers: normal quantiles looked up by the raw bits of a bit generator, so that no
-version of numpy and no processor gives others. ``make`` looks for every tensor of the bundle's weights among the
-parameters, as it is, transposed, or joined; a weight with a bias folded into it (export/packed.py) is made again from
-its two vectors; what is not found travels. ``write`` compares the file with the hash in bundle.json.
+Weights are normal quantiles in half precision, looked up by the raw bits of a bit generator: the same with any numpy
+and processor. ``make`` looks for every tensor of the bundle among the parameters, as it is, transposed, or joined; a
+weight with a bias folded into it (export/packed.py) is made from its two vectors; what is not found travels. ``write``
+compares the file with the hash in bundle.json.
 """
 
 from __future__ import annotations

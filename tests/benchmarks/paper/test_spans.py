@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,16 +16,17 @@ from typer.testing import CliRunner
 from benchmarks.paper.spans.__main__ import app
 from benchmarks.paper.spans.agreement import agreement, majority
 from benchmarks.paper.spans.figures import LEVELS, SpanOptions, evaluate_spans, overlaps
-from benchmarks.paper.spans.files import Spans, read_votes
+from benchmarks.paper.spans.files import read_votes
 from scorer.errors import ColumnError, InputError
 from tests.evaluation.scored import save, scored_texts
 
 SPAN = st.tuples(st.sampled_from("abc"), st.integers(0, 12), st.integers(0, 5))
 
 
-def spans(given: list[tuple[str, int, int]]) -> Spans:
-    starts = np.array([start for _, start, _ in given], np.int64)
-    return Spans([text for text, _, _ in given], starts, starts + np.array([n for _, _, n in given], np.int64))
+def spans(given: list[tuple[str, int, int]]) -> pa.Table:
+    texts, starts, ends = ([one[0] for one in given], [one[1] for one in given], [one[1] + one[2] for one in given])
+    numbers = (pa.array(places, pa.int64()) for places in (starts, ends))
+    return pa.table([pa.array(texts, pa.string()), *numbers], ["text_id", "char_start", "char_end"])
 
 
 @given(st.lists(SPAN, max_size=12), st.lists(SPAN, max_size=12))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.speed import ours
-from benchmarks.speed.cpu import Measured, Setting, run_rounds, summarise, table
+from benchmarks.speed.cpu import Setting, run_rounds, summarise, table
 from benchmarks.speed.sample import PairSample, write_sample
 from scorer.inference.bundle import Bundle
 from tests.bundles import make_bundle
@@ -58,8 +58,9 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
         Setting("unmade", "a peer whose form was not made", ours.engine_pairs, needs=("openvino",)),
     ]
     spec = {"bundle": str(bundle.path), "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": 1}
-    found = run_rounds(settings, spec, 2, tmp_path / "logs", failed={"openvino": "not installed"})
-    entries = summarise(found, sample.pairs, "engine")
+    entries = run_rounds(settings, spec, 2, tmp_path / "logs", failed={"openvino": "not installed"})
+    labels = entries[2]["answers"]
+    summarise(entries, sample.pairs, "engine")
     by_name = {one["name"]: one for one in entries}
     for name in ("bare", "engine", "run"):
         assert by_name[name]["error"] is None
@@ -67,7 +68,7 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
     assert (by_name["bare"]["labels"], by_name["bare"]["max_probability"]) == (1.0, 0.0)
     # Lengths are padded to multiples of 8, so at most 7 tokens a pair are padding.
     assert by_name["engine"]["chosen"]["padding"] < 7 * sample.pairs / sample.tokens
-    assert len(found[2].answers) == sample.rows and "labels" not in by_name["run"]
+    assert len(labels) == sample.rows and "labels" not in by_name["run"]
     assert "ModuleNotFoundError" in by_name["gone"]["error"]
     assert "ended, probably for lack of memory" in by_name["killed"]["error"]
     assert by_name["unmade"]["error"] == "openvino: not installed"
@@ -75,21 +76,15 @@ def test_rounds_from_sample_to_table(bundle: Bundle, sample: PairSample, tmp_pat
     assert json.loads(json.dumps(entries)) == entries
 
 
-def measured(name: str, *seconds: float, **fields: Any) -> Measured:
+def measured(name: str, *seconds: float, ours: bool = False) -> dict[str, Any]:
     rounds = [{"round": i, "seconds": s, "others": 0.0, "peak_mb": 100 + i} for i, s in enumerate(seconds)]
-    return Measured(
-        Setting(name, name.title(), not_installed, **fields), None, rounds, {"chosen": {"batch": 16}}, ["OK"]
-    )
+    return {"name": name, "ours": ours, "rounds": rounds, "answers": ["OK"]}
 
 
 def test_ratios_are_taken_within_a_round() -> None:
-    made = [
-        measured("slow", 10.0, 20.0, 40.0),
-        measured("run-x", 5.0, 4.0, 10.0, ours=True),
-        measured("bare-x", 4.0, 4.0, 8.0, bare=True),
-    ]
-    by_name = {one["name"]: one for one in summarise(made, 100, "slow")}
-    assert (by_name["slow"]["median"], by_name["slow"]["peak_mb"]) == (5.0, 102)
-    assert (by_name["run-x"]["lowest"], by_name["run-x"]["median"], by_name["run-x"]["highest"]) == (10.0, 20.0, 25.0)
-    assert by_name["run-x"]["ratio"] == 4.0  # of 2, 5 and 4: not the ratio of the medians
-    assert by_name["run-x"]["of_bare"] == 0.8 and "of_bare" not in by_name["slow"]  # of 0.8, 1 and 0.8
+    slow, ours = measured("slow", 10.0, 20.0, 40.0), measured("run-x", 5.0, 4.0, 10.0, ours=True)
+    summarise([slow, ours, measured("bare-x", 4.0, 4.0, 8.0)], 100, "slow")
+    assert (slow["median"], slow["peak_mb"]) == (5.0, 102)
+    assert (ours["lowest"], ours["median"], ours["highest"]) == (10.0, 20.0, 25.0)
+    assert ours["ratio"] == 4.0  # of 2, 5 and 4: not the ratio of the medians
+    assert ours["of_bare"] == 0.8 and "of_bare" not in slow  # of 0.8, 1 and 0.8
