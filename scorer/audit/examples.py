@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import ColumnError
-from ..metric.facts import Triple, iterate
+from ..metric.facts import Triple
 from ..metric.inputs import holders_of, one_array, read_facts
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
@@ -92,7 +92,7 @@ class RowReader:
         if self.run.facts is None or not holders_of(table.schema, self.run.facts[0]):
             return None
         parsed = read_facts(table, *self.run.facts, self.run.output.columns.subject)
-        return None if parsed.errors else next(iterate(parsed))
+        return None if parsed.errors else [parsed.distinct[number] for number in parsed.ids]
 
     def _shown(self, triples: Sequence[Triple], omitted: Any, entailment: Any) -> list[FactShown]:
         scores = entailment if entailment is not None and len(entailment) == len(triples) else [None] * len(triples)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import UsageError
-from ..metric.facts import Triple
 from ..metric.formats import parse_mr
 from . import ConvertOptions
 from .files import Problems, parse_source, parse_systems
@@ -33,7 +32,7 @@ def convert_e2e(
     Raises:
         ScorerError: a file that cannot be read or used; with ``strict``, the first malformed line.
     """
-    form = Form(read_mr, options, is_e2e=True)
+    form = Form(parse_mr, options, is_e2e=True)
     rows = Rows()
     known = read_sheet(parse_source(references), form, problems) if references is not None else []
     if options.texts:
@@ -67,12 +66,6 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     if other or (extra and omitted):
         return "omission+hallucination"
     return "hallucination" if extra else "omission" if omitted else "OK"
-
-
-def read_mr(mr: str) -> list[Triple] | str:
-    """The triples of a meaning representation, or a description of its error."""
-    triples = parse_mr(mr)
-    return "not a meaning representation like name[...], food[...], with one name" if triples is None else triples
 
 
 def _add_references(inputs: Sequence[Input], known: Sequence[Input], rows: Rows) -> None:

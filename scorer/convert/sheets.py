@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..errors import InputError, UsageError, count_of
-from ..metric.facts import Triple
+from ..metric.facts import FactError, Parsed, Triple, attempt
 from . import ConvertOptions
 from .files import Line, Problems, Source, read_lines, readable
 from .rows import Input, Text, free_names
@@ -24,16 +24,14 @@ MAX_RECORD_LINES = 100
 
 _POUND = re.compile(r"Ł(?=[0-9])")
 """A pound sign, as some outputs have it; the released reader repairs it too."""
-Parse = Callable[[str], "list[Triple] | str"]
-"""A meaning representation to triples, or to a description of its error."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The differences between the two kinds of data. ``is_e2e``: a file may have no header, quotes around both values,
-    and broken pound signs."""
+    """The differences between the two kinds of data. ``parse``: reads a meaning representation, and raises
+    :class:`.FactError`. ``is_e2e``: a file may have no header, quotes around both values, and broken pound signs."""
 
-    parse: Parse
+    parse: Callable[[str], list[Triple]]
     options: ConvertOptions
     is_e2e: bool = False
 
@@ -50,7 +48,7 @@ def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool 
     if first is None:
         raise InputError(f"{source.shown} has only blank lines")
     # A file with one meaning representation per line has commas, but no fields.
-    plain = form.is_e2e and "\t" not in first and isinstance(form.parse(first.strip()), list)
+    plain = form.is_e2e and "\t" not in first and isinstance(attempt(form.parse, first.strip()), list)
     separator = None if plain else next((one for one in "\t," if one in first), None)
     records = list(_read_records(lines, separator))
     columns = _header(source, form, records[0])
@@ -64,7 +62,7 @@ def read_sheet(source: Source, form: Form, problems: Problems, needs_text: bool 
             f"{source.shown} has no column of texts (its columns: {names}); name it with --text-column, or pass the "
             "texts with --texts NAME=FILE"
         )
-    parsed: dict[str, list[Triple] | str] = {}  # inputs recur, once for every system or reference
+    parsed: dict[str, Parsed] = {}  # inputs recur, once for every system or reference
     return [_input(record, source, form, columns, problems, parsed) for record in records]
 
 
@@ -153,7 +151,7 @@ def _header(source: Source, form: Form, record: _Record) -> _Columns | None:
 def _guess(source: Source, form: Form, record: _Record) -> _Columns:
     """The columns of a file without a header, from its first record."""
     fields = [field.strip() for field in record.fields]
-    found = [n for n, field in enumerate(fields) if isinstance(form.parse(_bare(field)), list)]
+    found = [n for n, field in enumerate(fields) if isinstance(attempt(form.parse, _bare(field)), list)]
     if not form.is_e2e or len(found) != 1 or len(fields) > 2:
         raise InputError(
             f"{source.shown}:{record.line}: neither a header with a column mr nor a meaning representation: "
@@ -169,7 +167,7 @@ def _input(
     form: Form,
     columns: _Columns,
     problems: Problems,
-    parsed: dict[str, list[Triple] | str],
+    parsed: dict[str, Parsed],
 ) -> Input:
     """The input of a record. ``parsed``: the meaning representations that were read before."""
     fields, problem = record.fields, record.problem
@@ -185,10 +183,10 @@ def _input(
     if form.is_e2e:
         mr, text = _unwrap(*(value and _POUND.sub("£", value) for value in (mr, text)))
     if mr is not None and mr not in parsed:
-        parsed[mr] = form.parse(mr)
+        parsed[mr] = attempt(form.parse, mr)
     triples = None if mr is None else parsed[mr]
-    if isinstance(triples, str):
-        problem, triples = problem or triples, None
+    if isinstance(triples, FactError):
+        problem, triples = problem or str(triples), None
     if problem is not None:
         shown = record.raw if not fields or mr is None else mr
         problems.add(source.shown, record.line, problem, shown)

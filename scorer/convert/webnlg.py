@@ -15,9 +15,8 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from ..errors import InputError
-from ..metric.facts import Triple
-from ..metric.formats import parse_triple
-from ..metric.values import shown
+from ..metric.facts import MALFORMED, FactError, Parsed, Triple, attempt
+from ..metric.formats import parse_each, parse_triple
 from ..storage.location import is_hidden
 from . import ConvertOptions
 from .files import Problems, Source, parse_source, read_bytes
@@ -31,7 +30,6 @@ OK_FROM = 2.5
 ENTRY_ATTRIBUTES = ("eid", "category", "size", "shape", "shape_type")
 LEX_ATTRIBUTES = ("lid", "comment", "lang")
 BETWEEN_TRIPLES = "<br>"
-NO_TRIPLE = "not a triple like subject | predicate | object"
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _XML_START = re.compile(rb"\s*(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<")
 
@@ -112,14 +110,16 @@ def rated_label(semantics: str) -> str | None:
         return None
 
 
-def read_triples(mr: str) -> list[Triple] | str:
-    """The triples of ``s | p | o<br>s | p | o``, or a description of its error."""
-    parts = [part for part in _BREAK.split(mr) if part.strip()]
-    triples = [triple for part in parts if (triple := parse_triple(part)) is not None]
-    if len(triples) < len(parts):
-        broken = next(part for part in parts if parse_triple(part) is None)
-        return f"{shown(broken.strip())} is {NO_TRIPLE}"
-    return triples or "an input without triples"
+def read_triples(mr: str) -> list[Triple]:
+    """The triples of ``s | p | o<br>s | p | o``.
+
+    Raises:
+        FactError: one is malformed, or there are none.
+    """
+    triples = parse_each([part for part in _BREAK.split(mr) if part.strip()], parse_triple, "triple")
+    if not triples:
+        raise FactError(MALFORMED, "an input without triples")
+    return triples
 
 
 def read_xml(source: Source, problems: Problems, lang: str | None = None) -> list[Input]:
@@ -180,9 +180,10 @@ def _input(entry: Element, lines: dict[Element, int], source: Source, problems: 
     facts = modified or original
     if not facts:
         problems.add(source.shown, lines[entry], "an entry without triples", entry.get("eid"))
+    parsed = {fact: attempt(parse_triple, _text(fact)) for fact in (*modified, *original)}
     for fact in facts:
-        if parse_triple(_text(fact)) is None:
-            problems.add(source.shown, lines[fact], NO_TRIPLE, _text(fact))
+        if isinstance(error := parsed[fact], FactError):
+            problems.add(source.shown, lines[fact], f"the triple {error}")
     texts = []
     for lex in entry.findall("lex"):
         # Version 1.5 has the text in its own element, next to its annotation.
@@ -195,18 +196,18 @@ def _input(entry: Element, lines: dict[Element, int], source: Source, problems: 
         source.file,
         lines[entry],
         BETWEEN_TRIPLES.join(map(_text, facts)),
-        _triples(facts),
+        _triples([parsed[fact] for fact in facts]),
         texts,
         _attributes(entry, ENTRY_ATTRIBUTES),
-        _triples(original) if modified else None,
+        _triples([parsed[fact] for fact in original]) if modified else None,
         texts,
     )
 
 
-def _triples(facts: Sequence[Element]) -> list[Triple] | None:
-    """The triples of elements; ``None`` if there are none, or one cannot be read."""
-    triples = [triple for fact in facts if (triple := parse_triple(_text(fact))) is not None]
-    return triples if len(triples) == len(facts) and triples else None
+def _triples(parsed: Sequence[Parsed]) -> list[Triple] | None:
+    """The triples of all facts; ``None`` if there are none, or one cannot be read."""
+    triples = [triple for one in parsed if not isinstance(one, FactError) for triple in one]
+    return triples if len(triples) == len(parsed) and triples else None
 
 
 def _text(element: Element) -> str:

@@ -186,7 +186,8 @@ def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, 
     for number, table in output.rows(rows.tolist(), names).items():
         row = find_columns(table.schema, columns).rows(table)
         facts = row.triples.ids if row.used is None else row.triples.ids[row.used]
-        found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], row.text_of(0) or ""
+        text = row.texts[row.text_codes[0]] or ""
+        found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], text
     return found
 
 

@@ -15,11 +15,9 @@ Here are the choices of a user: protocols, sides, names of columns; importing th
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import ColumnError
 from ..system.arguments import CheckedFields
 
 REVISION = 3
@@ -52,9 +50,6 @@ class Options:
     sentences: str | None = None
 
 
-_OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
-
-
 @dataclass(frozen=True)
 class ColumnNames(CheckedFields):
     """The names of input and output columns. Every field is an argument of the same name; none has to be given.
@@ -80,12 +75,3 @@ class ColumnNames(CheckedFields):
     attributes: str | None = None
     subject: str | None = None
     document: str | None = None
-
-    def inputs(self) -> ColumnNames:
-        """The input columns alone: none is passed through, and output columns have their own names."""
-        return replace(self, keep=(), prefix="", details=False, sentences=False)
-
-
-def of_python(error: ColumnError) -> ColumnError:
-    """An error whose message names the fields of :class:`ColumnNames` in place of the options of a command."""
-    return type(error)(_OPTION.sub(lambda option: f"ColumnNames({option[1] or option[2]}=...)", str(error)))

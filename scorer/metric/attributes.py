@@ -38,12 +38,7 @@ def holds_attributes(kind: pa.DataType) -> bool:
 
 
 def from_attributes(
-    values: Sequence[Any],
-    subjects: Sequence[Any] | None = None,
-    key: str = NAME,
-    *,
-    within: Sequence[str] = (),
-    plain: str | None = None,
+    values: Sequence[Any], subjects: Sequence[Any] | None = None, key: str = NAME, within: Sequence[str] = ()
 ) -> FactTable:
     """Parse attributes.
 
@@ -52,26 +47,26 @@ def from_attributes(
             ``no_triples``.
         subjects: the subject of each row; a null or blank one gives ``no_subject``.
         key, within: see :func:`parse_attributes`.
-        plain: the name of the one attribute that ``values`` hold where they are not objects.
 
     Returns rows with the errors ``no_triples``, ``no_subject``, ``malformed_attributes`` or ``invalid_utf8``.
     """
+    names = [None] * len(values) if subjects is None else subjects
     parsed: list[Parsed] = []
-    raws: list[bytes] = []
     skipped = 0
-    for value, name in zip(values, [None] * len(values) if subjects is None else subjects, strict=True):
-        is_object = isinstance(value, Mapping) or (isinstance(value, str) and value.lstrip()[:1] == "{")
-        if plain is not None and value is not None and not is_object:
-            value = {plain: value}
+    for value, name in zip(values, names, strict=True):
         try:
             facts, nulls = parse_attributes(value, None if subjects is None else _written(name), key, within)
-            parsed.append(facts or NO_TRIPLES)
+            parsed.append(facts or FactError(NO_TRIPLES, "has no attributes"))
             skipped += nulls
         except FactError as error:
-            parsed.append(error.kind)
-        raw = value if isinstance(value, str) or value is None else repr(value)
-        raws.append(sized(None if raw is None else to_bytes(raw)) + (sized(to_bytes(str(name))) if name else b""))
-    return replace(build_facts(np.arange(len(values)), parsed, raws), skipped=skipped)
+            parsed.append(FactError(error.kind, str(error)))
+
+    def raw(row: int) -> bytes:
+        value, name = values[row], names[row]
+        text = value if isinstance(value, str) or value is None else repr(value)
+        return sized(None if text is None else to_bytes(text)) + (sized(to_bytes(str(name))) if name else b"")
+
+    return replace(build_facts(np.arange(len(values)), parsed, raw), skipped=skipped)
 
 
 def parse_attributes(

@@ -8,7 +8,7 @@ the predicate of a triple without subject and object, so that counts by predicat
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -50,8 +50,8 @@ class FactTable:
 
     ``distinct``: every triple that occurs, once. ``ids``: int32, *Shape:* (facts,), positions in ``distinct``.
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
-    own nothing; ``errors`` has the reason by row, and ``raw`` the bytes that identify them. ``sentences``: whether the
-    facts are sentences. ``skipped``: attributes that are null.
+    own nothing; by row, ``errors`` has its kind, ``reasons`` what is wrong with the value, ``raw`` the bytes that
+    identify it. ``sentences``: whether the facts are sentences. ``skipped``: attributes that are null.
     """
 
     distinct: list[Triple]
@@ -59,6 +59,7 @@ class FactTable:
     ids: npt.NDArray[np.int32]
     errors: dict[int, str] = field(default_factory=dict)
     raw: dict[int, bytes] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
     sentences: bool = False
     skipped: int = 0
 
@@ -73,9 +74,9 @@ class Rows:
     """A window, as columns.
 
     ``text_codes``: int64, *Shape:* (rows,), positions in ``text_values``, -1 for null. ``text_values``: the distinct
-    texts as bytes; ``texts``: the same decoded, ``None`` where they are not UTF-8. ``used``: bool, *Shape:* (facts,),
-    whether a fact is in its row's selection, or ``None`` when there is no selection. ``selections``: by row, the
-    selection as given, for rows that have one. ``errors``: by row, why it has no label.
+    texts as bytes; ``texts``: the same decoded, ``None`` where they are not UTF-8 and at the end, for null. ``used``:
+    bool, *Shape:* (facts,), whether a fact is in its row's selection, or ``None`` when there is no selection.
+    ``selections``: by row, the selection as given, for rows that have one. ``errors``: by row, why it has no label.
     """
 
     triples: FactTable
@@ -90,7 +91,7 @@ class Rows:
         lengths = self.triples.lengths
         if len(lengths) != len(self.text_codes):
             raise ValueError(f"{len(lengths)} rows of triples, but {len(self.text_codes)} texts")
-        self.texts = [decode(value) for value in self.text_values]
+        self.texts = [*map(decode, self.text_values), None]
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         if self.used is not None:
             before = np.concatenate([[0], np.cumsum(self.used)])
@@ -98,19 +99,13 @@ class Rows:
         found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
         found.update(self.errors)
         found.update(self.triples.errors)
-        broken = [code for code, text in enumerate(self.texts) if text is None]
-        if broken:
-            found.update(dict.fromkeys(np.flatnonzero(np.isin(self.text_codes, broken)).tolist(), INVALID_UTF8))
+        broken = np.array([text is None for text in self.texts])
+        found.update(dict.fromkeys(np.flatnonzero(broken[self.text_codes]).tolist(), INVALID_UTF8))
         found.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), NULL_TEXT))
         self.errors = found
 
     def __len__(self) -> int:
         return len(self.text_codes)
-
-    def text_of(self, row: int) -> str | None:
-        """The text of a row; ``None`` when it is null or not UTF-8."""
-        code = int(self.text_codes[row])
-        return self.texts[code] if code >= 0 else None
 
 
 Selection = list[int] | None | str
@@ -148,8 +143,18 @@ class FactError(ValueError):
         self.kind = kind
 
 
-Parsed = list[Triple] | str
-"""The facts of a value, or the error of its row."""
+Parsed = list[Triple] | FactError
+"""The facts of a value, or why it has none."""
+
+
+def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
+    """The facts that a parser finds in a value, or its error, without the frames of the parser."""
+    if isinstance(value, str) and not is_utf8(value):
+        return FactError(INVALID_UTF8, "is not UTF-8")
+    try:
+        return parse(value)
+    except ValueError as error:
+        return FactError(error.kind if isinstance(error, FactError) else MALFORMED, str(error))
 
 
 def check_utf8(facts: list[Triple]) -> list[Triple]:
@@ -158,42 +163,50 @@ def check_utf8(facts: list[Triple]) -> list[Triple]:
     Raises:
         FactError: a part has half of a surrogate pair, which JSON can name and no text can have.
     """
-    if all(part.isascii() or is_utf8(part) for fact in facts for part in fact):
+    if all(is_utf8(part) for fact in facts for part in fact):
         return facts
     raise FactError(INVALID_UTF8, "is not UTF-8")
 
 
-def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
-    """The facts that a parser finds in a value, or the kind of the :class:`FactError` that it raises."""
-    try:
-        return parse(value)
-    except FactError as error:
-        return error.kind
-
-
-def build_facts(codes: npt.NDArray[np.int64], parsed: Sequence[Parsed], raws: Sequence[bytes]) -> FactTable:
-    """The facts of rows from those of distinct values, each interned once.
+def build_facts(
+    codes: npt.NDArray[np.int64],
+    parsed: Sequence[Parsed],
+    raw: Callable[[int], bytes],
+    lengths: npt.NDArray[np.int64] | None = None,
+) -> FactTable:
+    """The facts of rows, each of one value or of a list of values; a row with a bad value has none.
 
     Args:
-        codes: int64, *Shape:* (rows,), the value of each row, -1 for null.
-        parsed: the facts of each value.
-        raws: the bytes that identify a row whose value has no facts.
+        codes: int64, *Shape:* (values of all rows,), positions in ``parsed``; -1 for a row that is null.
+        parsed: the facts of each distinct value.
+        raw: the bytes that identify a value, by its code.
+        lengths: of rows of lists: int64, *Shape:* (rows,), the number of values of each, -1 for null.
     """
+    has_lists = lengths is not None
+    if lengths is None:
+        lengths, codes = np.where(codes < 0, -1, 1), codes[codes >= 0]
     interner: dict[Triple, int] = {}
     known = [
-        [] if isinstance(one, str) else [interner.setdefault(fact, len(interner)) for fact in one] for one in parsed
+        [interner.setdefault(fact, len(interner)) for fact in one] if isinstance(one, list) else [] for one in parsed
     ]
-    lengths = np.array([*map(len, known), 0], np.int64)  # the last one, which null has, is empty
     ids = np.array([number for numbers in known for number in numbers], np.int32)
-    values = FactTable(list(interner), np.concatenate([[0], np.cumsum(lengths)]), ids)
-    errors, raw = {}, {}
-    failed = np.array([*(isinstance(one, str) for one in parsed), True], bool)
-    for row in np.flatnonzero(failed[codes]).tolist():
-        code = int(codes[row])
-        errors[row], raw[row] = (str(parsed[code]), raws[code]) if code >= 0 else (NO_TRIPLES, NULL)
-    chosen = np.where(codes < 0, len(parsed), codes)
-    offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
-    return FactTable(values.distinct, offsets, values.ids[_facts(values, chosen)], errors, raw)
+    values = FactTable(list(interner), _offsets([*map(len, known)]), ids)
+
+    nulls = np.flatnonzero(lengths < 0).tolist()
+    errors, raws, reasons = dict.fromkeys(nulls, NO_TRIPLES), dict.fromkeys(nulls, NULL), dict[int, str]()
+    offsets = _offsets(np.maximum(lengths, 0))
+    owner = np.repeat(np.arange(len(lengths)), np.diff(offsets))
+    failed = np.array([isinstance(one, FactError) for one in parsed], bool)[codes]
+    for row in np.unique(owner[failed]).tolist():
+        held = codes[offsets[row] : offsets[row + 1]].tolist()
+        found = [(place, one) for place, code in enumerate(held) if isinstance(one := parsed[code], FactError)]
+        place, error = next((one for one in found if one[1].kind == INVALID_UTF8), found[0])
+        errors[row], reasons[row] = error.kind, f"item {place} {error}" if has_lists else str(error)
+        raws[row] = (counted(len(held)) if has_lists else b"") + b"".join(map(raw, held))
+    is_good = ~np.isin(owner, list(reasons))
+    facts_before = _offsets(np.where(is_good, values.lengths[codes], 0))
+    chosen = _facts(values, codes[is_good])
+    return FactTable(values.distinct, facts_before[offsets], values.ids[chosen], errors, raws, reasons)
 
 
 def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
@@ -202,11 +215,11 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
     distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
     taken = FactTable(
         [triples.distinct[i] for i in distinct.tolist()],
-        np.concatenate([[0], np.cumsum(triples.lengths[chosen])]),
+        _offsets(triples.lengths[chosen]),
         ids.astype(np.int32).reshape(-1),
         {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
-        triples.sentences,
+        sentences=triples.sentences,
     )
     codes = rows.text_codes[chosen]
     texts, inverse = np.unique(codes[codes >= 0], return_inverse=True)
@@ -225,8 +238,12 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
 def _facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Positions in ``triples.ids`` of every fact of some rows. int64, *Shape:* (their facts,)."""
     starts, lengths = triples.offsets[chosen], triples.lengths[chosen]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    offsets = _offsets(lengths)
     return np.asarray(np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), np.int64)
+
+
+def _offsets(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
@@ -258,15 +275,9 @@ def decode(value: bytes) -> str | None:
 
 def is_utf8(text: str) -> bool:
     """Whether a text can be written as UTF-8."""
-    return decode(to_bytes(text)) is not None
+    return text.isascii() or decode(to_bytes(text)) is not None
 
 
 def sized(value: bytes | None) -> bytes:
     """Bytes after their length, as row keys have them."""
     return NULL if value is None else counted(len(value)) + value
-
-
-def iterate(rows: FactTable) -> Iterator[list[Triple]]:
-    """The rows as lists of triples, for display; rows with an error are empty."""
-    for start, end in zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True):
-        yield [rows.distinct[i] for i in rows.ids[start:end].tolist()]

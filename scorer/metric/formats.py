@@ -1,14 +1,14 @@
 """The forms in which tables hold facts, parsed into a :class:`.FactTable`: one function a spelling.
 
-A ``parse_…`` function reads the value of one row, a ``from_…`` function a column by it, each distinct value once.
-Attributes are in :mod:`.attributes`. Nothing is guessed: what is in none of the forms gives its row an error.
+A ``parse_…`` function reads one value, and raises :class:`.FactError`; a ``from_…`` function reads a column by it, each
+distinct value once. Attributes are in :mod:`.attributes`. Nothing is guessed: what is in none of the forms is an error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,17 +25,14 @@ from .facts import (
     MALFORMED,
     NAME,
     NO_TRIPLES,
-    NULL,
     FactError,
     FactTable,
-    Parsed,
     Selection,
     Triple,
     attempt,
     build_facts,
     check_utf8,
     counted,
-    decode,
     encode,
     is_utf8,
     sized,
@@ -78,7 +75,7 @@ def holds_sentences(kind: pa.DataType) -> bool:
     return is_text(kind) or (is_list(kind) and is_text(kind.value_type))
 
 
-# --- the value of one row ---
+# --- one value ---
 
 
 def part_names(names: Iterable[object]) -> tuple[str, str, str] | None:
@@ -105,7 +102,7 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     If the parts of a string contain bars themselves, only bars between blanks separate parts.
 
     Raises:
-        ValueError: it has others, or an integer of thousands of digits; says why, without a subject.
+        FactError: it has others; says why, without a subject. ValueError: an integer of thousands of digits.
     """
     if isinstance(element, str):
         parts: list[Any] = element.split("|")
@@ -114,92 +111,84 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     elif isinstance(element, Mapping):
         names = part_names(element)
         if names is None:
-            raise ValueError(f"has the keys {', '.join(map(str, element))} and not subject, predicate, object")
+            keys = ", ".join(map(str, element))
+            raise FactError(MALFORMED, f"has the keys {keys} and not subject, predicate, object")
         parts = [element[name] for name in names]
     elif isinstance(element, list | tuple):
         parts = list(element)
     else:
-        raise ValueError("is null" if element is None else f"is {described(element)}")
+        raise FactError(MALFORMED, "is null" if element is None else f"is {described(element)}")
     if len(parts) != 3:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
-        raise ValueError(f"has {number} and not three: {shown(element)}")
-    texts: list[Any] = parts if isinstance(element, str) else [spell(part) for part in parts]
+        raise FactError(MALFORMED, f"has {number} and not three: {shown(element)}")
+    texts = [spell(part) for part in parts]
     for name, part, text in zip(PARTS, parts, texts, strict=True):
         if text is None:
-            raise ValueError(f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}")
-    subject, predicate, value = texts
-    return subject.strip(), predicate.strip(), value.strip()
+            has = f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}"
+            raise FactError(MALFORMED, has)
+    subject, predicate, value = (str(text).strip() for text in texts)
+    return subject, predicate, value
 
 
-def parse_triples(value: str | list[Any]) -> list[Triple]:
-    """Read all triples of a row: a list of them, JSON, or ``subject | predicate | object ++ subject | ...``.
-
-    JSON is an array of triples in the forms of :func:`triple_parts`, or one object. A blank string and ``[]`` have no
-    triples.
-
-    Raises:
-        FactError: one is malformed, or not UTF-8, since JSON can name half a character.
-    """
-    elements: Any = value
-    if isinstance(value, str):
-        try:
-            elements = parse_json(value) if _JSON.match(value) else _BETWEEN.split(value) if value.strip() else []
-        except ValueError as error:
-            raise FactError(MALFORMED, f"it is not JSON: {error}") from error
-    found = []
-    for number, element in enumerate([elements] if isinstance(elements, dict) else elements):
-        try:
-            found.append(_whole(element))
-        except ValueError as error:
-            raise FactError(MALFORMED, f"triple {number} {error}") from error
-    return check_utf8(found)
-
-
-def parse_triple(element: Any) -> Triple | None:
-    """Read one triple in a form of :func:`triple_parts`; ``None`` unless it has three parts, none of them blank."""
-    try:
-        return _whole(element)
-    except ValueError:
-        return None
-
-
-def _whole(element: Any) -> Triple:
+def parse_triple(element: Any) -> list[Triple]:
+    """Read one triple in a form of :func:`triple_parts`, of three parts that are not blank."""
     parts = triple_parts(element)
+    found = check_utf8([Triple(*parts)])
     if not all(parts):
-        raise ValueError(f"has no {list(PARTS)[parts.index('')]}: {shown(element)}")
-    return Triple(*parts)
+        raise FactError(MALFORMED, f"has no {list(PARTS)[parts.index('')]}: {shown(element)}")
+    return found
 
 
-def parse_sentences(value: str | list[Any]) -> list[Triple]:
-    """Read all facts of a row from a list of sentences, or from a string of such a list in JSON.
+def parse_sentence(element: Any) -> list[Triple]:
+    """Read one fact that is a sentence."""
+    if not isinstance(element, str) or not element.strip():
+        raise FactError(MALFORMED, f"is {shown(element)}, not a sentence")
+    return check_utf8([Triple("", element.strip(), "")])
 
-    Raises:
-        FactError: it is none, or not UTF-8.
-    """
-    found: Any = value
-    if isinstance(value, str):
-        try:
-            found = json.loads(value) if value.strip() else []
-        except (ValueError, RecursionError) as error:
-            raise FactError(MALFORMED, f"it is not JSON: {error}") from error
-    if not isinstance(found, list):
+
+def parse_triples(value: str) -> list[Triple]:
+    """Read all triples of a row: ``subject | predicate | object ++ subject | ...``, or JSON: a list of triples in the
+    forms of :func:`triple_parts`, or one object. A blank string and ``[]`` have no triples."""
+    elements = _from_json(value, parse_json) if _JSON.match(value) else _BETWEEN.split(value) if value.strip() else []
+    return parse_each([elements] if isinstance(elements, dict) else elements, parse_triple, "triple")
+
+
+def parse_sentences(value: str) -> list[Triple]:
+    """Read all facts of a row from JSON, a list of sentences. A blank string has none."""
+    elements = _from_json(value, json.loads) if value.strip() else []
+    if not isinstance(elements, list):
         raise FactError(MALFORMED, "it is not a list")
-    for number, fact in enumerate(found):
-        if not isinstance(fact, str) or not fact.strip():
-            raise FactError(MALFORMED, f"fact {number} is {shown(fact)}, not a sentence")
-    return check_utf8([Triple("", fact.strip(), "") for fact in found])
+    return parse_each(elements, parse_sentence, "fact")
 
 
-def parse_mr(text: str) -> list[Triple] | None:
-    """Read an E2E meaning representation, also inside a dialogue act; ``None`` if it is not one, or does not have
-    exactly one name. A name without other slots gives an empty list."""
+def _from_json(value: str, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(value)
+    except (ValueError, RecursionError) as error:
+        raise FactError(MALFORMED, f"it is not JSON: {error}") from error
+
+
+def parse_each(elements: Iterable[Any], parse: Callable[[Any], list[Triple]], what: str) -> list[Triple]:
+    """The facts of all elements; an error has the number of its element."""
+    found: list[Triple] = []
+    for number, element in enumerate(elements):
+        try:
+            found += parse(element)
+        except FactError as error:
+            raise FactError(error.kind, f"{what} {number} {error}") from error
+    return found
+
+
+def parse_mr(text: str) -> list[Triple]:
+    """Read an E2E meaning representation, also inside a dialogue act, with exactly one name. A name without other slots
+    gives no triples."""
     act = _ACT.fullmatch(text.strip())
     slots = _slots(act[1] if act is not None else text)
     if act is not None and slots is None:
         slots = _assignments(act[1])
     names = [value for slot, value in slots or () if slot == NAME]
     if slots is None or len(names) != 1 or not all(slot and value for slot, value in slots):
-        return None
+        raise FactError(MALFORMED, "not a meaning representation like name[...], food[...], with exactly one name")
     return [Triple(names[0], slot, value) for slot, value in slots if slot != NAME]
 
 
@@ -225,63 +214,55 @@ def _assignments(text: str) -> list[tuple[str, str]] | None:
     return [(slot.strip(), value.strip().strip("'\"").strip()) for slot, _, value in parts]
 
 
+def parse_selection(value: Any) -> Selection:
+    """Read the positions of facts that a row selects: a list of whole numbers of any type, or a string of JSON."""
+    found = value
+    if isinstance(value, str):
+        try:
+            found = parse_json(value) if value.strip() else None  # an empty cell of CSV
+        except ValueError:
+            return value
+    if found is None:
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in found):
+        return str(value)
+    return [int(one) for one in found]
+
+
 # --- columns ---
 
 
 def from_lists(
     column: pa.Array,
     parse_row: Callable[[str], list[Triple]] = parse_triples,
-    parse_element: Callable[[str], Triple | None] = parse_triple,
+    parse_element: Callable[[Any], list[Triple]] = parse_triple,
 ) -> FactTable:
-    """Parse a column of triples in any of the forms that :func:`holds_triples` takes.
+    """Parse a column of lists, or of strings of lists: triples in any of the forms that :func:`holds_triples` takes.
 
-    A null list is ``no_triples``, a null or blank part ``malformed_triples``.
-
-    Args:
-        parse_row: reads the value of a column of strings.
-        parse_element: reads a string of a column of lists.
+    A null list is ``no_triples``, a null or blank element ``malformed_triples``.
     """
     if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
         column = column.cast(pa.list_(pa.string()))
     if is_text(column.type):
-        return _from_texts(column, parse_row)
+        codes, values = _distinct(column)
+        return build_facts(codes, [attempt(parse_row, value) for value in values], lambda code: _raw(values[code]))
     lengths, flat = flatten(column)
-    if types.is_struct(flat.type):
-        codes, elements = _distinct_structs(flat)
-    elif not (is_list(flat.type) or types.is_map(flat.type)):
-        codes, values = encode(flat)
-        elements = _texts(values, np.arange(len(values) + 1))[np.newaxis]
-    else:
-        rows = to_python(column)
-        codes = np.array([-1 if row is None else number for number, row in enumerate(rows)], np.int64)
-        parsed = [attempt(parse_triples, row or []) for row in rows]
-        return build_facts(codes, parsed, [_raw_list(row) for row in rows])
-    result = _build_rows(lengths, codes, elements, parse_element)
-    for row in np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False)).tolist() if column.null_count else ():
-        result.errors[row], result.raw[row] = NO_TRIPLES, NULL
-    return result
+    codes, elements = _distinct(flat)
+    elements.append(None)  # where code -1 points
+    codes[codes < 0] = len(elements) - 1
+    lengths[pc.is_null(column).to_numpy(zero_copy_only=False)] = -1
+    parsed = [attempt(parse_element, element) for element in elements]
+    return build_facts(codes, parsed, lambda code: _raw(elements[code]), lengths)
 
 
 def from_sentences(column: pa.Array) -> FactTable:
     """Parse a column of lists of strings, or of strings of JSON lists, a fact in each; as :func:`from_lists`."""
-
-    def parse(text: str) -> Triple | None:
-        return Triple("", text.strip(), "") if text.strip() else None
-
-    return replace(from_lists(column, parse_sentences, parse), sentences=True)
+    return replace(from_lists(column, parse_sentences, parse_sentence), sentences=True)
 
 
 def from_mr(column: pa.Array) -> FactTable:
     """Parse a column of E2E meaning representations (string-like, nulls allowed)."""
-    return _from_texts(column, read_mr)
-
-
-def read_mr(text: str) -> list[Triple]:
-    """As :func:`parse_mr`, but raises :class:`.FactError`."""
-    found = parse_mr(text)
-    if found is None:
-        raise FactError(MALFORMED, "it is not a list of slots with exactly one name")
-    return found
+    return from_lists(column, parse_mr)
 
 
 def from_documents(column: pa.Array) -> FactTable:
@@ -292,18 +273,24 @@ def from_documents(column: pa.Array) -> FactTable:
     """
     documents = [_passages(value) for value in to_python(column)]
     sentences: dict[str, list[Triple]] = {}
-    parsed: list[Parsed] = []
-    for document in documents:
+
+    def parse(document: list[str | None]) -> list[Triple]:
         passages = [passage for passage in document if passage is not None]
-        if not all(passage.isascii() or is_utf8(passage) for passage in passages):
-            parsed.append(INVALID_UTF8)
-            continue
+        if not all(map(is_utf8, passages)):
+            raise FactError(INVALID_UTF8, "is not UTF-8")
         for passage in passages:
             if passage not in sentences:
                 sentences[passage] = [Triple("", one, "") for one in split_document(passage)]
-        parsed.append([fact for passage in passages for fact in sentences[passage]] or NO_TRIPLES)
+        facts = [fact for passage in passages for fact in sentences[passage]]
+        if not facts:
+            raise FactError(NO_TRIPLES, "has no sentence")
+        return facts
+
+    def raw(code: int) -> bytes:
+        return counted(len(documents[code])) + b"".join(map(_raw, documents[code]))
+
     codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
-    return replace(build_facts(codes, parsed, [_raw_list(held) for held in documents]), sentences=True)
+    return replace(build_facts(codes, [attempt(parse, one) for one in documents], raw), sentences=True)
 
 
 def _passages(value: str | list[str | None] | None) -> list[str | None]:
@@ -319,24 +306,15 @@ def _passages(value: str | list[str | None] | None) -> list[str | None]:
     return [value]
 
 
-def _raw_list(values: Sequence[Any] | None) -> bytes:
-    """The bytes that identify a list of :func:`.values.to_python`."""
-    parts = [value if value is None or isinstance(value, str) else repr(value) for value in values or ()]
-    return counted(len(parts)) + b"".join(sized(None if part is None else _raw(part)) for part in parts)
-
-
-def _raw(text: str) -> bytes:
+def _raw(value: Any) -> bytes:
+    """The bytes that identify a value of :func:`.values.to_python`, or the parts of a struct."""
+    if value is None or isinstance(value, tuple):
+        return sized(None) if value is None else b"".join(map(_raw, value))
+    text = value if isinstance(value, str) else repr(value)
     try:
-        return text.encode("utf-8", "surrogateescape")
+        return sized(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:  # half of a surrogate pair that JSON names
-        return to_bytes(text)
-
-
-def _from_texts(column: pa.Array, parse: Callable[[str], list[Triple]]) -> FactTable:
-    codes, values = encode(column)
-    texts = [decode(value) for value in values]
-    parsed = [INVALID_UTF8 if text is None else attempt(parse, text) for text in texts]
-    return build_facts(codes, parsed, [sized(value) for value in values])
+        return sized(to_bytes(text))
 
 
 def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
@@ -351,84 +329,24 @@ def part_columns(structs: pa.Array) -> dict[str, pa.Array]:
     return {part: as_text(children[names.index(name)]) for part, name in pairs}
 
 
-_Texts = npt.NDArray[np.object_]
-"""Parts of an element by column: text, bytes that are not UTF-8, or ``None``. *Shape:* (columns, elements)."""
-
-
-def _distinct_structs(flat: pa.Array) -> tuple[npt.NDArray[np.int64], _Texts]:
-    """Codes of triples, int64, *Shape:* (elements,), and the parts of each distinct one."""
-    columns = part_columns(flat)
-    codes, values = zip(*(encode(columns[part]) for part in PARTS), strict=True)
-    # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
-    mixed = codes[0] + 1
-    for code in codes[1:]:
-        mixed = mixed * (int(code.max(initial=-1)) + 2) + code + 1
-        _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-        mixed = inverse.reshape(-1)
-    return mixed, np.stack([_texts(of, part[first]) for of, part in zip(values, codes, strict=True)])
-
-
-def _texts(values: list[bytes], codes: npt.NDArray[np.int64]) -> _Texts:
-    known = np.empty(len(values) + 1, object)  # the last one, where code -1 points, is None
-    known[:-1] = [value if (text := decode(value)) is None else text for value in values]
-    return np.asarray(known[codes], object)
-
-
-def _build_rows(
-    lengths: npt.NDArray[np.int64],
-    codes: npt.NDArray[np.int64],
-    elements: _Texts,
-    parse: Callable[[str], Triple | None],
-) -> FactTable:
-    """The facts of rows of elements; a row with a bad element has none.
-
-    Args:
-        lengths: int64, *Shape:* (rows,), elements of each row.
-        codes: int64, *Shape:* (all elements of the rows,), positions in ``elements``.
-        parse: reads elements of a single text; others have the parts of a triple.
-    """
-    parsed: list[Triple | str] = []  # of each distinct element, or its error
-    for parts in zip(*elements.tolist(), strict=True):
-        stripped = [part.strip() for part in parts if isinstance(part, str)]
-        if len(stripped) < len(parts):
-            parsed.append(MALFORMED if None in parts else INVALID_UTF8)
-        elif len(parts) == 1:
-            parsed.append(parse(parts[0]) or MALFORMED)
-        else:
-            parsed.append(Triple(*stripped) if all(stripped) else MALFORMED)
-    interner: dict[Triple, int] = {}
-    known = [-1 if isinstance(one, str) else interner.setdefault(one, len(interner)) for one in parsed]
-    numbers = np.array(known, np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    ids = numbers[codes]
-    table = FactTable(list(interner), offsets, ids.astype(np.int32))
-    bad = np.flatnonzero(ids < 0)
-    for element, row in zip(bad.tolist(), (np.searchsorted(offsets, bad, side="right") - 1).tolist(), strict=True):
-        error = str(parsed[int(codes[element])])
-        if row not in table.errors:
-            held = elements[:, codes[offsets[row] : offsets[row + 1]]].T.ravel().tolist()
-            raw = (part.encode() if isinstance(part, str) else part for part in held)
-            table.raw[row] = counted(int(lengths[row])) + b"".join(map(sized, raw))
-            table.errors[row] = error
-        elif error == INVALID_UTF8:
-            table.errors[row] = error
-    kept = lengths.copy()
-    kept[list(table.errors)] = 0
-    table.ids = table.ids[np.repeat(kept > 0, lengths)]
-    table.offsets = np.concatenate([[0], np.cumsum(kept)])
-    return table
-
-
-def parse_selection(value: Any) -> Selection:
-    """Read the positions of facts that a row selects: a list of whole numbers of any type, or a string of JSON."""
-    found = value
-    if isinstance(value, str):
-        try:
-            found = parse_json(value) if value.strip() else None  # an empty cell of CSV
-        except ValueError:
-            return value
-    if found is None:
-        return None
-    if not isinstance(found, list) or not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in found):
-        return str(value)
-    return [int(one) for one in found]
+def _distinct(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Codes of values, int64, *Shape:* (values,), -1 for null; and the distinct values: texts, in which bytes that are
+    not UTF-8 are halves of surrogate pairs, the three parts of structs, or objects and lists."""
+    if types.is_struct(column.type):
+        columns = part_columns(column)
+        codes, parts = zip(*(_distinct(columns[part]) for part in PARTS), strict=True)
+        # Pair codes step by step, each time squeezed back below the number of elements, so that 64 bits suffice.
+        mixed = codes[0] + 1
+        for code in codes[1:]:
+            mixed = mixed * (int(code.max(initial=-1)) + 2) + code + 1
+            _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
+            mixed = inverse.reshape(-1)
+        texts = []
+        for known, code in zip(parts, codes, strict=True):
+            known.append(None)  # where code -1 points
+            texts.append([known[i] for i in code[first].tolist()])
+        return mixed, list(zip(*texts, strict=True))
+    if is_list(column.type) or types.is_map(column.type):
+        return np.arange(len(column)), to_python(column)
+    codes, values = encode(column)
+    return codes, [value.decode("utf-8", "surrogateescape") for value in values]

@@ -17,7 +17,7 @@ from ..errors import ColumnError
 from ..system.files import ROW_INFO
 from ..system.numbers import parse_json
 from . import ColumnNames
-from .attributes import NO_SUBJECT, from_attributes, holds_attributes, parse_attributes
+from .attributes import from_attributes, holds_attributes
 from .columns import output_schema
 from .facts import (
     INVALID_SELECTION,
@@ -25,7 +25,6 @@ from .facts import (
     NAME,
     NO_TRIPLES,
     NULL_TEXT,
-    FactError,
     FactTable,
     Rows,
     encode,
@@ -39,9 +38,6 @@ from .formats import (
     holds_sentences,
     holds_triples,
     parse_selection,
-    parse_sentences,
-    parse_triples,
-    read_mr,
 )
 from .values import is_part, is_text, shown, to_python
 
@@ -54,49 +50,46 @@ representations, or a source text in their place. Also the name of the column th
 
 
 class _Form(NamedTuple):
-    """``holds``: whether a column of a type may hold it. ``expected``: the types, for people. ``example``: a value as a
-    user would write it. ``parse``: reads a column; ``explain``: reads a value, and raises :class:`.FactError`. Of
-    attributes, which may be several columns, there are none."""
+    """``holds``: whether a column of a type may hold it. ``example``: a value as a user would write it. ``parse``:
+    reads a column, but of attributes, which may be several."""
 
     holds: Callable[[pa.DataType], bool]
-    expected: str
     example: str
     parse: Callable[[pa.Array], FactTable] | None = None
-    explain: Callable[[Any], object] | None = None
 
 
 FORMS: dict[FactForm, _Form] = {
     "triples": _Form(
         holds_triples,
-        "triples are list<struct<subject, predicate, object>>, list<string> or a string",
         '[{"subject": "The Lamb", "predicate": "eatType", "object": "pub"}], the same as a string of JSON, or '
         "'The Lamb | eatType | pub ++ The Lamb | food | Thai'",
         from_lists,
-        parse_triples,
     ),
     "attributes": _Form(
-        holds_attributes,
-        "attributes are a struct, a map or a string of a JSON object",
-        '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}',
+        holds_attributes, '{"name": "The Lamb", "eatType": "pub", "food": "Thai"}, or the same as a string of JSON'
     ),
     "facts": _Form(
         holds_sentences,
-        "facts are list<string> or a string of a JSON list, a sentence each",
-        '["The Lamb is a pub.", "The Lamb serves Thai food."]',
+        '["The Lamb is a pub.", "The Lamb serves Thai food."], a sentence each, or the same as a string of JSON',
         from_sentences,
-        parse_sentences,
     ),
-    "mr": _Form(
-        is_text, "meaning representations are strings", "name[The Lamb], eatType[pub], food[Thai]", from_mr, read_mr
-    ),
+    "mr": _Form(is_text, "name[The Lamb], eatType[pub], food[Thai]", from_mr),
     "document": _Form(
         holds_sentences,
-        "a document is a string or list<string>, a passage each",
         '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
         from_documents,
     ),
 }
 """In the order in which columns are looked for."""
+
+
+class InvalidRows(NamedTuple):
+    """Rows of a table that get no label. ``all``: whether no row gets one; ``why``: what is wrong with the first of
+    them; ``message``: how many have which error, and why the first has one."""
+
+    all: bool
+    why: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -150,14 +143,40 @@ class InputColumns:
 
     def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
         """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
-        errors = self.rows(table).errors
-        if not errors:
+        rows = self.rows(table)
+        if not rows.errors:
             return None
-        counted = Counter(error.partition(":")[0] for error in errors.values())
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
-        first = min(errors)
-        why = _explain(table, first, errors[first], self)
-        return InvalidRows(len(errors) == len(table), why, f"{kinds}: row {first} {why}")
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(rows.errors.values()).items()))
+        first = min(rows.errors)
+        why = self._explain(table, rows, first)
+        return InvalidRows(len(rows.errors) == len(table), why, f"{kinds}: row {first} {why}")
+
+    def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
+        """The reason why a row gets no label, and the values that it is due to."""
+        error, text, facts = rows.errors[row], self.names.text, [self.facts, self.names.subject or NAME]
+        info = dict(_row_infos(table)).get(row)
+        if info is not None and info["error"] == error:
+            return f"cannot be read: {info['detail']}"
+        what, names = {
+            NULL_TEXT: ("has no text", [text]),
+            NOT_A_TEXT: ("has an object or a list as its text", [text]),
+            NO_TRIPLES: ("has no facts", facts),
+            INVALID_UTF8: ("is not UTF-8", [text, *facts]),
+            INVALID_SELECTION: ("selects no facts; write a list of positions of its facts, from 0", [SELECTED]),
+        }.get(error, ("has facts that cannot be read", facts))
+        reason = f" ({rows.triples.reasons[row]})" if row in rows.triples.reasons and error != NULL_TEXT else ""
+        found = {
+            name: to_python(one_array(table.slice(row, 1), name)) for name in names if holders_of(table.schema, name)
+        }
+        values = ", ".join(f"column {name!r} is {shown(value)}" for name, (value,) in found.items())
+        return (
+            (
+                f"{what}{reason}: {values}; facts are like {FORMS[self.form].example}; --text-column and "
+                f"--{self.form}-column name other columns"
+            )
+            .encode("utf-8", "backslashreplace")
+            .decode()
+        )
 
     def with_triples(self, why: str) -> InputColumns:
         """These columns, if their facts have a subject, a predicate and an object.
@@ -198,7 +217,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [path.steps[0] for name in read for path in _paths(schema, name).values()]
+    holders = [holder for name in read for holder in holders_of(schema, name)]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     return InputColumns(
         names=names,
@@ -246,8 +265,8 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     single = form == "attributes" and names.subject is not None and is_part(kind)
     if not FORMS[form].holds(kind) and not single:
         raise ColumnError(
-            f"column {facts!r} is {kind}, but {FORMS[form].expected}, like {FORMS[form].example}; name another "
-            f"with --{form}-column"
+            f"column {facts!r} is {kind}, which holds no {form}; a value should be like {FORMS[form].example}; name "
+            f"another column with --{form}-column"
         )
     return facts, form
 
@@ -391,9 +410,8 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
         return parse(one_array(table, facts))
     paths = _paths(table.schema, facts)
     columns = {part: to_python(_read_path(table, path)) for part, path in paths.items()}
-    values, plain = columns.get(facts), None
-    if values is not None:
-        plain = paths[facts].steps[-1]
+    if facts in columns:
+        values = columns[facts]
     else:
         for row, info in _row_infos(table):
             for part in info["nested"]:
@@ -403,11 +421,18 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     own = _find_path(table.schema, subject) if subject is not None else None
     if subject is None or own is None:
         return from_attributes(values, key=subject or NAME)
+    if facts in columns:  # it may be one attribute of each subject
+        name = paths[facts].steps[-1]
+        values = [value if value is None or _is_object(value) else {name: value} for value in values]
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
     for part, (steps, _) in paths.items():
         if own.steps[: len(steps)] == steps:
             within = (*(() if facts in paths else (part,)), *own.steps[len(steps) :])
-    return from_attributes(values, to_python(one_array(table, subject)), within=within, plain=plain)
+    return from_attributes(values, to_python(one_array(table, subject)), within=within)
+
+
+def _is_object(value: Any) -> bool:
+    return value.lstrip()[:1] == "{" if isinstance(value, str) else isinstance(value, Mapping)
 
 
 def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
@@ -417,59 +442,3 @@ def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
     infos = one_array(table, ROW_INFO)
     noted = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
     return list(zip(noted.tolist(), infos.take(pa.array(noted)).to_pylist(), strict=True))
-
-
-# --- why a row has no label ---
-
-
-class InvalidRows(NamedTuple):
-    """Rows of a table that get no label. ``all``: whether no row gets one; ``why``: what is wrong with the first of
-    them; ``message``: how many have which error, and why the first has one."""
-
-    all: bool
-    why: str
-    message: str
-
-
-_REASONS = {
-    NULL_TEXT: "has no text: column {name!r} is null; name another column with --text-column",
-    NOT_A_TEXT: "has no text: column {name!r} is {value}, an object or a list; write a string",
-    INVALID_SELECTION: "selects {value} in column {name!r}; write a list of positions of its facts, from 0",
-    NO_SUBJECT: "has no subject: column {name!r} is {value}; name another with --subject-column",
-}
-"""Why a row has an error that is due to one column, with the value there."""
-
-
-def _explain(table: pa.Table, row: int, error: str, columns: InputColumns) -> str:
-    """The reason why a row, which has the error, gets no label."""
-    text, facts, form, key = columns.names.text, columns.facts, columns.form, columns.names.subject or NAME
-    info = dict(_row_infos(table)).get(row)
-    if info is not None and info["error"] == error:
-        return f"cannot be read: {info['detail']}"
-    if error == INVALID_UTF8:
-        return f"is not UTF-8 in column {text!r} or {facts!r}; write the file again as UTF-8"
-    name = {INVALID_SELECTION: SELECTED, NO_SUBJECT: key}.get(error, text)
-    if error in _REASONS and _paths(table.schema, name):
-        return _REASONS[error].format(name=name, value=_shown(table, name, row))
-    example = f"a value should be like {FORMS[form].example}"
-    value = _shown(table, facts, row)
-    if error == NO_TRIPLES and form != "mr":
-        return f"has no facts: column {facts!r} is {value}; {example}"
-    why = ""
-    try:
-        if form == "attributes":
-            parse_attributes(_value(table, facts, row), None, key)
-        elif (explain := FORMS[form].explain) is not None:
-            explain(_value(table, facts, row) or "")
-    except FactError as failure:
-        why = f" ({failure})"
-    return f"has {value} in column {facts!r}{why}, where {example}"
-
-
-def _value(table: pa.Table, column: str, row: int) -> Any:
-    """A value with its single values as text."""
-    return to_python(one_array(table.slice(row, 1), column))[0]
-
-
-def _shown(table: pa.Table, column: str, row: int) -> str:
-    return shown(_value(table, column, row)).encode("utf-8", "backslashreplace").decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,7 +13,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import ColumnError, UsageError
-from ..metric import of_python
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..storage.plan import Budgets
@@ -22,6 +22,13 @@ from .pipeline import ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
 from .tables import TripleLike, as_table, from_attribute_pairs, from_fact_pairs, from_pairs, has_nothing, read_table
+
+_OPTION = re.compile(r"--(?:(keep|prefix)|([a-z]+)-column)\b")
+
+
+def of_python(error: ColumnError) -> ColumnError:
+    """An error whose message names the fields of :class:`.ColumnNames` in place of the options of a command."""
+    return type(error)(_OPTION.sub(lambda option: f"ColumnNames({option[1] or option[2]}=...)", str(error)))
 
 
 class Scorer(OpenScorer):

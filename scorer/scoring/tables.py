@@ -19,6 +19,7 @@ from ..metric.attributes import from_attributes
 from ..metric.facts import (
     INVALID_UTF8,
     MALFORMED,
+    FactError,
     FactTable,
     Parsed,
     Rows,
@@ -221,9 +222,10 @@ def from_python(rows: Iterable[Iterable[TripleLike]]) -> FactTable:
             except ValueError as error:
                 raise TypeError(f"triples[{position}] {error}; give {_FORMS}") from error
         readable = all(is_utf8(part) for triple in found for part in triple)
-        parsed.append(INVALID_UTF8 if not readable else found if all(map(all, found)) else MALFORMED)
+        kind = INVALID_UTF8 if not readable else None if all(map(all, found)) else MALFORMED
+        parsed.append(found if kind is None else FactError(kind, "has a part that is blank or is not UTF-8"))
         raws.append(counted(len(found)) + b"".join(sized(to_bytes(part)) for triple in found for part in triple))
-    return build_facts(np.arange(len(parsed)), parsed, raws)
+    return build_facts(np.arange(len(parsed)), parsed, raws.__getitem__)
 
 
 def from_pairs(pairs: Sequence[tuple[Iterable[TripleLike], str | None]]) -> Rows:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from ..metric import ColumnNames
-from ..metric.inputs import InputColumns, find_columns
 from ..metric.templates import Key, Templates, without_slot
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
 from ..system.codec import Record
+from .extract import find_triples
 
 
 class TemplateUse(Record, frozen=True, kw_only=True):
@@ -54,12 +53,9 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
     rows, errors = 0, Counter[str]()
     missing, used = Counter[Key](), Counter[Key]()
 
-    def columns_of(schema: pa.Schema) -> InputColumns:
-        return find_columns(schema, names.inputs()).with_triples("templates are for triples")
-
     for found in find_files(list(inputs)):
-        for table in read_tables(found, lambda schema: columns_of(schema).needed):
-            window = columns_of(table.schema).rows(table)
+        for table in read_tables(found, lambda schema: find_triples(schema, names).needed):
+            window = find_triples(table.schema, names).rows(table)
             rows += len(window)
             errors.update(window.errors.values())
             distinct = window.triples.distinct

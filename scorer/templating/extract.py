@@ -6,7 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric import ColumnNames
-from ..metric.facts import Triple, iterate
-from ..metric.inputs import find_columns, one_array
+from ..metric.facts import Triple
+from ..metric.inputs import InputColumns, find_columns, one_array
 from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model
@@ -114,6 +114,16 @@ def candidates_path(out: Path) -> Path:
     return out.with_suffix(".candidates.json")
 
 
+def find_triples(schema: pa.Schema, names: ColumnNames) -> InputColumns:
+    """The columns of triples and texts; none is passed through.
+
+    Raises:
+        ColumnError: a column is missing, of a type that cannot be read, or has sentences.
+    """
+    inputs = replace(names, keep=(), prefix="", details=False, sentences=False)
+    return find_columns(schema, inputs).with_triples("templates are for triples")
+
+
 def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter[str]) -> dict[Reference, int]:
     """How often each distinct (triple, sentence) of the inputs occurs, in the order of the data.
 
@@ -127,7 +137,7 @@ def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter
     found: dict[Reference, int] = {}
 
     def needed(schema: pa.Schema) -> list[str]:
-        return find_columns(_one_text_a_row(schema.empty_table(), names.text).schema, names.inputs()).needed
+        return find_triples(_one_text_a_row(schema.empty_table(), names.text).schema, names).needed
 
     for file in find_files(inputs):
         for table in read_tables(file, needed):
@@ -146,16 +156,18 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
 
 
 def _add(found: dict[Reference, int], table: pa.Table, names: ColumnNames, rejected: Counter[str]) -> None:
-    rows = find_columns(table.schema, names.inputs()).with_triples("templates are for triples").rows(table)
+    rows = find_triples(table.schema, names).rows(table)
     rejected.update(rows.errors.values())
-    for row, triples in enumerate(iterate(rows.triples)):
-        text = rows.text_of(row) or ""
+    ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
+    for row, code in enumerate(rows.text_codes.tolist()):
         if row in rows.errors:
             continue
-        if len(triples) > 1 or not text.strip():
-            rejected["several_triples" if len(triples) > 1 else "blank_text"] += 1
+        text, (first, *others) = rows.texts[code] or "", ids[offsets[row] : offsets[row + 1]]
+        if others or not text.strip():
+            rejected["several_triples" if others else "blank_text"] += 1
         else:
-            found[triples[0], text] = found.get((triples[0], text), 0) + 1
+            reference = rows.triples.distinct[first], text
+            found[reference] = found.get(reference, 0) + 1
 
 
 def find_candidates(references: dict[Reference, int], rejected: Counter[str]) -> dict[Key, list[Candidate]]:

@@ -21,7 +21,7 @@ GOOD = "name[Fox], food[Thai]"
     ("line", "what"),
     [
         (b"\tno input", "not a meaning representation like"),
-        (b"name[A], name[B], food[C]\tx", "with one name"),
+        (b"name[A], name[B], food[C]\tx", "exactly one name"),
         (b"name[Fox], food[Thai]\ta\tb", "3 columns instead of 2"),
         (b"name[Fox], food[Thai]\tcaf\xe9", "not UTF-8 (byte 0xe9 at byte 26 of the line)"),
         (b"name[Fox], food[Th\0ai]\tx", "a NUL byte"),

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 
 from scorer.errors import BundleError, SchemaError, TemplateError
 from scorer.inference.bundle import Bundle
-from scorer.metric.facts import MALFORMED, Triple, iterate
+from scorer.metric.facts import MALFORMED, FactError, Triple, attempt
 from scorer.metric.formats import from_lists, from_mr, parse_mr, parse_triple
 from scorer.metric.templates import Templates
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt
 from scorer.system.codec import seal, unseal
 from tests.bundles import make_bundle
+from tests.metric.reference import triples_of
 from tests.storage.records import IDENTITY, make_plan, make_shard
 from tests.sweeps import sampled
 
@@ -40,15 +41,18 @@ Target = Callable[[bytes, Path], None]
 def lines(content: bytes, folder: Path) -> None:
     """``s | p | o`` and E2E meaning representations, one a line: by themselves, and as a row of a column."""
     text = content.decode("utf-8", "replace")
-    found, meaning = [parse_triple(line) for line in text.split("\n")], parse_mr(text)
-    for triple in [*found, *(meaning or ())]:
-        assert triple is None or (all(triple) and all(part == part.strip() for part in triple))
+    found, meaning = [attempt(parse_triple, line) for line in text.split("\n")], attempt(parse_mr, text)
+    for facts in [*found, meaning]:
+        for triple in facts if isinstance(facts, list) else ():
+            assert all(triple) and all(part == part.strip() for part in triple)
     column = from_lists(pa.array([text.split("\n")], pa.list_(pa.string())))
-    assert column.errors == ({0: MALFORMED} if None in found else {})
-    assert list(iterate(column)) == [[] if None in found else found]
+    whole = [triple for facts in found if isinstance(facts, list) for triple in facts]
+    is_bad = any(isinstance(facts, FactError) for facts in found)
+    assert column.errors == ({0: MALFORMED} if is_bad else {})
+    assert triples_of(column) == [[] if is_bad else whole]
     column = from_mr(pa.array([text], pa.string()))
-    assert column.errors == ({0: MALFORMED} if meaning is None else {})
-    assert list(iterate(column)) == [meaning or []]
+    assert column.errors == ({0: MALFORMED} if isinstance(meaning, FactError) else {})
+    assert triples_of(column) == [[] if isinstance(meaning, FactError) else meaning]
 
 
 def templates(content: bytes, folder: Path) -> None:
@@ -247,13 +251,14 @@ def test_changed_values_give_answers_or_our_errors(name: str, folders: dict[str,
 
 LONG_TEXTS = """
 import resource
+from scorer.metric.facts import attempt
 from scorer.metric.formats import parse_mr, parse_triple
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 texts = ["name[" * 400_000, "a | " * 500_000, "[" * 2_000_000, "name[A], " * 200_000, " " * 2_000_000 + "|",
          "a" * 2_000_000, "name[" + " " * 2_000_000 + "]" + " " * 2_000_000 + "x", "a[b]" + " " * 2_000_000 + "c"]
 for text in texts:
-    parse_mr(text)
-    parse_triple(text)
+    attempt(parse_mr, text)
+    attempt(parse_triple, text)
 print(len(texts))
 """
 

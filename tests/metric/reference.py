@@ -16,7 +16,7 @@ import pyarrow as pa
 from scorer.metric import Options
 from scorer.metric.checks import KIND_NAMES, Checks, build_checks
 from scorer.metric.columns import OUTPUT, to_columns
-from scorer.metric.facts import Rows
+from scorer.metric.facts import FactTable, Rows, Triple
 from scorer.metric.templates import Templates
 from scorer.metric.verdict import decide
 from scorer.status import SCORED
@@ -73,6 +73,12 @@ def judge(
     hallucination = any(not ok for kind, ok in passed if kind == "hallucination")
     fine = "+".join(name for name, on in (("omission", omission), ("hallucination", hallucination)) if on) or "OK"
     return Expected(fine, min(e for _, (_, _, e) in asked), omitted, None, None)
+
+
+def triples_of(table: FactTable) -> list[list[Triple]]:
+    """The triples of each row; rows with an error are empty."""
+    bounds = zip(table.offsets[:-1].tolist(), table.offsets[1:].tolist(), strict=True)
+    return [[table.distinct[i] for i in table.ids[start:end].tolist()] for start, end in bounds]
 
 
 def count(texts: Sequence[str]) -> npt.NDArray[np.int64]:

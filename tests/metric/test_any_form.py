@@ -23,7 +23,7 @@ from scorer import Scorer
 from scorer.metric import ColumnNames, Options
 from scorer.metric.checks import build_checks, verbalise
 from scorer.metric.columns import row_keys
-from scorer.metric.facts import Triple, iterate, take
+from scorer.metric.facts import Triple, take
 from scorer.metric.inputs import find_columns
 from scorer.metric.templates import Templates
 from scorer.metric.values import spell
@@ -31,6 +31,7 @@ from scorer.scoring.tables import as_table, from_fact_pairs, from_pairs
 from scorer.storage.input_tables import read_tables
 from scorer.storage.inputs import find_files
 from scorer.storage.text_files import read_records, schema_of, to_batch
+from tests.metric.reference import triples_of
 
 Row = dict[str, Any]
 Found = list[tuple[list[Triple], list[str], str | None, bytes]]
@@ -58,7 +59,7 @@ def found(table: pa.Table, **names: Any) -> Found:
         [words[i].text for i in facts.ids[start:end].tolist()]
         for start, end in zip(facts.offsets[:-1].tolist(), facts.offsets[1:].tolist(), strict=True)
     ]
-    return list(zip(iterate(facts), worded, [rows.errors.get(i) for i in range(len(rows))], keys, strict=True))
+    return list(zip(triples_of(facts), worded, [rows.errors.get(i) for i in range(len(rows))], keys, strict=True))
 
 
 def read(form: str, content: bytes) -> pa.Table:

@@ -12,9 +12,10 @@ from scorer.errors import ColumnError
 from scorer.metric import ColumnNames
 from scorer.metric.attributes import from_attributes
 from scorer.metric.columns import row_keys
-from scorer.metric.facts import Triple, from_arrow, iterate
+from scorer.metric.facts import Triple, from_arrow
 from scorer.metric.inputs import find_columns
 from scorer.metric.values import to_python
+from tests.metric.reference import triples_of
 
 GAME = {
     "name": "Hawks at Celtics",
@@ -47,7 +48,7 @@ FACTS = [
 )
 def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, nulls: int) -> None:
     found = from_attributes(to_python(column))
-    assert (list(iterate(found)), found.skipped, found.errors) == ([FACTS], nulls, {})
+    assert (triples_of(found), found.skipped, found.errors) == ([FACTS], nulls, {})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_objects_are_read_depth_first_without_their_nulls(column: pa.Array, null
 )
 def test_values_have_one_spelling(value: Any, written: str) -> None:
     kind = pa.map_(pa.string(), pa.string()) if isinstance(value, list) else None
-    assert list(iterate(from_attributes(to_python(pa.array([value], kind))))) == [[("A", "v", written)]]
+    assert triples_of(from_attributes(to_python(pa.array([value], kind)))) == [[("A", "v", written)]]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_values_have_one_spelling(value: Any, written: str) -> None:
 def test_what_gives_no_facts_is_an_error_of_the_row_alone(value: str | None, error: str) -> None:
     found = from_attributes([value, '{"name": "B", "v": 1}'])
     assert found.errors == {0: error}
-    assert list(iterate(found)) == [[], [("B", "v", "1")]]
+    assert triples_of(found) == [[], [("B", "v", "1")]]
     assert len(set(row_keys(from_arrow(found, pa.array(["t", "t"]))).to_pylist())) == 2
 
 
@@ -94,7 +95,7 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
     assert found.needed == ["text", "weight (g)", "made", "product"]
     rows = found.rows(table)
     first = [Triple("Lamp", "weight (g)", "120"), Triple("Lamp", "made.in", "Rome")]
-    assert list(iterate(rows.triples)) == [first, [], []]
+    assert triples_of(rows.triples) == [first, [], []]
     assert rows.errors == {1: "no_triples", 2: "no_subject"}
     assert rows.triples.skipped == 2
     assert "column 'product' is None" in (found.invalid_rows(table.slice(2)) or pytest.fail()).why
@@ -104,5 +105,5 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
         find_columns(table.schema, ColumnNames(attributes="weight (g), made.in", subject="produkt"))
     assert find_columns(table.schema, ColumnNames(triples="odd, name")).facts == "odd, name"
     quoted = find_columns(table.schema, ColumnNames(attributes='product,"odd, name"', subject="product"))
-    assert next(iterate(quoted.rows(table).triples)) == [Triple("Lamp", "odd, name", "x")]
+    assert triples_of(quoted.rows(table).triples)[0] == [Triple("Lamp", "odd, name", "x")]
     assert find_columns(table.schema.remove(4), ColumnNames(attributes="product,made")).form == "attributes"

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 from scorer.errors import ColumnError
-from scorer.metric import ColumnNames, of_python
+from scorer.metric import ColumnNames
 from scorer.metric.columns import row_keys
 from scorer.metric.inputs import find_columns
+from scorer.scoring.scorer import of_python
 
 TEXT = ("text", pa.string())
 SENTENCES = ("facts", pa.list_(pa.string()))

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from scorer.metric import Options
 from scorer.metric.checks import build_checks
 from scorer.metric.columns import row_keys
-from scorer.metric.facts import Rows, from_arrow, iterate, take
+from scorer.metric.facts import Rows, from_arrow, take
 from scorer.metric.formats import from_documents
 from scorer.metric.sentences import LEAST_TOKENS, SentenceSide, add_sentences, cut, split_document, split_text
 from scorer.metric.templates import Templates
 from scorer.scoring.tables import from_fact_pairs
-from tests.metric.reference import asked, count, split
+from tests.metric.reference import asked, count, split, triples_of
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_sentences_of_strings_and_of_passages_are_the_facts() -> None:
     for column, errors in ((strings, {2, 3, 4}), (lists, {1, 2, 3})):
         found = from_documents(column)
         assert found.errors == dict.fromkeys(errors, "no_triples") and found.sentences
-        assert [fact.sentence for fact in next(iterate(found))] == sentences
+        assert [fact.sentence for fact in triples_of(found)[0]] == sentences
     keys = row_keys(rows(strings)).to_pylist()
     assert keys[0] == keys[1] == row_keys(from_fact_pairs([(sentences, "A.")]))[0].as_py()
     assert len(set(keys)) == 4

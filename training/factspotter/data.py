@@ -58,7 +58,7 @@ def read(path: Path) -> list[DataText]:
     ids, offsets = rows.triples.ids.tolist(), rows.triples.offsets.tolist()
     found = []
     for r in range(len(rows)):
-        text = factspotter.plain_text(rows.text_of(r) or "")
+        text = factspotter.plain_text(rows.texts[rows.text_codes[r]] or "")
         if r not in rows.errors and text:
             triples = tuple(plain[i] for i in dict.fromkeys(ids[offsets[r] : offsets[r + 1]]))
             found.append(DataText(triples, text, str(domains[r])))
