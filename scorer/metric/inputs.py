@@ -75,9 +75,7 @@ FORMS: dict[FactForm, _Form] = {
     ),
     "mr": _Form(is_text, "name[The Lamb], eatType[pub], food[Thai]", from_mr),
     "document": _Form(
-        holds_sentences,
-        '"The Lamb is a Thai pub. It opened in 1998." or a list of such passages',
-        from_documents,
+        holds_sentences, '"The Lamb is a Thai pub. It opened in 1998.", or list<string> of passages', from_documents
     ),
 }
 """In the order in which columns are looked for."""
