@@ -72,11 +72,7 @@ class FactPromoter(LogitsProcessor):
         return result
 
     def _probabilities(self, facts: Sequence[Fact], ids: list[list[int]]) -> list[np.ndarray]:
-        """P(fact | text) of the facts in each text; float64, *Shape:* (facts,) each. An empty text says none.
-
-        Raises:
-            ValueError: a text that the scorer cannot judge, such as one that is too long for its model.
-        """
+        """P(fact | text) of the facts in each text; float64, *Shape:* (facts,) each. An empty text says none."""
         texts = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
         scored = self._scorer.score_table(pa.table({"triples": [list(map(dict, facts))] * len(texts), "text": texts}))
         if errors := [error for error in scored["error"].to_pylist() if error is not None]:

@@ -72,11 +72,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def commands(sections: Iterable[str], data: Path, bundle: str, out: Path) -> list[list[str]]:
-    """The commands of sections, once all files of the data that they read are there.
-
-    Raises:
-        UsageError: an unknown section. InputError: a file is missing; all missing files are named.
-    """
+    """The commands of sections; an InputError that names all files of the data that are missing."""
     templates = str(data / "public/templates/nlgi_eval_webnlg_templates.json")
     places = {"data": str(data), "bundle": bundle, "out": str(out), "webnlg_templates": templates}
     found: list[list[str]] = []
@@ -93,11 +89,7 @@ def commands(sections: Iterable[str], data: Path, bundle: str, out: Path) -> lis
 
 
 def run(steps: Iterable[list[str]], say: Callable[[str], None]) -> None:
-    """Run commands one after the other; finished runs are not repeated.
-
-    Raises:
-        ScorerError: a command failed; it has said why.
-    """
+    """Run commands one after the other, until one fails; finished runs are not repeated."""
     for step in steps:
         say(shlex.join(step[1:]))
         ended = subprocess.run(step, check=False).returncode

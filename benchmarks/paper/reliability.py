@@ -78,14 +78,13 @@ def _roots(ends: Ends) -> Ends:
     return None if ends is None else [math.sqrt(max(0.0, end)) for end in ends]
 
 
-def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices, *, interval: bool = False) -> dict[str, Any]:
+def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices) -> dict[str, Any]:
     """The reliability of the systems' mean ratings over the inputs that all of them have: ICC(C, k) of McGraw & Wong
     (Psychological Methods 1, 1996); ``None`` with fewer than three systems or four inputs, and where systems do not
     differ. A lower bound of the ceiling: that a system does better on some inputs than on others counts as noise.
 
     Args:
         ratings: float64, *Shape:* (rows,), NaN for none. systems, inputs: int64, *Shape:* (rows,).
-        interval: whether to give that of the F distribution, which needs the extra ``stats``.
     """
     cells = np.full((int(inputs.max(initial=-1)) + 1, int(systems.max(initial=-1)) + 1), np.nan)
     cells[inputs, systems] = ratings
@@ -101,16 +100,12 @@ def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices, *, interv
     if between > 0:
         result["icc_k"] = float(1 - rest / between)
         result["ceiling"] = math.sqrt(max(0.0, result["icc_k"]))
-        result["interval"] = _roots(_ends(rest / between, k, n)) if interval and available() else None
+    if between > 0 and available():
+        from scipy.stats import f
+
+        quantiles = f.ppf((0.975, 0.025), k - 1, (k - 1) * (n - 1))
+        result["interval"] = _roots([1 - rest / between * float(quantile) for quantile in quantiles])
     return result
-
-
-def _ends(noise: float, systems: int, inputs: int) -> Ends:
-    """95 % interval of the reliability whose complement is ``noise``."""
-    from scipy.stats import f
-
-    quantiles = f.ppf((0.975, 0.025), systems - 1, (systems - 1) * (inputs - 1))
-    return [1 - noise * float(quantile) for quantile in quantiles]
 
 
 def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resamples: int) -> dict[str, dict[str, Any]]:
@@ -132,8 +127,7 @@ def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resam
         systems = scored.groups("system")[0]
         for column in columns:
             ratings = numbers(scored.array(column), column)
-            ceiling = system_ceiling(ratings, systems, inputs, interval=bool(resamples))
-            found.setdefault(column, {})["system"] = ceiling
+            found.setdefault(column, {})["system"] = system_ceiling(ratings, systems, inputs)
     if annotations is not None:
         single = load(Output.open(annotations))
         texts, ids = single.array("row_id").cast(pa.string()), scored.array("id").cast(pa.string())

@@ -51,7 +51,6 @@ class Condition(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The run's folder."""
         return f"{self.data}-{self.protocol}-{self.templates.lower()}"
 
 

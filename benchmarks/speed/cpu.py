@@ -29,7 +29,7 @@ from scorer.inference.bundle import Bundle
 from . import ours, peers
 from .harness import Runner, SettingError, cores, describe, in_words, time_setting
 from .prepare import PARTS, prepare
-from .sample import PairSample, write_sample
+from .sample import write_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = "torch-fp32"
@@ -71,13 +71,10 @@ def settings(*, everyone: bool) -> list[Setting]:
         Setting("ce-int8", "CrossEncoder ONNX int8 (dynamic)", peer, quantised, exported),
         Setting("ce-openvino", "CrossEncoder OpenVINO, as documented", peer, {"backend": "openvino"}),
     ]
-    for name, how, file, precision in everyone * (
-        ("fp32", "", "fp32", "f32"),
-        ("bf16", "", "fp32", "bf16"),
-        ("int8", " (NNCF)", "int8", None),
-    ):
+    for name, file, precision in everyone * (("fp32", "fp32", "f32"), ("bf16", "fp32", "bf16"), ("int8", "int8", None)):
         options = {"file": f"model.{file}.xml", "precision": precision}
-        found.append(Setting(f"ov-{name}", f"OpenVINO {name}{how}", peers.openvino, options, converted))
+        label = f"OpenVINO {name}{' (NNCF)' if name == 'int8' else ''}"
+        found.append(Setting(f"ov-{name}", label, peers.openvino, options, converted))
     for name in ("fp32", "int8"):
         of_ours: tuple[Any, ...] = ({"precision": name}, ("bundle",))
         found += [
@@ -196,38 +193,26 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def full_size(given: argparse.Namespace) -> dict[str, Any]:
-    """All settings on distinct pairs with a full-size model."""
-    base = given.folder / given.preset
-    failed = prepare(base, given.preset, say)
-    paths = {part: str(base / part) for part in PARTS}
-    sample = write_sample(base / "sample", Bundle.load(base / "bundle"), given.pairs)
-    return measure(given, f"{given.preset}, random weights", settings(everyone=True), sample, paths, failed)
-
-
-def embedded(given: argparse.Namespace) -> dict[str, Any]:
-    """The pairs of the embedded model, with the peers that need just its checkpoint."""
-    base, bundle = given.folder / "embedded", Bundle.load("embedded")
-    if not (base / "checkpoint").exists():
-        command = [sys.executable, "-m", "training.general.rebuild", bundle.path, base / "checkpoint"]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    sample = write_sample(base / "sample", bundle, given.pairs)
-    paths = {"checkpoint": str(base / "checkpoint"), "bundle": str(bundle.path)}
-    return measure(given, "embedded model", settings(everyone=False), sample, paths)
-
-
-def measure(
-    given: argparse.Namespace,
-    title: str,
-    asked: Sequence[Setting],
-    sample: PairSample,
-    paths: dict[str, str],
-    failed: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Run the rounds of a model, and print its table."""
+def measure(given: argparse.Namespace) -> Entry:
+    """Run the rounds of a model and print their table: all settings with a full-size model, or in a smoke run the
+    embedded one with the peers that need just its checkpoint."""
+    base, failed = given.folder / ("embedded" if given.smoke else given.preset), dict[str, str]()
+    if given.smoke:
+        paths = {"checkpoint": base / "checkpoint", "bundle": Bundle.load("embedded").path}
+        if not paths["checkpoint"].exists():
+            command = [sys.executable, "-m", "training.general.rebuild", paths["bundle"], paths["checkpoint"]]
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    else:
+        failed = prepare(base, given.preset, say)
+        paths = {part: base / part for part in PARTS}
+    sample = write_sample(base / "sample", Bundle.load(paths["bundle"]), given.pairs)
+    title = "embedded model" if given.smoke else f"{given.preset}, random weights"
     title += f": {sample.pairs} distinct pairs, {sample.tokens / sample.pairs:.0f} tokens each"
-    asked = [one for one in asked if not given.only or one.name in (*given.only, REFERENCE)]
-    spec = {**paths, "pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
+    asked = [
+        one for one in settings(everyone=not given.smoke) if not given.only or one.name in (*given.only, REFERENCE)
+    ]
+    spec = {name: str(path) for name, path in paths.items()}
+    spec |= {"pairs": sample.pairs_file, "rows": sample.rows_file, "threads": cores()}
     say(f"\n{title}")
     deadline = time.monotonic() + 60 * given.minutes
     entries = run_rounds(asked, spec, given.rounds, given.folder / "logs", failed=failed, deadline=deadline)
@@ -257,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "XDG_CACHE_HOME": str(given.folder.resolve() / "cache"),
     }
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    group = embedded(given) if given.smoke else full_size(given)
+    group = measure(given)
     file = given.folder / "results" / "smoke.json" if given.smoke else ROOT / "benchmarks" / "results" / "cpu.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     here = describe()

@@ -34,12 +34,7 @@ def describe() -> dict[str, Any]:
     cpu = _read("/proc/cpuinfo")
     fields = dict(re.findall(r"^(model name|cpu family|model|cache size|flags)\s*: (.*)$", cpu, re.MULTILINE))
     memory = re.search(r"MemTotal:\s*(\d+)", _read("/proc/meminfo"))
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
+    installed = {one.name: one.version for one in metadata.distributions()}
     return {
         "processor": fields.get("model name", platform.processor() or platform.machine()).strip(),
         "family": f"{fields.get('cpu family', '?')}/{fields.get('model', '?')}",
@@ -49,18 +44,16 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(int(memory[1]) / 2**20, 1) if memory else None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": versions,
+        "versions": {package: installed[package] for package in PACKAGES if package in installed},
     }
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """One line for a caption."""
     sets, memory = ", ".join(machine["instructions"]), f"{machine['memory_gb'] or 0:.0f} GB"
     return f"{machine['processor']} (family {machine['family']}), {machine['cores']} cores, {sets}, {memory}"
 
 
 def cores() -> int:
-    """Processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

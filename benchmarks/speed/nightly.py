@@ -73,7 +73,6 @@ def render_report(document: Path, page: Path) -> None:
 
 
 def run_night(base: Path, rows: int, percent: float) -> dict[str, dict[str, Any]]:
-    """The figures of the stages for one number of rows."""
     folder = base / str(rows)
     folder.mkdir(parents=True, exist_ok=True)
     before, now, first, second = (folder / name for name in ("in-0", "in-1", "out-0", "out-1"))

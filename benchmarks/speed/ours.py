@@ -29,7 +29,6 @@ class Silent:
 
 
 def open_engine(spec: Spec) -> Engine:
-    """An engine at the setting's options."""
     device = spec.get("device", "cpu")
     if device.startswith("cuda"):
         with contextlib.suppress(ImportError):

@@ -36,8 +36,28 @@ def softmax(logits: Any) -> Probabilities:
 
 
 def torch_batches(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
-    """PyTorch in batches sorted by length, padded to their longest; in one of ``batches`` sizes, the fastest."""
-    return _in_batches(spec, chosen, _torch_logits(spec))
+    """PyTorch with its own fused attention, in batches sorted by length, padded to their longest; in one of ``batches``
+    sizes, the fastest."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    options, pairs, lengths = spec["options"], *load_pairs(spec)
+    torch.set_num_threads(spec["threads"])
+    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
+    dtype = getattr(torch, options.get("dtype", "float32"))
+    load = AutoModelForSequenceClassification.from_pretrained
+    model = load(spec["checkpoint"], dtype=dtype, attn_implementation="sdpa").eval()
+
+    def run(size: int, positions: list[int]) -> Probabilities:
+        found = np.zeros((len(pairs), 3), np.float32)
+        for members in _by_length(lengths, positions, size):
+            texts = _sides([pairs[i] for i in members])
+            with torch.inference_mode():
+                logits = model(**tokenizer(*texts, padding=len(members) > 1, return_tensors="pt")).logits
+            found[members] = softmax(logits.float().numpy())
+        return found
+
+    return _fastest(options.get("batches", SIZES), run, lengths, chosen)
 
 
 def pipeline(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
@@ -122,40 +142,8 @@ def openvino(spec: Spec, chosen: Spec) -> Callable[[], Probabilities]:
     return one_pass
 
 
-def _torch_logits(spec: Spec) -> Callable[[Sequence[tuple[str, str]]], npt.NDArray[np.float32]]:
-    """The model with PyTorch's own fused attention: pairs → logits, *Shape:* (pairs, 3)."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    torch.set_num_threads(spec["threads"])
-    dtype = getattr(torch, spec["options"].get("dtype", "float32"))
-    tokenizer = AutoTokenizer.from_pretrained(spec["checkpoint"])
-    model = AutoModelForSequenceClassification.from_pretrained(
-        spec["checkpoint"], dtype=dtype, attn_implementation="sdpa"
-    ).eval()
-
-    def logits_of(pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        with torch.inference_mode():
-            found = model(**tokenizer(*_sides(pairs), padding=len(pairs) > 1, return_tensors="pt")).logits
-            return np.asarray(found.float().numpy())
-
-    return logits_of
-
-
 def _sides(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
     return [list(side) for side in zip(*pairs, strict=True)]
-
-
-def _in_batches(spec: Spec, chosen: Spec, logits_of: Callable[[list[tuple[str, str]]], Any]) -> Callable[[], Any]:
-    pairs, lengths = load_pairs(spec)
-
-    def run(size: int, positions: list[int]) -> Probabilities:
-        found = np.zeros((len(pairs), 3), np.float32)
-        for members in _by_length(lengths, positions, size):
-            found[members] = softmax(logits_of([pairs[i] for i in members]))
-        return found
-
-    return _fastest(spec["options"].get("batches", SIZES), run, lengths, chosen)
 
 
 def _by_length(lengths: Sequence[int], positions: list[int], size: int) -> Iterator[list[int]]:

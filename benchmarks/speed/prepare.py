@@ -18,18 +18,13 @@ TOKENIZER_CONFIG = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_input_names": ["input_ids", "attention_mask"],
     "model_max_length": 512,
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-    "sep_token": "</s>",
-    "cls_token": "<s>",
-    "unk_token": "<unk>",
-    "pad_token": "<pad>",
-    "mask_token": "<mask>",
+    **dict.fromkeys(("bos_token", "cls_token"), "<s>"),
+    **dict.fromkeys(("eos_token", "sep_token"), "</s>"),
+    **{f"{name}_token": f"<{name}>" for name in ("unk", "pad", "mask")},
 }
 
 
 def write_tokenizer_config(folder: Path) -> None:
-    """The files that transformers wants next to ``tokenizer.json``."""
     special = {key: value for key, value in TOKENIZER_CONFIG.items() if key.endswith("_token")}
     for name, content in (("tokenizer_config", TOKENIZER_CONFIG), ("special_tokens_map", special)):
         (folder / f"{name}.json").write_text(json.dumps(content, indent=1))

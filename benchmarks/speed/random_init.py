@@ -77,14 +77,7 @@ PRESETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 def random_checkpoint(name: str, seed: int, build: Build | None = None) -> Checkpoint:
-    """A checkpoint with random weights; the same for the same preset, seed and library versions.
-
-    Args:
-        build: makes the model instead.
-
-    Raises:
-        UsageError: there is no such preset.
-    """
+    """A checkpoint with random weights, the same for the same preset, seed and versions. ``build``: makes the model."""
     if name not in PRESETS:
         raise UsageError(f"the preset {name!r} is not known; choose one of {', '.join(PRESETS)}")
     model_type, config = PRESETS[name]

@@ -14,7 +14,7 @@ import transformers
 
 from tests.training.examples import make_tokenizer, tiny
 from training.batches import TrainingBatch, pools
-from training.general.finish import average, best_bias, calibration_error, margin, probability
+from training.general.finish import average, best_bias, margin
 from training.general.nli import CLS, NOT_ENTAILMENT, PAD, SEP, SPECIAL, UNLABELLED, save_tokenizer
 from training.general.objective import KEPT, SMOOTHING, Loss, losses_of, recipe
 from training.general.pools import NEAR, Replacer, near_pieces
@@ -201,10 +201,3 @@ def test_the_bias_is_where_the_log_loss_is_least(prior: float) -> None:
     tried = np.arange(-3, 6, 0.01)
     best = tried[np.argmin([loss(bias) for bias in tried])]
     assert best_bias(margin(logits), true, prior) == pytest.approx(best, abs=0.011)
-
-
-def test_calibration_error_by_hand() -> None:
-    p = probability(np.log(np.array([0.05, 0.05, 0.95, 0.95]) / np.array([0.95, 0.95, 0.05, 0.05])))
-    true = np.array([False, True, True, True])
-    assert calibration_error(p, true) == pytest.approx(0.5 * 0.45 + 0.5 * 0.05)
-    assert calibration_error(np.array([1.0]), np.array([True])) == 0

@@ -19,7 +19,6 @@ from training.general.contests import Contest, in_words, quantity
 from training.general.pairs import ENTAILMENT, Maker, pairs
 from training.general.relations import RANKS, sequenced
 from training.general.rows import Corpus, Row, corpus, parts, read
-from training.general.values import CURRENCIES, priced
 from training.general.wording import denial
 
 
@@ -220,24 +219,6 @@ def test_a_sequence_is_told_in_its_order_or_exchanged_and_the_order_of_the_names
         named = [re.findall(r"\bAnn\b|\bBo\b", side) for side in sides]
         same[agree] += named[0] == named[1]
     assert abs(same[True] - same[False]) < 100
-
-
-def _price(said: str) -> tuple[str, tuple[str, ...], str]:
-    """Currency, figures and bound of a price."""
-    (sign,) = {sign for sign, word in CURRENCIES.items() if sign in said or word in said}
-    words = {"over": "more", "above": "more", "more": "more", "under": "less", "below": "less", "less": "less"}
-    return sign, tuple(re.findall(r"\d+", said)), words.get(said.split(" ")[0], "")
-
-
-def test_a_price_is_said_in_two_notations_and_a_near_miss_does_not_follow_from_it() -> None:
-    rng = random.Random(9)
-    for _ in range(2000):
-        detail = priced(rng)
-        own, same, other = (_price(said) for said in (detail.value, detail.same, detail.other))
-        assert own == same != other
-        if own[0] == other[0] and own[2] == other[2] != "":
-            higher = int(other[1][0]) > int(own[1][0])
-            assert higher == (own[2] == "more"), "less than 20 is less than 25, too"
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,7 @@ LABELS = ("absent", "present")
 
 
 def open_base(base: Path, seed: int) -> PreTrainedModel:
-    """The network of a checkpoint, any BERT, MiniLM among them, with a new head of two labels.
-
-    Raises:
-        DataError: a file is missing or damaged, or the checkpoint is not a BERT.
-    """
+    """The network of a checkpoint, any BERT, MiniLM among them, with a new head of two labels; else a DataError."""
     torch.manual_seed(seed)
     try:
         network = load(base, ignore_mismatched_sizes=True, **WITHOUT_DROPOUT, **label_names(LABELS))
@@ -104,7 +100,6 @@ class Epochs:
         self._expected = [example.present for example in held_out]
 
     def run(self, out: Path, device: str) -> Run:
-        """The run at its start."""
         recipe = Recipe(
             batches=self._batches,
             loss=lambda logits, batch: cross_entropy(logits, batch.label),

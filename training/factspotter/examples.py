@@ -84,7 +84,6 @@ def _exchanged(row: DataText, position: int, known: Known, rng: random.Random) -
 def _negative(
     triple: Triple, text: str, others: list[Triple], domain: str, known: Known, rng: random.Random
 ) -> tuple[Triple, str]:
-    """A triple and a text that does not say it."""
     drops = rng.random() < TYPE_II
     predicate_too = entity_too = False
     if rng.random() < PREDICATE_ONLY:

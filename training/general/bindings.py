@@ -1,6 +1,5 @@
 """Pairs that differ in who has what, or in who did what to whom: the same names and values stand on both sides.
 
-A small model finds no such difference by itself: it learns that a false hypothesis has a word that the premise lacks.
 Names are real ones of the corpus and invented ones, so that none can be learned by heart. Every kind draws one true
 and one false pair in the same way, and neither side on its own tells which it is.
 """
@@ -13,7 +12,7 @@ from functools import partial
 
 from training.general.relations import RELATIONS, ROLES, directed, sequenced, worded
 from training.general.rows import Corpus, shape
-from training.general.values import Sides, counted, measured, misspelt, priced, quantified, twins
+from training.general.values import Sides, counted, measured, misspelt, quantified, twins
 from training.general.wording import PRONOUNS, Said, Wording, denial, fill, spoken, told
 
 Kind = Callable[[bool, random.Random], Sides | None]
@@ -68,7 +67,7 @@ class Bindings:
             self.kinds[self.related] = 0.6
 
     def pairs(self, count: int, rng: random.Random, only: Kind | None = None) -> list[tuple[str, str, bool]]:
-        """Premise, hypothesis and whether it is entailed; of every kind, or of one, as many true ones as false ones."""
+        """Premise, hypothesis and whether it is entailed, of every kind or of one."""
         found: list[tuple[str, str, bool]] = []
         kinds, weights = list(self.kinds), list(self.kinds.values())
         while len(found) < count:
@@ -194,7 +193,7 @@ class Bindings:
         chance = rng.random()
         if chance >= 0.75:
             return self._spelled(name, chance > 0.9, agree, rng)
-        make = rng.choices((measured, counted, quantified, priced), (7, 4, 4, 5))[0]
+        make = rng.choices((measured, counted, quantified), (7, 4, 4))[0]
         detail = make(rng)
         data = f"The {detail.predicate} of {{s}} is {{o}}."
         values = (detail.value, detail.same if agree else detail.other)
@@ -308,6 +307,5 @@ def _described(
     order: Sequence[int],
     rng: random.Random,
 ) -> str:
-    """The sentences of all facts, by thing or by predicate."""
     cells = [(i, p) for i in order for p in table] if rng.random() < 0.7 else [(i, p) for p in table for i in order]
     return told([(subjects[i], wordings[p], table[p][i]) for i, p in cells], rng)

@@ -39,7 +39,7 @@ def ordinal(n: int) -> str:
 
 
 def nudged(value: str, rng: random.Random) -> str:
-    """`value` with one of its numbers a little off; unchanged if it has none."""
+    """`value` with one of its numbers a little off, if it has one."""
     numbers = list(_DIGITS.finditer(value))
     if not numbers:
         return value
@@ -211,7 +211,6 @@ def dropped(corpus: Corpus, row: Row, agree: bool, rng: random.Random) -> Contes
 
 
 def _in_data(value: date | float, rng: random.Random) -> str:
-    """A value as data has it."""
     if isinstance(value, date):
         return value.isoformat()
     whole = value == int(value)
@@ -259,7 +258,6 @@ def other_number(value: float, rng: random.Random) -> float:
 
 
 def other(value: date | float, rng: random.Random) -> date | float:
-    """Another value of its kind."""
     return other_date(value, rng) if isinstance(value, date) else other_number(value, rng)
 
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel
 
+from scorer.evaluation.calibration import calibration
 from training.general.nli import save_tokenizer, tokenizer_of
 from training.general.pairs import ENTAILMENT, pairs
 from training.general.pools import pair_logits
@@ -33,7 +34,6 @@ from training.general.rows import corpus, parts, read
 from training.network import NLI_LABELS, load, save
 
 E = NLI_LABELS.index("entailment")
-BINS = 10
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -69,13 +69,8 @@ def probability(margins: Floats) -> Floats:
 
 
 def best_bias(margins: Floats, true: Bools, prior: float) -> float:
-    """The number that, added to each margin, minimises the log loss when `prior` of the pairs are true.
-
-    The loss is convex in it, and its derivative is the mean P(entailment) minus the prior; found by halving.
-
-    Args:
-        margins: float64, *Shape:* (pairs,). true: bool, *Shape:* (pairs,); some of each.
-    """
+    """The number that, added to each margin, minimises the log loss when `prior` of the pairs are true, by halving: its
+    derivative is the mean P(entailment) minus the prior. *Shape:* (pairs,) each, some of each kind."""
     weight = np.where(true, prior / true.mean(), (1 - prior) / (1 - true.mean())) / len(true)
     low, high = -20.0, 20.0
     for _ in range(60):
@@ -87,14 +82,9 @@ def best_bias(margins: Floats, true: Bools, prior: float) -> float:
     return (low + high) / 2
 
 
-def calibration_error(p: Floats, true: Bools) -> float:
-    """Expected calibration error: ten bins of equal width over P(entailment), weighted by their pairs.
-
-    Guo et al. (ICML 2017), section 2, for the binary case. *Shape:* (pairs,) each, float64 and bool.
-    """
-    place = np.minimum((p * BINS).astype(int), BINS - 1)
-    gaps = [abs(p[place == b].mean() - true[place == b].mean()) * (place == b).mean() for b in set(place.tolist())]
-    return float(np.sum(gaps))
+def calibration_error(p: Floats, true: Bools) -> float | None:
+    """Expected calibration error of P(entailment), of pairs that are each an input. *Shape:* (pairs,) each."""
+    return calibration(p, true, np.arange(len(p)), 0)["error"]
 
 
 def main() -> None:

@@ -66,10 +66,8 @@ def draw_row(corpus: Corpus, rng: random.Random) -> Row:
 
 
 def joined(rows: list[Row], one_subject: bool, pronoun: str = "") -> Row:
-    """Several rows as one; those about a subject that came before are left out, as is a value that came before.
-
-    A subject that begins two texts in a row becomes the pronoun, if one is given.
-    """
+    """Several rows as one, without those about a subject or a value that came before. A subject that begins two texts
+    in a row becomes the pronoun, if one is given."""
     kept = rows[:1]
     for row in rows[1:]:
         said = " ".join(other.text for other in kept).lower()

@@ -47,7 +47,6 @@ def directed(rng: random.Random) -> tuple[str, list[Wording]]:
 
 
 def leads(wording: Wording) -> bool:
-    """Whether ``{a}`` stands before ``{b}``."""
     return wording.index("{a}") < wording.index("{b}")
 
 
@@ -63,11 +62,8 @@ def worded(wordings: Sequence[Wording], rng: random.Random) -> tuple[Wording, Wo
 
 
 def sequenced(one: str, two: str, place: str, *, agree: bool, rng: random.Random) -> tuple[str, str]:
-    """Two numbered facts and a text that says which of the two comes first, on either side; or exchanged.
-
-    The order in which the names stand tells nothing: in half of the pairs of either kind it is the same on both sides,
-    and a first one is as often named second.
-    """
+    """Two numbered facts and a text that says which of the two comes first, on either side; or exchanged. The order in
+    which the names stand is the same on both sides in half of the pairs of either kind."""
     same_order = rng.random() < 0.5
     while True:
         premise, hypothesis = _in_sequence(one, two, place, rng)
@@ -89,7 +85,6 @@ def _first_leads(text: str, one: str, two: str) -> bool:
 
 
 def _in_sequence(one: str, two: str, place: str, rng: random.Random) -> tuple[str, str]:
-    """Both sides, right."""
     what, does, whole = rng.choice(TABLES["listed"])
     whole, ranks = whole.replace("{n}", place), rng.choice(RANKS)
 

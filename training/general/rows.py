@@ -1,6 +1,4 @@
-"""Rows of facts and text, and where in the text each fact's value stands.
-
-Columns of the Parquet file: triples, text, source, domain. A value that stands in the text exactly once, as whole
+"""Rows of facts and text, and where in the text each fact's value stands: one that stands there exactly once, as whole
 words, can be exchanged both in the text and in the fact, so that true and false pairs differ only in their truth.
 """
 
@@ -141,7 +139,6 @@ def template_of(row: Row) -> str | None:
 
 
 def corpus(rows: list[Row]) -> Corpus:
-    """Collects what rows can exchange."""
     by_source: dict[str, list[Row]] = defaultdict(list)
     objects: dict[tuple[str, str], list[str]] = defaultdict(list)
     subjects: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -175,7 +172,6 @@ def read(path: Path) -> list[Row]:
 
 
 def is_boolean(value: str) -> bool:
-    """Whether an object says yes or no."""
     return value.lower() in TRUE | FALSE
 
 

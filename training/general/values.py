@@ -1,4 +1,4 @@
-"""Made values, the same said in two ways, and near misses: numbers, units, signs, prices, shares, spellings.
+"""Made values, the same said in two ways, and near misses: numbers, units, signs, shares, spellings.
 
 The words are those of ``tables.json``. Every kind of pair draws a true and a false one alike (:func:`twins`).
 """
@@ -18,10 +18,6 @@ MEASURED: dict[str, list[tuple[str, str]]] = TABLES["measured"]
 """Measure → predicates and a sentence for each."""
 SHARES: dict[str, list[str]] = TABLES["shares"]
 """A share → others that do not follow from it."""
-BOUNDS = ("", "span", "less", "more")
-"""A price is one, a span of two, or less or more than one."""
-BOUND_WORDS = {"less": ("less than", "under", "below"), "more": ("more than", "over", "above")}
-CURRENCIES = {"£": "pounds", "€": "euros", "$": "dollars", "¥": "yen"}
 _VOWELS = "aeiou"
 Sides = tuple[str, str]
 T = TypeVar("T")
@@ -38,11 +34,8 @@ class Detail(NamedTuple):
 
 
 def twins(make: Callable[[bool, random.Random], T], rng: random.Random) -> tuple[T, T]:
-    """Make a pair for True and one for False, each from the same state of `rng`.
-
-    They differ in as little as their kind allows: counterfactual pairs (Kaushik, Hovy & Lipton, ICLR 2020). Names,
-    wordings and other facts are the same, and what is left to learn is what was changed.
-    """
+    """A pair for True and one for False, each from the same state of `rng`: counterfactual pairs, which differ in as
+    little as their kind allows (Kaushik, Hovy & Lipton, ICLR 2020)."""
     drawn = rng.getstate()
     true = make(True, rng)
     rng.setstate(drawn)
@@ -50,7 +43,6 @@ def twins(make: Callable[[bool, random.Random], T], rng: random.Random) -> tuple
 
 
 def sentence_case(text: str) -> str:
-    """With a capital letter in front."""
     return text[0].upper() + text[1:]
 
 
@@ -92,33 +84,6 @@ def measured(rng: random.Random) -> Detail:
     value, same, other = (f"{figure} {spellings[rng.random() < 0.75]}" for spellings in (unit, unit, another))
     predicate, said = rng.choice(MEASURED[measure])
     return Detail(predicate, said, value, same, other)
-
-
-def priced(rng: random.Random) -> Detail:
-    """A price, a span of prices or a bound, with a sign or in words; another number, currency or bound."""
-    sign, another = rng.sample(sorted(CURRENCIES), 2)
-    low = rng.choice((rng.randint(2, 30), rng.randint(1, 20) * 5, rng.randint(30, 900)))
-    high = low + rng.choice((2, 5, 5, 10, 50))
-    bound = rng.choice(BOUNDS)
-    off = (low // 2, low) if bound == "less" else (low + 5, high + 5)  # less than 20 is less than 25, too
-    others = [b for b in BOUNDS if b != bound]
-    near = rng.choice(((sign, *off, bound), (another, low, high, bound), (sign, low, high, rng.choice(others))))
-    right = (sign, low, high, bound)
-    value, same, other = (_price(*price, rng) for price in (right, right, near))
-    predicate, said = rng.choice(TABLES["priced"])
-    return Detail(predicate, said, value, same, other)
-
-
-def _price(sign: str, low: int, high: int, bound: str, rng: random.Random) -> str:
-    """In one of its notations; a text whose words were set apart has a space behind the sign."""
-    space, one, two = rng.choice(("", "", " ")), str(low), str(high)
-    with_words = rng.random() < 0.35
-    said = f"{one} {CURRENCIES[sign]}" if with_words else f"{sign}{space}{one}"
-    if bound == "span":
-        if with_words:
-            return rng.choice((f"{one} to {two} {CURRENCIES[sign]}", f"{one}-{two} {CURRENCIES[sign]}"))
-        return rng.choice((f"{sign}{space}{one}-{two}", f"{sign}{space}{one} - {two}", f"{said} to {sign}{space}{two}"))
-    return f"{rng.choice(BOUND_WORDS[bound])} {said}" if bound else said
 
 
 def counted(rng: random.Random) -> Detail:

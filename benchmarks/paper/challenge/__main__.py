@@ -35,8 +35,6 @@ def build_command(folder: Path) -> None:
 
 
 class LabellingRival(StrEnum):
-    """The rivals that label rows without references."""
-
     keywords = "keywords"
     e2e_slots = "e2e-slots"
 

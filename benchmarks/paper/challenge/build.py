@@ -30,8 +30,6 @@ _COLUMNS = [("pair", pa.int32()), ("variant", pa.string()), ("kind", pa.string()
 
 @dataclass(frozen=True)
 class Case:
-    """A pair of the set and its kind."""
-
     kind: ChangeKind
     pair: EditedText
 
@@ -86,7 +84,6 @@ def as_table(cases: list[Case]) -> pa.Table:
 
 
 def _reordered(pair: EditedText) -> list[Triple]:
-    """The facts in another order; the same one for the same pair."""
     facts, rng = list(pair.triples), Random(pair.base)
     while facts == list(pair.triples):
         rng.shuffle(facts)

@@ -103,8 +103,6 @@ def _wrong_value(record: InventedThing, rng: Random) -> Edited:
 
 
 def _clause(which: Callable[[Attribute], str]) -> Edit:
-    """A fact said in other words that its attribute has for the purpose."""
-
     def edit(record: InventedThing, rng: Random) -> Edited:
         at = rng.randrange(len(record.facts))
         fact = record.facts[at]
@@ -114,8 +112,6 @@ def _clause(which: Callable[[Attribute], str]) -> Edit:
 
 
 def _value(change: Callable[[Value, Attribute, Random], str | None], fits: Callable[[Value, Attribute], bool]) -> Edit:
-    """A change of one of the values that fit."""
-
     def edit(record: InventedThing, rng: Random) -> Edited | None:
         places = [at for at, fact in enumerate(record.facts) if fits(fact.value, fact.attribute)]
         if not places:

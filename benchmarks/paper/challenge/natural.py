@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scorer.errors import ColumnError, InputError
+from scorer.errors import InputError
 from scorer.evaluation.calibration import ranking
 from scorer.evaluation.label_figures import RESAMPLES
 from scorer.scoring.output_columns import fine_codes, numbers
@@ -59,15 +59,7 @@ class NaturalResult(NamedTuple):
 
 
 def judge_natural(folder: Path, scorer: Scorer, say: Callable[[str], None]) -> Iterator[NaturalResult]:
-    """The sets whose files are in a folder.
-
-    Args:
-        scorer: opened to check for hallucinations alone.
-        say: called with a line before each set is judged.
-
-    Raises:
-        InputError: the folder has none of the files, or one cannot be read. ColumnError: a column is missing.
-    """
+    """The sets whose files are in a folder, judged by a scorer of hallucinations; an InputError if there are none."""
     pairs = {name: _read(folder / f"{name}.parquet") for name in SETS if (folder / f"{name}.parquet").is_file()}
     if not pairs:
         raise InputError(f"{folder} has none of the files {', '.join(f'{name}.parquet' for name in SETS)}")
@@ -108,7 +100,5 @@ def _table(pairs: list[SentencePair]) -> pa.Table:
 def _read(path: Path) -> list[SentencePair]:
     try:
         return held_out_pairs(path.stem, pq.read_table(path).to_pylist())
-    except KeyError as error:
-        raise ColumnError(f"{path} has no column {error.args[0]!r}, which the published set has") from error
-    except (pa.ArrowException, OSError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(f"{path} is not in the form of the published set: {type(error).__name__} {error}") from error

@@ -126,5 +126,4 @@ WITH_SPLIT = frozenset({"paws_wiki_dev_test", "gap_coreference"})
 
 
 def held_out_pairs(name: str, rows: list[Row]) -> list[SentencePair]:
-    """The pairs of a set that are never trained on."""
     return [pair for pair in SETS[name](rows) if (pair.test if name in WITH_SPLIT else not is_trained(pair.key))]

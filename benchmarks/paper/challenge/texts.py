@@ -74,7 +74,6 @@ def by_one(value: Value, rng: Random) -> str:
 
 
 def in_other_unit(value: Value, rng: Random) -> str:
-    """The same number of another unit, which is another quantity."""
     return _number(value.parts[0], value.other_unit)
 
 
@@ -158,8 +157,6 @@ class Said:
 
 @dataclass(frozen=True)
 class InventedThing:
-    """A subject and what is said of it."""
-
     domain: Domain
     subject: str
     facts: tuple[Said, ...]

@@ -23,8 +23,6 @@ _JUDGES = {"e2e-slots": labels.by_slots, "keywords": labels.by_keywords, "entiti
 
 
 class Rival(StrEnum):
-    """Names of the metrics."""
-
     bertscore = "bertscore"
     e2e_slots = "e2e-slots"
     entities = "entities"

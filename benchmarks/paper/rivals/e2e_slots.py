@@ -9,10 +9,13 @@ blanks, ``£`` directly before its number, ``3 out of 5`` and its variants as ``
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from scorer.metric.facts import Triple
 
@@ -29,18 +32,8 @@ ALSO = {
 }  # fmt: skip
 """Values that may also be expressed by the words of another value, which is more general."""
 
-NAMES = (
-    "alimentum", "aromi", "bibimbap house", "blue spice", "browns cambridge", "clowns", "cocum", "cotto",
-    "fitzbillies", "giraffe", "green man", "loch fyne", "midsummer house", "strada", "taste of cambridge",
-    "the cambridge blue", "the cricketers", "the dumpling tree", "the eagle", "the golden curry",
-    "the golden palace", "the mill", "the olive grove", "the phoenix", "the plough", "the punter",
-    "the twenty two", "the vaults", "the waterman", "the wrestlers", "travellers rest beefeater", "wildwood", "zizzi",
-)  # fmt: skip
-PLACES = (
-    "all bar one", "avalon", "burger king", "cafe adriatic", "cafe brazil", "cafe rouge", "cafe sicilia", "clare hall",
-    "crowne plaza hotel", "express by holiday inn", "rainbow vegetarian cafe", "raja indian cuisine", "ranch",
-    "the bakers", "the portland arms", "the rice boat", "the sorrento", "the six bells", "yippee noodle bar",
-)  # fmt: skip
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("e2e_words.json").read_text(encoding="utf-8"))
+"""``names`` of restaurants and of ``places`` near them; ``other_slot_names``; ``synonyms`` by slot and value."""
 
 
 def _rating(stars: str, words: str) -> list[str]:
@@ -144,7 +137,7 @@ def _names(names: Sequence[str]) -> re.Pattern[str]:
 
 _VALUES = {slot: {value: _any_of(found) for value, found in values.items()} for slot, values in SLOTS.items()}
 _NO, _YES = _any_of(FAMILY_NO), _any_of(FAMILY_YES)
-_NAMES, _PLACES = _names(NAMES), _names(PLACES)
+_NAMES, _PLACES = _names(WORDS["names"]), _names(WORDS["places"])
 _TIDY = (
     (re.compile(r"[‘’`´]"), "'"),
     (re.compile(r"[‐-―−]"), "-"),

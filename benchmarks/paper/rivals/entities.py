@@ -42,8 +42,6 @@ def found(triples: Sequence[Triple], text: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text in the forms in which entities are looked for."""
-
     given: str
 
     @cached_property
@@ -97,11 +95,8 @@ def _has_date(year: int, month: int, day: int, text: _Text) -> bool:
 
 
 def _has_number(value: float, text: _Text) -> bool:
-    for other, precision in text.numbers:
-        difference = abs(value - other)
-        if difference <= 1e-9 * abs(value) or (difference <= precision and difference <= _ROUNDED * abs(value)):
-            return True
-    return False
+    differences = ((abs(value - other), precision) for other, precision in text.numbers)
+    return any(away <= max(1e-9 * abs(value), min(precision, _ROUNDED * abs(value))) for away, precision in differences)
 
 
 def _has_name(name: str, text: _Text) -> bool:

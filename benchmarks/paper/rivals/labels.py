@@ -11,39 +11,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from benchmarks.paper.rivals import e2e_slots, entities
+from benchmarks.paper.rivals.e2e_slots import WORDS
 from scorer.errors import ColumnError
 from scorer.metric.facts import Triple
 from scorer.metric.verdict import FINE
 
-ALIASES = {
-    "eat_type": "eatType", "price_range": "priceRange", "family_friendly": "familyFriendly",
-    "rating": "customer rating", "customer_rating": "customer rating", "customerRating": "customer rating",
-}  # fmt: skip
-"""Other spellings of E2E slots."""
 E2E_SLOTS = frozenset({"eatType", "food", "priceRange", "customer rating", "area", "familyFriendly", "near"})
-
-
-_FRIENDLY = ("family friendly", "kid friendly", "kids friendly", "child friendly", "children friendly")
-
-SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("familyFriendly", "yes"): _FRIENDLY,
-    ("familyFriendly", "no"): (*(f"{n} {word}" for n in ("not", "non", "isn't") for word in _FRIENDLY), "adult"),
-    ("priceRange", "cheap"): ("low price", "low-price", "inexpensive"),
-    ("priceRange", "less than £20"): ("cheap", "low price", "under £20"),
-    ("priceRange", "moderate"): ("moderately", "average price", "mid-price"),
-    ("priceRange", "£20-25"): ("moderate", "average price"),
-    ("priceRange", "high"): ("expensive", "high price", "high-price"),
-    ("priceRange", "more than £30"): ("expensive", "high price", "over £30"),
-    ("customer rating", "1 out of 5"): ("low customer rating", "low rating", "1 star"),
-    ("customer rating", "3 out of 5"): ("average customer rating", "average rating", "3 star"),
-    ("customer rating", "5 out of 5"): ("high customer rating", "high rating", "5 star"),
-    ("area", "city centre"): ("city center", "centre of the city", "center of the city", "town centre"),
-    ("area", "riverside"): ("river",),
-    ("eatType", "coffee shop"): ("cafe", "coffee house"),
-    ("food", "Fast food"): ("fast-food",),
-}
-"""Synonyms of E2E values by slot and value; other values have none."""
-
 _LABELS = {
     "fine": pa.string(), "confidence": pa.float32(), "fact_entailment": pa.list_(pa.float32()),
     "text_entailment": pa.float32(), "omitted": pa.list_(pa.int32()), "error": pa.string(),
@@ -68,11 +41,7 @@ Facts = Sequence[Triple] | None
 
 
 def by_slots(triples: Sequence[Triple], text: str) -> Label:
-    """The E2E slot matcher. The value is one minus the slot error rate, at least 0.
-
-    Raises:
-        ColumnError: no predicate is an E2E slot.
-    """
+    """One minus the slot error rate, at least 0; a ColumnError if no predicate is an E2E slot."""
     slots = _named(triples)
     if not any(triple.predicate in E2E_SLOTS for triple in slots):
         raise ColumnError(f"no E2E slot but {triples[0].predicate!r}; e2e-slots knows {', '.join(sorted(E2E_SLOTS))}")
@@ -126,13 +95,14 @@ def as_columns(
 
 
 def _named(triples: Sequence[Triple]) -> list[Triple]:
-    return [triple._replace(predicate=ALIASES.get(triple.predicate, triple.predicate)) for triple in triples]
+    names = WORDS["other_slot_names"]
+    return [triple._replace(predicate=names.get(triple.predicate, triple.predicate)) for triple in triples]
 
 
 def _keywords(triple: Triple) -> list[str]:
     value = _QUOTES.sub("", triple.object.strip()).replace("_", " ")
     own = [] if triple.predicate == "familyFriendly" else [value]
-    return [_plain(word) for word in (*own, *SYNONYMS.get((triple.predicate, triple.object), ()))]
+    return [_plain(word) for word in (*own, *WORDS["synonyms"].get(triple.predicate, {}).get(triple.object, ()))]
 
 
 def _plain(text: str) -> str:

@@ -41,11 +41,7 @@ class Gold:
     columns: dict[str, dict[str, str]]
 
     def column(self, name: str) -> dict[str, str]:
-        """The value of a column for each text that is mentioned.
-
-        Raises:
-            ColumnError: the file has no such column with one value for each text.
-        """
+        """The value of a column for each text that is mentioned; a ColumnError unless each text has one."""
         if name not in self.columns:
             known = ", ".join(self.columns) or "none"
             raise ColumnError(f"{name!r}: the gold has no column with one such value for each text; it has {known}")
@@ -53,14 +49,7 @@ class Gold:
 
 
 def read_flags(path: Path, below: float) -> Flags:
-    """The flags of a run's output with ``--sentences``.
-
-    Args:
-        below: a sentence is flagged if its P(entailment) is below this value, or unknown.
-
-    Raises:
-        InputError: nothing to read. ColumnError: columns missing, a text twice.
-    """
+    """The flags of a run's output with ``--sentences``: sentences whose P(entailment) is below a value, or unknown."""
     output = Output.open(path)
     if "sentences" not in output.names:
         raise ColumnError(f"{path} has no sentences; score with --sentences")

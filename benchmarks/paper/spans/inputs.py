@@ -19,11 +19,7 @@ _CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 
 
 def read_data(domain: str, data: str) -> list[Triple]:
-    """The triples of an input.
-
-    Raises:
-        KeyError, ValueError, TypeError, AttributeError, SyntaxError: it is not of the domain's form.
-    """
+    """The triples of an input; an exception if it is not of the domain's form."""
     if domain == "wikidata":
         return _markdown(data)
     if domain == "owid":

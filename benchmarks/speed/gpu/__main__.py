@@ -37,7 +37,6 @@ class Measurement:
         """Variables of steps before the first use, with a cache of their own."""
 
     def run_module(self, name: str, seconds: float, module: str, *arguments: object, **environment: str) -> None:
-        """Run a module of this package as a step."""
         command = [sys.executable, "-m", f"benchmarks.speed.gpu.{module}", *arguments]
         self.steps.run(name, seconds, command, **environment)
 
@@ -79,7 +78,6 @@ class Measurement:
         self.steps.run(name, seconds, [*command, "--device", self.given.device], tell)
 
     def first(self) -> None:
-        """Measure the device, the bare session by variant, a command's uses and stages, and many rows."""
         device, rows = self.given.device, self.sample / "rows"
         self.prepare()
         self.measure("matrix", 30, device)
@@ -90,7 +88,6 @@ class Measurement:
         self.score("many", self.many, 110)
 
     def second(self) -> None:
-        """Peers on the same pairs, and labels of half precision."""
         if not (self.sample / "pairs.json").exists():
             self.prepare()
         device = self.given.device

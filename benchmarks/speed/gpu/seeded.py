@@ -38,7 +38,6 @@ def _quantiles() -> Half:
 
 
 def parameter(name: str, shape: list[int], quantiles: Half) -> Half:
-    """The parameter of that name in the checkpoint."""
     bits = np.random.PCG64([SEED, zlib.crc32(name.encode())])
     count = int(np.prod(shape))
     values = np.empty(count, np.float16)
@@ -53,7 +52,6 @@ def parameter(name: str, shape: list[int], quantiles: Half) -> Half:
 
 
 def parameters(shapes: dict[str, list[int]]) -> dict[str, Half]:
-    """All parameters of the checkpoint."""
     quantiles = _quantiles()
     with ThreadPoolExecutor() as pool:
         return dict(zip(shapes, pool.map(lambda item: parameter(*item, quantiles), shapes.items()), strict=True))

@@ -84,7 +84,6 @@ def _tell(stage: str, seconds: float) -> None:
 
 
 def main(rows: str, out: str, bundle: str, device: str) -> int:
-    """Run the command once; its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "sitecustomize.py").write_text(f"from {__spec__.name} import install\n\ninstall()\n")
         path = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])

@@ -28,12 +28,10 @@ def report(step: str, **facts: Any) -> None:
 
 
 def report_failure(step: str, error: Exception, **facts: Any) -> None:
-    """Report why a part of a step has no result."""
     report(step, **facts, error=f"{type(error).__name__}: {error}"[:300])
 
 
 def read_results(path: Path | None = None) -> list[dict[str, Any]]:
-    """The lines so far."""
     path = path or Path(os.environ[RESULTS])
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
