@@ -6,7 +6,6 @@ Nothing is opened here; :mod:`.shards` does that, in a worker.
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -16,14 +15,13 @@ from typing import NamedTuple
 
 from ..errors import InputError, OutputError, UsageError
 from ..system.files import Format, format_of, output_name, suffixes_of
-from .location import SCHEMES, Location, StoreUri, is_hidden, local_path
+from .location import Location, StoreUri, is_hidden, local_path
 from .shards import InputFile
 from .store import open_store
 
 LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 Glob = tuple[str, ...]
 """The parts of a glob; ``**`` stands for any number of folders. A folder that all of it matches stands for the files of
 a format in it, as if the shell had expanded the glob."""
@@ -155,18 +153,13 @@ def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
 
 
 def _parse(given: str) -> _Input:
-    scheme = _SCHEME.match(given)
-    if scheme is not None and scheme[1].lower() != "file":
-        store = StoreUri.parse(given)
-        if store is None:
-            names = ", ".join(f"{name}://" for name in SCHEMES)
-            raise UsageError(f"{given}: inputs are paths, file:// or one of {names}; copy the data to one of these")
-        fixed, glob = _split_glob(store.path, "*[")  # a question mark begins the query of a URI
-        return _Input(given, StoreUri(store.scheme, store.bucket, fixed), glob)
-    place = local_path(given, "the input").absolute()
-    if scheme is None and os.path.lexists(place):
+    place = StoreUri.parse(given) or local_path(given, "the input").absolute()
+    if isinstance(place, StoreUri):
+        fixed, glob = _split_glob(place.path, "*[")  # a question mark begins the query of a URI
+        return _Input(given, StoreUri(place.scheme, place.bucket, fixed), glob)
+    if os.path.lexists(place):
         return _Input(given, place)  # the name of an existing file may contain brackets
-    fixed, glob = _split_glob(str(place), "*[" if scheme is not None else "*?[")
+    fixed, glob = _split_glob(str(place), "*?[")
     return _Input(given, Path(fixed or "/"), glob)
 
 

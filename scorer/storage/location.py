@@ -15,12 +15,8 @@ from ..system.files import user_path
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<bucket>[^/]*)(?P<path>/.*)?", re.DOTALL)
 _FILE = re.compile(r"file:(?://(?P<host>[^/]*)(?=/)|(?!//))(?P<path>/.*)", re.IGNORECASE | re.DOTALL)
-# A `Path` made from a URI has only one slash left, so a scheme looks like a folder name. These are the schemes of
-# object stores, Hadoop and the web.
-_COLLAPSED = re.compile(
-    r"(file|s3[an]?|gs|gcs|r2|az|azure|abfss?|adl|wasbs?|hdfs|viewfs|webhdfs|https?|ftp|sftp|ssh|hf|oss|cos|dbfs|memory):/",
-    re.IGNORECASE,
-)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+"""Also of a `Path` made from a URI, which has only one slash left."""
 _MOST_NAMED = 3
 
 
@@ -100,8 +96,7 @@ def parse_location(given: str) -> Location:
 def local_path(given: str | Path, what: str = "") -> Path:
     """The local path for a plain path or a ``file://`` URI. A leading ``~`` is the home folder.
 
-    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here. A
-    ``Path`` made from a URI has lost a slash and cannot be read as one any more; it is refused if its scheme is known.
+    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here.
 
     Args:
         what: the option or argument that named it, for the message; empty if the caller adds that itself.
@@ -119,11 +114,10 @@ def local_path(given: str | Path, what: str = "") -> Path:
         given = Path(text)
     if not text or "\0" in text:
         raise UsageError(f"{before}{text!r} is not a path; name a file or folder of this machine")
-    scheme = _URI.match(text) or (_COLLAPSED.match(text) if isinstance(given, Path) else None)
-    if scheme is not None:
+    if scheme := _SCHEME.match(text):
         raise UsageError(
             f"{before}{text} is a URI ({scheme[1]}://), which is not supported here; write a path of this machine, "
-            "plain or as file:///path"
+            f"plain or as file:///path (IN, OUT and --reuse may also be in {', '.join(SCHEMES)})"
         )
     try:
         return user_path(given)

@@ -35,7 +35,7 @@ STALE_S = 120.0
 EXPIRY_S = 300.0
 _POLL_S = 5.0
 _SETTLE_S = 2.0
-"""After a takeover in a folder, where a condition and its write are two steps: the last of two writers counts."""
+"""After the first write in a folder, where a condition and its write are two steps: the last of two writers counts."""
 _RELEASE_S = 5.0
 """How long the end of a run waits for a store that does not answer; the record expires by itself."""
 NO_FLOCK = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -118,7 +118,7 @@ class RecordLock(Closing):
         try:
             if store.is_remote:
                 self._require_conditions()
-            elif replaced != ABSENT:
+            else:
                 time.sleep(_SETTLE_S)
                 if not self._is_mine():
                     raise _held(store)

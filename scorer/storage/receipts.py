@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ SIGNATURE_KEY, SIGNATURE_PARTS_KEY = "d2t_scorer.signature", "d2t_scorer.signatu
 """Keys in a Parquet footer: the line of the signature; its parts with whole digests, as canonical JSON."""
 _SUFFIX = ".json"
 _SHOWN = 40
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 
 Groups = tuple[Count, Count]
 """First row group and end, of an input that ``--split-rows`` divides."""
@@ -230,14 +232,10 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     def differences(self, wanted: Fingerprint) -> list[str]:
         """The parts in which another one differs, as ``signature differs: prec: int8 → fp32``."""
-        found = []
-        if changed := Signature.of(self).changes_to(Signature.of(wanted)):
-            found.append(f"signature differs: {', '.join(changed)}")
-        if self.columns != wanted.columns:
-            found.append(
-                f"columns differs: {', '.join(changes({'columns': self.columns}, {'columns': wanted.columns}))}"
-            )
-        found += changes({"reuse": self.reuse, "rows": self.rows}, {"reuse": wanted.reuse, "rows": wanted.rows})
+        changed = Signature.of(self).changes_to(Signature.of(wanted))
+        found = [f"signature differs: {', '.join(changed)}"] if changed else []
+        parts = ("columns", "reuse", "rows")
+        found += changes(*({name: getattr(one, name) for name in parts} for one in (self, wanted)))
         if self.groups != wanted.groups:  # other numbers for each shard, and one reason covers all
             found.append("it has other rows of its input (--split-rows)")
         return found
@@ -348,22 +346,16 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             found += changes(one, other)
             continue
-        shown = [_shortened(one), _shortened(other)]
-        found.append(f"{key}: {' → '.join(shown if shown[0] != shown[1] else map(_text, (one, other)))}")
+        shown = [_shown(one), _shown(other)]
+        shown = shown if shown[0] != shown[1] else [_shown(one, shorten=False), _shown(other, shorten=False)]
+        found.append(f"{key}: {' → '.join(shown)}")
     return found
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else canonical(value)
-
-
-def _shortened(value: Any) -> str:
-    """A value on one line of bounded length; digests in a list are shortened to twelve digits."""
-    if value is None:
-        return "none"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_shortened, value[:4]))}{', ...' if len(value) > 4 else ''}]"
-    text = _text(value)
-    if len(text) == 64 and all(c in "0123456789abcdef" for c in text):
-        return text[:12]
+def _shown(value: Any, shorten: bool = True) -> str:
+    """A value on one line, of bounded length with digests cut to twelve digits if it is shortened."""
+    text = "none" if value is None else value if isinstance(value, str) else canonical(value)
+    if not shorten:
+        return text
+    text = _DIGEST.sub(lambda digest: digest[0][:12], text)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -35,8 +35,6 @@ ABSENT: Final = ""
 TEMPORARY = re.compile(r"(?:.*/)?\.d2t-[0-9a-f]{16}\.tmp", re.DOTALL)
 """Paths that end in a name that :func:`temporary_name` makes."""
 CRASH_VARIABLE = "D2T_SCORER_CRASH_AT"
-LARGEST_JSON = 1 << 30
-"""Largest size in bytes of a file that :meth:`LocalStore.read` reads; the plan of a million shards has a third."""
 _NO_SPACE = "free some space or quota and run again: it resumes"
 _IN_THE_WAY = "a file, folder or link stands there; remove it or choose another folder"
 _HINTS = {
@@ -46,7 +44,6 @@ _HINTS = {
     errno.ENAMETOOLONG: "give the input a shorter name",
     **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP), _IN_THE_WAY),
 }
-_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 class FileInfo(NamedTuple):
@@ -113,8 +110,7 @@ class LocalStore:
         try:
             # Non-blocking: opening a FIFO would wait for its writer.
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                found = os.fstat(file.fileno())
-                return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_JSON else None
+                return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO):
                 return None
@@ -124,16 +120,17 @@ class LocalStore:
         """Write a small file atomically and durably.
 
         Args:
-            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version.
+            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version. In a
+                folder the look and the write are two steps.
 
         Returns:
             The new version; ``None`` if another version than the expected one is there.
         """
         refuse_links(self.location, self.location / name)
-        if expect and ((there := self.list(name).get(name)) is None or there.version != expect):
+        there = self.list(name).get(name)
+        if expect is not None and expect != (ABSENT if there is None else there.version):
             return None
-        written = atomic_write(self.location / name, content, label=name, replace=expect != ABSENT)
-        return None if written is None else written.version
+        return atomic_write(self.location / name, content, label=name).version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
         """Give a complete, synced local file its name in the store; the local file is moved or deleted. Here it is in
@@ -188,18 +185,12 @@ def create_file(path: Path) -> BinaryIO:
             return os.fdopen(os.open(path, flags, 0o666), "wb")
 
 
-def atomic_write(
-    path: Path, content: bytes, *, mode: int | None = None, label: str = "file", replace: bool = True
-) -> FileInfo | None:
+def atomic_write(path: Path, content: bytes, *, mode: int | None = None, label: str = "file") -> FileInfo:
     """Write a local file atomically and durably; missing folders above it are created.
 
     Args:
         mode: permissions of the file; those of a new file by default.
         label: name of the file for crash points.
-        replace: replace an existing file. Otherwise of two writers on any machines one succeeds.
-
-    Returns:
-        The file; ``None`` if another one exists and is not replaced.
 
     Raises:
         OutputError: it cannot be written; an earlier file is unchanged, and no temporary file is left.
@@ -214,26 +205,16 @@ def atomic_write(
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            return _rename(temporary, path, label, replace=replace)
-        except FileExistsError:
-            return None
+            return _rename(temporary, path, label)
         finally:
             discard(temporary)
 
 
-def _rename(temporary: Path, path: Path, label: str, *, replace: bool = True) -> FileInfo:
+def _rename(temporary: Path, path: Path, label: str) -> FileInfo:
     """Give a synced file its final name, durably."""
     info = _info(temporary.lstat())
     crash_point(label, "synced")
-    try:
-        if not replace:
-            os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        replace = True
-    if replace:
-        temporary.replace(path)
+    temporary.replace(path)
     crash_point(label, "renamed")
     sync_folder(path.parent)
     crash_point(label, "published")

@@ -28,7 +28,7 @@ import msgspec
 import pyarrow as pa
 
 from ..system.files import ROW_INFO
-from ..system.numbers import parse_json, spell_number
+from ..system.numbers import spell_number, unique_keys
 from ..system.waiting import note_progress
 from .receipts import Identity
 from .shards import OpenedFile, RefusedError
@@ -53,7 +53,10 @@ _NOT_TEXT = {
 _MOST_SHOWN = 60
 _QUOTED = re.compile(rb'"[^"]*"')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]|,')
+_KEY = re.compile(r'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*')
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 _DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_SLOW_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_int=str, parse_float=str)
 
 
 class _Bytes(io.RawIOBase):
@@ -190,6 +193,17 @@ class TextRow:
     detail: str | None = None
     raw: bytes | None = None
 
+    def put(self, key: str, raw: bytes) -> None:
+        """Set a value, given in JSON."""
+        text: bytes | None = raw
+        if raw[:1] == b'"':
+            text = raw[1:-1] if b"\\" not in raw else msgspec.json.decode(raw, type=str).encode()
+        elif raw[:1] in (b"{", b"["):
+            self.nested.append(key)
+        elif raw[:1] not in (b"t", b"f"):
+            text = None if raw == b"null" else spell_number(raw.decode()).encode()
+        self.values[key] = text
+
     @classmethod
     def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
         """A row that cannot be read."""
@@ -303,11 +317,8 @@ def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Te
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
-    begins = [text.strip() for _, text in start]
-    # An array, unless its first line is a whole list or the second a whole value: then the first is a line by itself.
-    is_array = b"".join(begins).startswith(b"[") and (
-        begins[0] == b"[" or len(begins) == 1 or not any(map(_is_json, begins))
-    )
+    # An array, unless it is a whole list in one of several lines: then it is a row that is none.
+    is_array = start and start[0][1].lstrip().startswith(b"[") and not (len(start) > 1 and _is_json(start[0][1]))
     first: TextRow | None = None
     for number, text in _elements(everything) if is_array else everything:
         record = _parse(number, text.strip())
@@ -326,113 +337,76 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _elements(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+def _elements(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     """The elements of a JSON array over any lines, each with the number of its first line.
 
     Raises:
         RefusedError: it does not end, or something follows.
     """
-    depth, began, number, ended = 0, 0, 0, False
-    element: list[bytes] = []
-    for number, line in lines:
+    number, first = next(lines)
+    depth, began, element = 1, 0, list[bytes]()
+    for number, line in chain([(number, first.lstrip()[1:])], lines):  # noqa: B020  (evaluated before the first)
         start = 0
         for token in _TOKEN.finditer(line):
             kind = token[0]
             depth += (kind in (b"[", b"{")) - (kind in (b"]", b"}"))
-            if depth == 1 and kind == b"[" and not element and not began and start == 0:
-                start = token.end()
-            elif depth == 0 or (depth == 1 and kind == b","):
-                element.append(line[start : token.start()])
-                whole = b"".join(element)
+            if depth == 0 or (depth == 1 and kind == b","):
+                whole = b"".join([*element, line[start : token.start()]])
                 if whole.strip() or kind == b",":
                     yield began or number, whole
-                element, began, start, ended = [], 0, token.end(), depth == 0
-                if ended:
-                    break
+                element, began, start = [], 0, token.end()
+            if depth == 0:
+                break
         rest = line[start:]
-        if ended and rest.strip():
-            raise RefusedError(f"line {number}: something follows the end of the array: {_shown(rest)}")
+        if depth == 0:
+            if extra := next((one for one in chain([(number, rest)], lines) if one[1].strip()), None):
+                raise RefusedError(f"line {extra[0]}: something follows the end of the array: {_shown(extra[1])}")
+            return
         element.append(rest)
         began = began or (number if rest.strip() else 0)
-    if not ended:
-        raise RefusedError(f"line {number}: the array of objects does not end; complete the file")
+    raise RefusedError(f"line {number}: the array of objects does not end; complete the file")
 
 
 def _parse(number: int, text: bytes) -> TextRow:
-    """A line. What msgspec refuses is given to Python's reader, which takes NaN and halves of surrogate pairs."""
+    """A line. A name that is there twice, as a key or as anything else, is left to Python's reader."""
     try:
         found = _DECODER.decode(text)
-        if all(text.count(b'"%b"' % key.encode()) == 1 for key in found) or not _has_key_twice(text):
+        if all(text.count(b'"%b"' % key.encode()) == 1 for key in found):
             record = TextRow(number)
             for key, raw in found.items():
-                record.values[key], is_nested = _value(bytes(raw))
-                if is_nested:
-                    record.nested.append(key)
+                record.put(key, bytes(raw))
             return record
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
     return _parse_slowly(number, text)
 
 
-def _has_key_twice(text: bytes) -> bool:
-    sizes = [(0, 0)]
-    json.loads(text, object_pairs_hook=lambda pairs: sizes.append((len(pairs), len(dict(pairs)))))
-    return sizes[-1][0] > sizes[-1][1]  # the object around all others is the last to be complete
-
-
-def _value(raw: bytes) -> tuple[bytes | None, bool]:
-    """A value of JSON as text, and whether it is an object or a list."""
-    start = raw[:1]
-    if start == b'"':
-        return (raw[1:-1] if b"\\" not in raw else msgspec.json.decode(raw, type=str).encode()), False
-    if start in (b"{", b"["):
-        return raw, True
-    if start == b"n":
-        return None, False
-    return (raw if start in (b"t", b"f") else spell_number(raw.decode()).encode()), False
-
-
-class _Number(str):
-    """A number, or the name of one that is none, as it is written."""
-
-    __slots__ = ()
-
-
 def _parse_slowly(number: int, text: bytes) -> TextRow:
+    """A line that Python's reader may take: with NaN, half of a surrogate pair, or bytes that are not UTF-8."""
+    line, record, at = text.decode("utf-8", "surrogateescape"), TextRow(number), 1
     try:
-        found = parse_json(text.decode("utf-8", "surrogateescape"), _Number, _Number)
-        what = None if isinstance(found, dict) else "is a list" if isinstance(found, list) else "is a single value"
-        what = what and f"{what}, not an object"
-    except ValueError as error:
-        what = f"is not JSON ({error})"
-    if what is not None:
-        return TextRow.malformed(MALFORMED_JSON, number, f" {what}: {_shown(text)}", text)
-    values = {key: _encoded(value) for key, value in found.items()}
-    return TextRow(number, values, [key for key, value in found.items() if isinstance(value, dict | list)])
+        pairs = _SLOW_DECODER.decode(line)
+        if not line.startswith("{"):
+            raise ValueError("it is not an object")
+        found = unique_keys(pairs)
+    except (ValueError, RecursionError) as error:
+        return TextRow.malformed(MALFORMED_JSON, number, f" is not a JSON object ({error}): {_shown(text)}", text)
+    for key, value in found.items():
+        start = _KEY.match(line, at).end()  # type: ignore[union-attr]  # a key comes next
+        _, at = _SLOW_DECODER.raw_decode(line, start)
+        raw = line[start:at]
+        if raw.startswith('"'):
+            record.values[key] = _encoded(value)
+        else:
+            record.put(key, b"null" if raw in _NO_NUMBERS else _encoded(raw))
+    return record
 
 
-def _encoded(value: Any) -> bytes | None:
-    """A value as text; NaN is not a value."""
-    if value is None or (isinstance(value, _Number) and value[-1:].isalpha()):
-        return None
-    text = value if type(value) is str else spell_number(_dumped(value))
+def _encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half a character, which JSON can name
         return text.encode("utf-8", "surrogatepass")
-
-
-def _dumped(value: Any) -> str:
-    """The JSON of a value, its numbers as they are written."""
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_dumped(key)}: {_dumped(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_dumped, value)) + "]"
-    # Bytes that are not UTF-8 stay in a string, and cost the row that reads it.
-    broken = isinstance(value, str) and any("\udc80" <= char <= "\udcff" for char in value)
-    return json.dumps(value, ensure_ascii=not broken)
 
 
 def _shown(text: bytes) -> str:

@@ -181,7 +181,7 @@ def test_a_store_behind_uris(memory: Any) -> None:
     assert uris("s3://bucket/in/a.parquet") == {"a.parquet": "s3://bucket/in/a.parquet"}
     with pytest.raises(InputError, match="does not exist"):
         uris("s3://bucket/none")
-    with pytest.raises(UsageError, match=r"hdfs://\*\*\*@host/x: inputs are paths, file:// or one of s3://"):
+    with pytest.raises(UsageError, match=r"hdfs://\*\*\*@host/x is a URI .* may also be in s3, gs"):
         uris("hdfs://key:secret@host/x")
     check_apart(["s3://bucket/in"], find_files(["s3://bucket/in"]), Path("in"))
     out = StoreUri("s3", "bucket", "runs/a b")

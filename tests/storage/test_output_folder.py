@@ -63,7 +63,7 @@ def test_a_shard_is_scored_again_with_the_reason(target: Location) -> None:
     assert run(target, [A]) == {A.relative: NONE} and run(target, [A]) == {}
     for changed, reuse, reason in (
         ({"identity": Identity(10, 0, "cd")}, "", "its input changed: footer_sha256, mtime_ns"),
-        ({"columns": {"keep": ["a,b"]}}, "", "columns differs: keep: none → [a,b]"),
+        ({"columns": {"keep": ["a,b"]}}, "", 'keep: none → ["a,b"]'),
         ({"limit": 3}, "", "rows: none → 3"),
         ({"groups": (0, 2)}, "", "it has other rows of its input (--split-rows)"),
         ({}, "ab", "reuse:  → ab"),
