@@ -1,6 +1,6 @@
 """The first screen of an audit's report as docs/pictures/report.png: `make figures`, where a Chromium is installed.
 
-The report is that of the third night of tests/audit/test_week.py, scored with the embedded model against the second.
+The report is that of the third night of tests/audit/test_nightly.py, scored with the embedded model against the second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.audit.nights import command
-from tests.audit.test_week import scored, week
+from tests.audit.test_nightly import scored, week
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

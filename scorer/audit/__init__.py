@@ -55,9 +55,6 @@ class AuditOptions(CheckedFields):
     )
     worst: int = option("Number of example rows for each kind of error.", "N", 30, min=0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-
 
 def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``, or the parts of one.

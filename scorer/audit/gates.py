@@ -25,9 +25,8 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, ValidationError, convert, field
 from msgspec.structs import replace
@@ -215,7 +214,7 @@ def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
     more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
     listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
     group = dict(rule.group)
-    return _gate(rule, group, 0, rule.missing, _Value(), f"no row has {describe(group)}; {listed}")
+    return _gate(rule, group, 0, rule.missing, _Figure(), f"no row has {describe(group)}; {listed}")
 
 
 def checked(gates: Sequence[Gate], required: bool) -> Checked:
@@ -229,9 +228,8 @@ def reason_for_nothing(found: Checked) -> str:
     return f"{'Every gate was silent' if found.gates else 'No gate was given'}, so nothing could fail."
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A figure now and before, with the interval of its ``value``, which the thresholds apply to."""
+class _Figure(NamedTuple):
+    """A metric now and before, and the interval of what the thresholds apply to."""
 
     now: float | None = None
     before: float | None = None
@@ -239,13 +237,6 @@ class _Value:
     high: float | None = None
     p: float | None = None
     versus: str = "since the baseline"
-    is_difference: bool = False
-
-    @property
-    def value(self) -> float | None:
-        if not self.is_difference:
-            return self.now
-        return None if self.now is None or self.before is None else self.now - self.before
 
 
 GateStatus = Literal["pass", "warn", "fail", "silent"]
@@ -253,46 +244,54 @@ GateStatus = Literal["pass", "warn", "fail", "silent"]
 
 def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
-    found = _value(rule, group)
+    found = _figure(rule, group)
+    value = _value(rule, found)
     rows = group.change.added if rule.metric in ADDED_RATES and group.change is not None else group.rows
-    if unjudged := _unjudged(rule, group, rows, found.value, checks_omissions):
+    if unjudged := _unjudged(rule, group, rows, value, checks_omissions):
         status, reason = unjudged
-        return _gate(rule, group.group, rows, status, found if status == "silent" else _Value(), reason)
-    fails = [] if rule.fail is None else [rule.is_beyond(found.value, rule.fail)]
+        return _gate(rule, group.group, rows, status, found if status == "silent" else _Figure(), reason)
+    fails = [] if rule.fail is None else [rule.is_beyond(value, rule.fail)]
     fails += [] if rule.fail_p is None else [found.p is not None and found.p < rule.fail_p]
-    status = "fail" if fails and all(fails) else "warn" if rule.is_beyond(found.value, rule.warn) else "pass"
+    status = "fail" if fails and all(fails) else "warn" if rule.is_beyond(value, rule.warn) else "pass"
     return _gate(rule, group.group, rows, status, found)
 
 
-def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Value, reason: str | None = None) -> Gate:
-    own = ("metric", "warn", "fail", "fail_p", "against", "min_rows", "missing", "alert_direction")
-    figures = ("value", "now", "before", "low", "high", "p")
-    copied = {name: getattr(rule, name) for name in own} | {name: getattr(found, name) for name in figures}
-    message = _message(rule, group, status, found, reason)
-    return Gate(group=group, status=status, rows=rows, reason=reason, message=message, **copied)
+def _value(rule: Rule, found: _Figure) -> float | None:
+    if not rule.is_difference:
+        return found.now
+    return None if found.now is None or found.before is None else found.now - found.before
+
+
+def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Figure, reason: str | None = None) -> Gate:
+    return Gate(
+        metric=rule.metric, group=group, status=status, value=_value(rule, found), now=found.now, before=found.before,
+        low=found.low, high=found.high, warn=rule.warn, fail=rule.fail, fail_p=rule.fail_p, p=found.p,
+        alert_direction=rule.alert_direction, against=rule.against, rows=rows, min_rows=rule.min_rows,
+        missing=rule.missing, reason=reason, message=_message(rule, group, status, found, reason),
+    )  # fmt: skip
 
 
 def _unjudged(
     rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool
 ) -> tuple[GateStatus, str] | None:
     """Why there is nothing to judge, and what that makes of the gate; ``None`` when there is a figure."""
-    metric, change = rule.metric, group.change
+    metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
     if rows < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     if not group.rows:
         return rule.missing, "there are no rows"
     if metric in _OF_LABELS and not group.scored + group.reused:
         return rule.missing, "no row has a label, all have errors"
-    if rule.needs_baseline and change is not None:
+    if change is not None:
         labelled = group.confidence.n, change.confidence.before.n
         if metric in ADDED_RATES and not change.added:
-            return "silent", "needs added rows, and there are none"
+            return "silent", silent.format("added rows")
         if metric == "psi_confidence" and all(labelled) and min(labelled) < LEAST_ROWS_OF_INDEX:
             return "silent", f"cannot be judged below {LEAST_ROWS_OF_INDEX} rows with a label in each run"
         if rule.by and not change.rows_before:
             return "silent", "needs rows in the baseline, and this group is new"
         if metric == "label_flips" and not change.kept:
-            return "silent", "needs rows that are in both runs, and there are none"
+            return "silent", silent.format("rows that are in both runs")
         errors = change.added_rates["added_error_rate"].added
         if metric in ("added_omission_rate", "added_hallucination_rate") and errors.count == errors.n:
             return rule.missing, "no added row has a label, all have errors"
@@ -301,37 +300,34 @@ def _unjudged(
     if metric == "omission_rate" and not checks_omissions:
         return rule.missing, "the run did not look for omissions (--checks hallucination)"
     if metric == "backoff_rate" and group.backoff is None:
-        why = "the run did not count facts without a template by predicate, or did not keep the facts (--keep)"
-        return rule.missing, why
-    if rule.needs_baseline and change is not None:
+        return rule.missing, "the run did not count facts without a template by predicate, or keep the facts (--keep)"
+    if change is not None:
         return rule.missing, f"the baseline has no such {'figure' if change.rows_before else 'rows'}"
     return rule.missing, "no row counts for it"
 
 
-def _value(rule: Rule, group: GroupFigures) -> _Value:
-    change, metric, differs = group.change, rule.metric, rule.is_difference
+def _figure(rule: Rule, group: GroupFigures) -> _Figure:
+    change, metric = group.change, rule.metric
     if metric == "mean_confidence":
-        before = change.confidence.before.mean if change else None
-        return _Value(group.confidence.mean, before, is_difference=differs)
+        return _Figure(group.confidence.mean, change.confidence.before.mean if change else None)
     rate = group.backoff if metric == "backoff_rate" else group.rates.get(metric)
-    if change is None or (rate is not None and not differs):
+    if change is None or (rate is not None and not rule.is_difference):
         return _of_rate(rate)
     if metric == "backoff_rate":
-        then = change.backoff_before
-        return _Value(rate.value if rate else None, then.value if then else None, is_difference=True)
+        return _Figure(_of_rate(rate).now, _of_rate(change.backoff_before).now)
     if metric in RATES:
         moved = change.rates[metric]
-        return _Value(moved.after.value, moved.before.value, moved.low, moved.high, is_difference=True)
+        return _Figure(moved.after.value, moved.before.value, moved.low, moved.high)
     if metric in ADDED_RATES:
         one = change.added_rates[metric]
         versus = f"against the {'removed rows' if one.compared_with == 'removed' else 'baseline'}"
-        against = _Value(one.added.value, one.before.value, one.low, one.high, one.p, versus, is_difference=True)
-        return against if differs else _of_rate(one.added)
-    return _Value(float(change.flips) if metric == "label_flips" else change.confidence.psi)
+        against = _Figure(one.added.value, one.before.value, one.low, one.high, one.p, versus)
+        return against if rule.is_difference else _of_rate(one.added)
+    return _Figure(float(change.flips) if metric == "label_flips" else change.confidence.psi)
 
 
-def _of_rate(rate: Rate | None) -> _Value:
-    return _Value(rate.value, low=rate.low, high=rate.high) if rate is not None else _Value()
+def _of_rate(rate: Rate | None) -> _Figure:
+    return _Figure(rate.value, low=rate.low, high=rate.high) if rate is not None else _Figure()
 
 
 def format_figure(metric: str, value: float | None, *, signed: bool = False) -> str:
@@ -351,7 +347,7 @@ def format_span(metric: str, low: float, high: float, *, signed: bool = False) -
     return f"95% interval {ends[0]} to {ends[1]}"
 
 
-def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str | None) -> str:
+def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str | None) -> str:
     text, metric, signed = f"{describe(group)}: {rule.metric}", rule.metric, rule.is_difference
     if status == "silent":
         return f"{text} is silent: it {reason}"
@@ -360,7 +356,7 @@ def _message(rule: Rule, group: Group, status: str, found: _Value, reason: str |
         return f"{text} is unavailable ({reason}); {accepted}"
     text += f" {format_figure(metric, found.now)}"
     if signed:
-        change, before = format_figure(metric, found.value, signed=True), format_figure(metric, found.before)
+        change, before = format_figure(metric, _value(rule, found), signed=True), format_figure(metric, found.before)
         text += f", {change} {found.versus} ({before})"
     if found.low is not None and found.high is not None:
         text += f", {format_span(metric, found.low, found.high, signed=signed)}"

@@ -162,11 +162,7 @@ def _console(scorer: Scorer) -> None:
 
 
 def _asked(prompt: str) -> str:
-    """A line that is neither blank nor a command.
-
-    Raises:
-        EOFError: the user ends the console.
-    """
+    """A line that is neither blank nor a command; ``EOFError`` where the user ends the console."""
     while True:
         line = input(prompt).strip()
         if line.lower() in ("quit", "exit"):
@@ -178,8 +174,8 @@ def _asked(prompt: str) -> str:
 
 
 def print_verdict(console: Console, verdict: Verdict) -> None:
-    """Print the label with its confidence, the text, the facts with those that are omitted, and the probabilities of
-    every check; what was asked has a column where the lines above do not say it, as for a sentence."""
+    """Print the label, the text, the facts, and the probabilities of every check; what was asked has a column where the
+    lines above do not say it, as for a sentence."""
     if verdict.error:
         console.print(f"error: {verdict.error}")
     else:

@@ -47,17 +47,13 @@ class Lines:
 
 
 def say(message: str, *, always: bool = False) -> None:
-    """Print one line for people on stderr; stdout is for data.
-
-    Args:
-        always: also with ``--quiet``, such as how a command ended.
-    """
+    """Print one line for people on stderr; ``always``: also with ``--quiet``, such as how a command ended."""
     if always or not Lines.quiet:
         typer.echo(visible(without_user_info(message)), err=True)
 
 
 def say_once(message: str) -> None:
-    """Print a line on stderr, once per command, even if a file is read or a scorer is opened several times."""
+    """Print a line on stderr, once per command."""
     if message not in Lines.said:
         Lines.said.add(message)
         say(message)
@@ -68,20 +64,14 @@ def print_line(message: str) -> None:
     typer.echo(visible(message))
 
 
-def print_json(value: Any, *, allow_nan: bool = True) -> None:
-    """Print a value, which may be or hold structs and data classes, as indented JSON on stdout.
-
-    Hidden characters are escaped, so that parsing restores them.
-
-    Raises:
-        ValueError: NaN or infinity without ``allow_nan``.
-    """
+def print_json(value: Any) -> None:
+    """Print a value, which may be or hold structs and data classes, as JSON on stdout, hidden characters escaped."""
     import json
 
     from msgspec import to_builtins
 
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    text = json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", allow_nan=allow_nan, default=to_builtins)
+    text = json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", default=to_builtins)
     typer.echo(json_visible(text))
 
 
@@ -96,10 +86,9 @@ def print_result(
 
 
 def make_console(*, stderr: bool = False, least_width: int = 0) -> Console:
-    """A console on stdout or stderr, at least ``least_width`` columns wide; markup and emoji codes stay text.
+    """A console at least ``least_width`` columns wide; markup and emoji codes stay text.
 
-    It shows hidden characters of whatever it renders as code points. Callers make data visible before they lay it out
-    (:func:`scorer.system.terminal.all_visible`), so that columns stay straight; this covers what was missed.
+    Callers make data visible before they lay it out, so that columns stay straight; this covers what was missed.
     """
     from rich.console import Console
     from rich.segment import Segment
@@ -176,14 +165,8 @@ def make_reporter() -> Iterator[RunReporter]:
 
 
 def table(*headers: str, left: int = 1, names: Collection[str] = ()) -> Table:
-    """An empty table in the one style that all commands use.
-
-    Args:
-        headers: one per column; an empty string for a column without a header.
-        left: columns from the left that hold names. They are aligned left and may wrap; all others hold figures,
-            are aligned right and never wrap.
-        names: headers of further columns that hold names.
-    """
+    """An empty table. The first ``left`` columns, and those of ``names``, hold names: they are aligned left and may
+    wrap. The others hold figures, are aligned right and never wrap."""
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False)
@@ -224,7 +207,7 @@ def with_interval(
 
 
 def kinds(counts: Mapping[str, int]) -> str:
-    """Counts by kind, in the order given: ``null_text 3, too_long:omission 1``."""
+    """``null_text 3, too_long:omission 1``."""
     return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
 
 

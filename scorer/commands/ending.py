@@ -90,10 +90,7 @@ App = partial(
 
 
 def run_app(app: typer.Typer, name: str = "scorer") -> int:
-    """Run the command line of this process and return the exit code.
-
-    stdout and stderr are replaced by streams on which printing cannot fail (:mod:`..system.terminal`).
-    """
+    """Run the command line of this process on streams that cannot fail, and return the exit code."""
     out, _ = install()
     try:
         # Not standalone: in that mode the parser has its own exit codes for usage errors, broken pipes and interrupts.

@@ -21,10 +21,8 @@ _CALLS, _SECONDS = 4, 0.05
 
 
 def matrix_rate(on: Device, precision: str, threads: int) -> float | None:
-    """Measure the operations a second of a product of square matrices, the best of a few calls.
-
-    Returns ``None`` where the device does not run it.
-    """
+    """Measure the operations a second of a product of square matrices, the best of a few calls; ``None`` where the
+    device does not run it."""
     size, rng = _SIZES[on.kind], np.random.default_rng(0)
     # Values as a model has them: matrices of zeros and small integers use less power, and so run faster.
     if precision == "int8":

@@ -132,7 +132,7 @@ def configured(command: Any) -> dict[str, Any]:
         if not all(isinstance(one, str) or type(one) is int for one in values):
             raise UsageError(f"{path}: {key} is {str(value)[:60]}; write a string, a number or a list of files")
         if key in _PATHS_IN_CONFIG:
-            values = [one if one in BUILTIN_BUNDLES else _next_to(path, key, str(one)) for one in values]
+            values = [_next_to(path, key, str(one)) for one in values]
         content[key] = values if known[key] else values[0]
     return _default_map(command, content)
 
@@ -152,51 +152,41 @@ def _variable_options(command: Any) -> Iterator[Any]:
 
 def _next_to(path: Path, key: str, given: str) -> str:
     """A path of the file, which is relative to the file's folder."""
+    if given in BUILTIN_BUNDLES or "://" in given:
+        return given
     try:
-        return given if "://" in given else str(path.absolute().parent / user_path(given))
+        return str(path.absolute().parent / user_path(given))
     except UsageError as error:
         raise UsageError(f"{path}: {key}: {error}") from error
 
 
-def local(given: str) -> Path:
-    """Parse an option or argument that is a path: plain or ``file://``.
+def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser of options and arguments, whose refusals name the option."""
 
-    It parses the text, because a ``Path`` made from a URI would be an ordinary relative path.
+    def parsed(given: str) -> Any:
+        try:
+            return parse(given)
+        except ScorerError as error:
+            raise typer.BadParameter(str(error)) from error
 
-    Raises:
-        typer.BadParameter: any other URI.
-    """
-    try:
-        return local_path(given)
-    except ScorerError as error:
-        raise typer.BadParameter(str(error)) from error
+    return parsed
 
 
-def location(given: str) -> Location:
-    """Parse an argument that is an output: a local path, or a URI of an object store.
+def _output(given: str) -> Location:
+    found = parse_location(given)
+    if isinstance(found, StoreUri):
+        from ..storage.object_store import client
 
-    Raises:
-        typer.BadParameter: a URI of another kind.
-    """
-    try:
-        found = parse_location(given)
-        if isinstance(found, StoreUri):
-            from ..storage.object_store import client
-
-            client()
-        return found
-    except ScorerError as error:
-        raise typer.BadParameter(str(error)) from error
+        client()
+    return found
 
 
-def written(given: str) -> Path:
-    """Parse an option that is a file to write, in any format but Parquet; see :func:`check_written`."""
-    return local(given)
-
-
-def written_parquet(given: str) -> Path:
-    """Parse an option that is a Parquet file to write; see :func:`check_written`."""
-    return local(given)
+local = _parser(local_path)
+"""Of a local path, from text: a ``Path`` made from a ``file://`` URI would be an ordinary relative path."""
+location = _parser(_output)
+"""Of an output: a local path, or a URI of an object store."""
+written, written_parquet = _parser(local_path), _parser(local_path)
+"""Of a file to write, in any format but Parquet, or in Parquet; see :func:`check_written`."""
 
 
 class Declared(NamedTuple):
@@ -213,9 +203,6 @@ def check_written(command: Any, given: Mapping[str, Any]) -> None:
 
     Args:
         command: as :func:`takes_fields` makes it. given: the values of its parameters, by name.
-
-    Raises:
-        UsageError, OutputError: see :func:`..storage.user_files.check_user_file`.
     """
     found = {name: one for name, one in command.declared.items() if given.get(name) is not None}
     files = {name: one for name, one in found.items() if one.parser in (written, written_parquet)}
@@ -350,11 +337,7 @@ class ModelOptions(DeviceOptions):
     )
 
     def settings(self, columns: ColumnOptions) -> Settings:
-        """The settings, with absolute paths, since a plan is read from elsewhere.
-
-        Raises:
-            UsageError: a path that is none, or options that exclude each other.
-        """
+        """The settings, with absolute paths, since a plan is read from elsewhere."""
         given = {one.name: getattr(self, one.name) for one in fields(ModelOptions)}
         given["bundle"] = bundle_argument(self.bundle, "--bundle")
         if self.templates:
@@ -394,10 +377,7 @@ class SourceOptions:
 
 
 def bundle_argument(given: str, what: str) -> str:
-    """A bundle as a plan records it: a word for a model that ships, or an absolute path.
-
-    Args:
-        what: the option or argument, for messages.
+    """A bundle as a plan records it: a word for a model that ships, or an absolute path. ``what``: the option.
 
     Raises:
         UsageError: a URI of a store, or the name of a checkpoint on the hub.
@@ -412,11 +392,7 @@ def bundle_argument(given: str, what: str) -> str:
 
 
 def say_bundle_notes(settings: Settings) -> None:
-    """Say what a user should know of the bundle before its labels, where there is something.
-
-    Raises:
-        BundleError: it is not there, or its description cannot be read.
-    """
+    """Say what a user should know of the bundle before its labels, where there is something."""
     shipped = BUILTIN_BUNDLES.get(str(settings.bundle))
     if shipped is not None:
         note: str | None = shipped.note

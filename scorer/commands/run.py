@@ -27,11 +27,7 @@ _ADDRESS = re.compile(r"auto|ray://.*|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}|[A-Za-z0-9._-
 
 
 def parse_part(given: str) -> tuple[int, int]:
-    """The value of ``--part`` as (k, n).
-
-    Raises:
-        UsageError: not of the form K/N, or K is not one of 1 to N.
-    """
+    """The value of ``--part`` as (k, n)."""
     match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", given.strip())
     k, n = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= k <= n:

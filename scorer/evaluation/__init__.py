@@ -49,9 +49,6 @@ class EvaluateOptions(CheckedFields):
     prefix: str | None = option("Prefix of the run's output columns. Default: from its plan.", "P", None)
     allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-
 
 @dataclass(frozen=True, kw_only=True)
 class RowQuery:

@@ -63,9 +63,8 @@ def calibration(confidence: Floats, right: Mask, inputs: Indices, resamples: int
     """The reliability of a confidence, before and after isotonic regression.
 
     Args:
-        confidence: *Shape:* (n,), from 0 to 1, without NaN.
-        right: *Shape:* (n,), whether the gold says OK.
-        inputs: *Shape:* (n,), the input of each row; its rows stay in one fold, and are drawn together.
+        confidence: from 0 to 1, without NaN. right: whether the gold says OK. inputs: the input of each row; its rows
+        stay in one fold, and are drawn together. *Shape:* (n,) each.
         resamples: number of bootstrap samples of inputs; 0 for no intervals.
     """
     truth = right.astype(np.float64)
@@ -117,9 +116,7 @@ def error_interval(confidence: Floats, truth: Floats, owners: Indices, resamples
     A mean of absolute distances is above 0 by chance alone, in a sample and more so in what is drawn from it, so
     percentiles of a bootstrap never hold an error of 0. The lower end is therefore 0 if chance alone moves the bins by
     as much as the error (97.5 % of the samples), and otherwise the upper percentile reflected at the error.
-
-    Args:
-        owners: number of each row's input, from 0. *Shape:* (n,) each.
+    ``owners``: number of each row's input, from 0. *Shape:* (n,) each.
     """
     error = calibration_error(confidence, truth)
     many = int(owners.max(initial=-1)) + 1

@@ -28,11 +28,8 @@ _WITHOUT_RESTAURANT = "_ignore_restaurant"
 
 @dataclass(frozen=True)
 class Scored:
-    """A scored folder or file.
-
-    ``table``: the columns that were asked for, all files concatenated. ``signature``: the same in all files, ``None``
-    if they have none. ``finished``: whether the run is complete (always true for a single file).
-    """
+    """The columns of a scored folder or file that were asked for. ``signature``: ``None`` if the files have none.
+    ``finished``: whether the run is complete; always true for a single file."""
 
     table: pa.Table
     signature: str | None
@@ -40,7 +37,6 @@ class Scored:
 
     @property
     def omissions_checked(self) -> bool:
-        """Whether the run checked for omissions, according to its signature."""
         return not self.signature or line_parts(self.signature).get("checks") != "hallucination"
 
     def has(self, name: str) -> bool:
@@ -48,20 +44,15 @@ class Scored:
         return bool(holders_of(self.table.schema, name))
 
     def array(self, name: str) -> pa.Array:
-        """A column as one array."""
         return one_array(self.table, name)
 
     def groups(self, name: str) -> tuple[Indices, list[Any]]:
-        """The group of each row by a column, and the value of each group; see :func:`.group_codes`."""
+        """See :func:`.group_codes`."""
         return group_codes(self.array(name), name)
 
 
 def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
-    """Read a scored output.
-
-    Args:
-        columns: read only those of these columns that exist; all columns by default. A missing column is not an error
-        here: the code that needs it reports it.
+    """Read those of some columns that exist, or all columns.
 
     Raises:
         InputError: a file cannot be read, files of different columns.
@@ -75,12 +66,9 @@ def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The input of each row.
-
-    ``codes``: int64, *Shape:* (rows,), equal for rows of the same input. ``lengths``: int64, *Shape:* (rows,), number
-    of facts of each row, ``None`` without a column of facts. ``known`` is False if no column identifies the inputs;
-    each row then counts as its own input, and there are no intervals.
-    """
+    """The input of each row: ``codes``, int64, *Shape:* (rows,). ``lengths``: number of its facts, int64, *Shape:*
+    (rows,), ``None`` without a column of facts. Where no column identifies the inputs, which are then not ``known``,
+    each row counts as its own, and there are no intervals."""
 
     codes: Indices
     lengths: Indices | None
@@ -88,9 +76,7 @@ class Inputs:
 
 
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
-    """Identify inputs by their facts in any order, or by the values of a column.
-
-    A row whose facts do not parse is its own input.
+    """Inputs by their facts in any order, or by a column. A row whose facts do not parse is its own input.
 
     Raises:
         ColumnError: ``column`` does not exist, or has lists or structs.
@@ -106,7 +92,7 @@ def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -
 
 
 def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
-    """The facts of all rows, read from the column that a run would read; ``None`` without one."""
+    """The facts of all rows, from the column that a run would read."""
     try:
         facts, form = find_facts(scored.table.schema, names)
     except ColumnError:
@@ -168,10 +154,10 @@ class GoldLabels:
 def find_gold(
     scored: Scored, ratings: Sequence[str], gold_fine: str | None, gold_rough: str | None, threshold: float | None
 ) -> GoldLabels:
-    """The gold labels of a table.
+    """Gold labels; with a ``threshold``, of the first column of ``ratings``.
 
-    With ``threshold``, they are derived from the first column of ``ratings``. A run in which ``eatType=restaurant`` is
-    optional is compared with gold in which it is optional too, if the table has such a column.
+    A run in which ``eatType=restaurant`` is optional is compared with gold in which it is optional too, if there is
+    such a column.
 
     Raises:
         ColumnError: a named column does not exist, has unknown labels or none at all, or there is no gold of any kind.

@@ -100,21 +100,16 @@ def bootstrap_rows(inputs: Indices, resamples: int, seed: int = SEED) -> Iterato
 def bootstrap_interval(
     statistic: Callable[[Indices], Floats], inputs: int, resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[float] | None:
-    """95 % percentile interval of a statistic of how often each input is drawn; ``None`` with fewer than two inputs.
-
-    ``statistic``: (samples, inputs) int64 → (samples,) float64.
-    """
+    """95 % percentile interval of a statistic of how often each input is drawn, *Shape:* (samples, inputs) →
+    (samples,); ``None`` with fewer than two inputs."""
     if inputs < 2 or not resamples:
         return None
     return percentiles(np.concatenate([statistic(times) for times in bootstrap_draws(inputs, resamples, seed)]))
 
 
 def percentiles(values: Floats) -> list[float] | None:
-    """The 2.5th and 97.5th percentiles of resampled values; ``None`` if there are none, or over 5 % of them are NaN.
-
-    Args:
-        values: float64, *Shape:* (samples,).
-    """
+    """The 2.5th and 97.5th percentiles of resampled values, *Shape:* (samples,); ``None`` if there are none, or over 5
+    % of them are NaN."""
     there = values[~np.isnan(values)]
     if not len(values) or len(there) < 0.95 * len(values):
         return None
@@ -122,15 +117,8 @@ def percentiles(values: Floats) -> list[float] | None:
 
 
 def confusion(gold: Codes, predicted: Codes, labels: int, groups: Indices | None = None, n_groups: int = 1) -> Counts:
-    """Count (gold, predicted) pairs, optionally by group. Rows without gold are left out.
-
-    Args:
-        gold: int8, *Shape:* (rows,), -1 for no label.
-        predicted: int8, *Shape:* (rows,), -1 for an error.
-        groups: int64, *Shape:* (rows,), below ``n_groups``.
-
-    Returns: int64, *Shape:* (labels, labels + 1), or (n_groups, labels, labels + 1) with ``groups``.
-    """
+    """Count (gold, predicted) pairs of the rows with gold; -1 is no gold, and an error. *Shape:* (rows,) each →
+    (labels, labels + 1), or (n_groups, labels, labels + 1) with ``groups``."""
     there = gold >= 0
     column = np.where(predicted < 0, labels, predicted)[there].astype(np.int64)
     cell = gold[there].astype(np.int64) * (labels + 1) + column
@@ -232,11 +220,8 @@ def ratio(part: Any, whole: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Labels:
-    """Gold and predicted labels of all rows, int8, *Shape:* (rows,) each.
-
-    ``fine``, ``rough``: predictions, -1 for an error. ``gold_fine``, ``gold_rough``: -1 for a row without gold;
-    ``gold_fine`` is ``None`` if the gold has only ROUGH labels. ``inputs``: int64, the input of each row.
-    """
+    """Predicted labels of all rows, -1 for an error, and gold labels, -1 for none; ``gold_fine`` is ``None`` if the
+    gold has only ROUGH labels. ``inputs``: the input of each row. *Shape:* (rows,) each."""
 
     fine: Codes | None
     rough: Codes
@@ -245,8 +230,7 @@ class Labels:
     inputs: Indices
 
     def figures(self, where: Mask | None = None, *, resamples: int = 0) -> Blocks:
-        """The blocks over the rows of ``where`` (bool, *Shape:* (rows,)), each with ``n`` and, with ``resamples``,
-        ``interval``. Those of FINE labels have no figures if the gold has only ROUGH labels."""
+        """The blocks over the rows of ``where`` (bool, *Shape:* (rows,)), with intervals if there are ``resamples``."""
         judged = self.gold_rough >= 0 if where is None else (self.gold_rough >= 0) & where
         inputs, codes = np.unique(self.inputs[judged], return_inverse=True)
         rough_by_input = confusion(self.gold_rough[judged], self.rough[judged], len(ROUGH), codes, len(inputs))

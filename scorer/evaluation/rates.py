@@ -20,11 +20,9 @@ _SIDE = {"omission_rate": 1, "hallucination_rate": 2}
 
 
 class TrueRate(Record, frozen=True, kw_only=True):
-    """One rate of all rows (``group`` is ``None``) or of a group: ``value`` with its 95 % interval.
-
-    ``rows``, ``labels``: of the group. ``metric``: the metric's own rate. ``random_labels``: labels of random rows for
-    as narrow an interval without the metric. ``classes``: what the labels say of the rows of each label of the metric.
-    """
+    """One rate of all rows (``group`` is ``None``) or of a group, with its 95 % interval. ``rows``, ``labels``: of it.
+    ``metric``: the metric's own rate. ``random_labels``: labels of random rows for as narrow an interval without the
+    metric. ``classes``: what the labels say of the rows of each label of the metric."""
 
     rate: str
     group: str | None
@@ -59,12 +57,10 @@ def rate(
     note: Callable[[str], None],
     allow_partial: bool = False,
 ) -> RateReport:
-    """The true rates of an output.
+    """The true rates of an output, see :func:`.sampling.read_labels`, and of the groups of a column.
 
     Args:
-        out, name, allow_partial: see :func:`.sampling.read_labels`.
         labels: files of ``scorer sample`` with labels of this output.
-        by: column to group by.
         note: called with each remark for the reader of the figures.
 
     Raises:

@@ -43,11 +43,9 @@ _NUMBERS, _FACTOR = 1 << 40, 0x9E3779B97F  # odd, so that it has an inverse
 
 @dataclass(frozen=True)
 class LabelledOutput:
-    """The metric's label of every row of an output.
-
-    ``fine``: int8, -1 without a label, *Shape:* (rows,). ``has_sides``: whether the metric tells omissions from
-    hallucinations. ``digest``: 8 digits of row keys and labels, in order.
-    """
+    """The metric's label of every row of an output: ``fine``, int8, -1 without a label, *Shape:* (rows,).
+    ``has_sides``: whether it tells omissions from hallucinations. ``digest``: 8 digits of row keys and labels, in
+    order."""
 
     name: str
     output: Output

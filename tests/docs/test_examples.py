@@ -21,6 +21,7 @@ from scorer.commands.check import EXAMPLE_TEXT
 from scorer.metric.templates import Templates
 from tests.audit.nights import night, row
 from tests.conftest import ROOT
+from tests.run import calls
 
 WORDS, README_WORDS, PAGES_WORDS = 20_000, 610, 15_800
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,8 +56,7 @@ def test_the_python_of_a_page_runs(page: str, printed: str, capsys: pytest.Captu
 
 def test_the_check_of_the_readme_prints_what_the_readme_shows() -> None:
     found = re.search(r"^scorer (check .*)\n```\n\n```text\n(.*?)```", README, re.MULTILINE | re.DOTALL)
-    result = CliRunner().invoke(app, shlex.split(found[1]))
-    assert result.exit_code == 0
+    result = calls.scorer(*shlex.split(found[1]))
     digits = re.compile(r"(?<=0\.\d)\d+")  # further ones differ between processors
     assert digits.sub("", result.stdout) == digits.sub("", found[2])
 
@@ -181,8 +181,7 @@ def test_every_example_gives_what_the_page_says(tmp_path: Path, monkeypatch: pyt
             Path(name).write_text(content, encoding="utf-8")
             continue
         for line in content.splitlines():
-            result = CliRunner().invoke(app, shlex.split(line)[1:])
-            assert result.exit_code == 0, f"{line}: {result.stderr}"
+            result = calls.scorer(*shlex.split(line)[1:])
             assert " convert " not in line or " 0 malformed lines" in result.stderr
             printed.append(result.stdout)
     plan, _, _, explained, _, _, _, document, *_ = printed

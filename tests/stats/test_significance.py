@@ -7,8 +7,20 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import binomtest
 
-from scorer.stats.intervals import Pairs, Sample
+from scorer.stats.intervals import (
+    ClusterSums,
+    Pairs,
+    Rate,
+    Sample,
+    combined,
+    correlation,
+    interval_of_difference,
+    rate,
+    wilson,
+)
+from scorer.stats.post_stratified import LabelledClass, effective_labels, estimate, random_labels
 from scorer.stats.significance import benjamini_hochberg, compare, holm, p_of_interval
 
 NONE = Sample()
@@ -86,3 +98,131 @@ def test_benjamini_hochberg() -> None:
     shuffled = np.random.default_rng(0).permutation(p)
     assert benjamini_hochberg(shuffled) == pytest.approx(stats.false_discovery_control(shuffled))
     assert len(benjamini_hochberg([])) == 0
+
+
+def test_wilson_is_that_of_scipy() -> None:
+    for n in (1, 2, 7, 19, 200, 347, 1_000_000):
+        for count in {0, 1, n // 3, n - 1, n}:
+            theirs = stats.binomtest(count, n).proportion_ci(method="wilson")
+            assert wilson(count, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert rate(0, 0) == Rate(count=0, n=0, value=None, low=None, high=None)
+    assert wilson(0, 5)[0] == 0.0
+    assert wilson(5, 5)[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("a", "n", "b", "m", "low", "high"),
+    # Newcombe (1998), Statistics in Medicine 17, 873-890, table II, method 10.
+    [
+        (56, 70, 48, 80, 0.0524, 0.3339),
+        (9, 10, 3, 10, 0.1705, 0.8090),
+        (6, 7, 2, 7, 0.0582, 0.8062),
+        (5, 56, 0, 29, -0.0381, 0.1926),
+        (0, 10, 0, 20, -0.1611, 0.2775),
+        (10, 10, 0, 10, 0.6075, 1.0),
+    ],
+)
+def test_difference_of_the_literature(a: int, n: int, b: int, m: int, low: float, high: float) -> None:
+    assert interval_of_difference(rate(a, n), rate(b, m)) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_a_difference_in_which_nothing_is_uncertain_is_a_point() -> None:
+    assert combined(0.25, [(0.0, rate(3, 10)), (1.0, rate(0, 0))]) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("cells", "low", "high"),
+    [
+        # Newcombe (1998), Statistics in Medicine 17, 2635-2650, method 10.
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((20, 12, 2, 16), 0.0562, 0.3292),
+        # Bentur et al. (2009), in Fagerland, Lydersen & Laake, Statistics in Medicine 33, 2850-2875 (2014).
+        ((1, 1, 7, 12), -0.507, -0.026),
+    ],
+)
+def test_difference_within_pairs_of_the_literature(cells: tuple[int, int, int, int], low: float, high: float) -> None:
+    pairs = Pairs(*cells)
+    found = combined((pairs.gained - pairs.lost) / pairs.n, [], pairs)
+    assert found == pytest.approx((low, high), abs=5e-4)
+
+
+def sums(n: list[int], x: list[int]) -> ClusterSums:
+    rows, hits = np.array(n), np.array(x)
+    moments = (len(n), rows.sum(), hits.sum(), (rows * rows).sum(), (rows * hits).sum(), (hits * hits).sum())
+    return ClusterSums(*map(int, moments))
+
+
+def test_the_design_effect_is_rao_and_scotts_ratio_of_variances() -> None:
+    n, x = [4, 6] * 6, [4, 1, 3, 2, 0, 5, 1, 1, 4, 6, 0, 2]
+    p = sum(x) / sum(n)
+    clustered = 12 / 11 * sum((hits - p * rows) ** 2 for rows, hits in zip(n, x, strict=True)) / sum(n) ** 2
+    found = sums(n, x)
+    assert found.effect(correlation(found) or 0.0) == pytest.approx(clustered / (p * (1 - p) / sum(n)))
+    # Differences of pairs: twenty inputs of two pairs each got worse, got better, or did not change.
+    n, x = [2] * 20, [2, -2, 0, 0] * 5
+    assert sums(n, x).effect(correlation(sums(n, x), 20) or 0.0) == pytest.approx(2, rel=0.06)
+    assert correlation(sums([1] * 40, [1, -1, 0, 0] * 10), 20) == 0
+
+
+def test_a_design_effect_that_cannot_be_estimated() -> None:
+    assert correlation(sums([3] * 9, [0, 1, 2] * 3)) is None  # few inputs
+    assert correlation(sums([3] * 50, [0] * 50)) is None  # no hit
+    assert correlation(sums([2] * 20, [2] * 20), 40) is None  # all pairs got worse: nothing varies
+    assert correlation(ClusterSums()) is None
+
+
+MANY = 10**9
+
+
+def of(rows: int, labels: int, count: int, assumed: float = 0.0) -> LabelledClass:
+    return LabelledClass(label="x", rows=rows, labels=labels, count=count, assumed=assumed)
+
+
+@pytest.mark.parametrize(("count", "labels"), [(0, 32), (3, 30), (7, 14), (18, 18)])
+def test_a_class_has_wilsons_interval_and_the_exact_one_at_its_ends(count: int, labels: int) -> None:
+    method = "exact" if count in (0, labels) else "wilson"
+    expected = binomtest(count, labels).proportion_ci(method=method)
+    assert of(MANY, labels, count).limits == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_classes_are_combined_by_mover() -> None:
+    """Zou & Donner (2008): squared distances to the limits are added."""
+    ok, bad = of(7 * MANY, 41, 1), of(3 * MANY, 18, 17)
+    value = 0.7 / 41 + 0.3 * 17 / 18
+    (low, high), (low2, high2) = ok.limits, bad.limits
+    below = math.hypot(0.7 * (1 / 41 - low), 0.3 * (17 / 18 - low2))
+    above = math.hypot(0.7 * (high - 1 / 41), 0.3 * (high2 - 17 / 18))
+    assert estimate([ok, bad]) == pytest.approx((value, value - below, value + above))
+
+
+def test_the_estimate_is_that_of_ppi_at_its_best_weight() -> None:
+    """ppi_mean_pointestimate of ppi-python 0.2.3: lam * mean(Yhat_unlabeled) + mean(Y - lam * Yhat)."""
+    labels, predicted = np.array([1, 0, 0, 1, 1, 0, 0, 0]), np.array([1, 0, 0, 0, 1, 1, 0, 0])
+    weight = 2 / 3 - 1 / 5  # slope of the labels on the predictions, the control variate's coefficient
+    expected = weight * 0.3 + np.mean(labels - weight * predicted)
+    assert estimate([of(7_000, 5, 1), of(3_000, 3, 2)])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_census_has_no_interval_and_a_class_without_labels_may_have_any_share() -> None:
+    assert estimate([of(5, 5, 1), of(3, 3, 2)]) == pytest.approx((3 / 8,) * 3)
+    assert estimate([of(8, 8, 0), of(2, 0, 0, 0.9)]) == pytest.approx((0.18, 0.0, 0.2))
+    assert effective_labels(10, 10) == math.inf
+    assert random_labels(0.2, 0.0, 50) == 50
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.02, 0.05, 0.3])
+def test_intervals_contain_the_rate_as_often_as_they_say(wrong: float) -> None:
+    rng = np.random.default_rng(11)
+    inside = 0
+    sizes, drawn = (3_000, 1_800, 200), (36, 20, 10)
+    truth = [rng.random(size) < share for size, share in zip(sizes, (wrong, 1 - wrong, 1 - wrong), strict=True)]
+    right = float(np.concatenate(truth).mean())
+    for _ in range(300):
+        counts = [int(rng.choice(one, n, replace=False).sum()) for one, n in zip(truth, drawn, strict=True)]
+        classes = [of(size, n, count) for size, n, count in zip(sizes, drawn, counts, strict=True)]
+        value, low, high = estimate(classes)
+        assert low <= value <= high
+        inside += low <= right <= high
+    assert inside >= 0.915 * 300  # .95 less three standard errors
+    if wrong == 0.3:
+        assert inside <= 0.99 * 300
