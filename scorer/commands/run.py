@@ -159,10 +159,7 @@ def print_summary(console: Console, summary: RunSummary, out: str) -> None:
     reused = f", {rows.reused:,} reused" if rows.reused else ""
     console.print(f"rows: {rows.all:,} in, {rows.scored:,} scored{reused}")
     for source in summary.reuse:
-        keys = f" with {count_of(source.keys, 'key')}" if source.keys is not None else ""
-        differs = f"; its signature differs ({', '.join(source.differs)})" if source.differs else ""
-        refused = f"; shards not used: {kinds(source.shards_refused)}" if source.shards_refused else ""
-        console.print(f"reuse {source.out}: {count_of(source.shards_used, 'shard')}{keys}{differs}{refused}")
+        console.print(f"reuse {source.description}")
     for what, counts in (("errors", rows.errors), ("notes", rows.notes)):
         if counts:
             console.print(f"{what}: {kinds(dict(sorted(counts.items())))}")

@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import InputError, count_of
-from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary, ShardCounts, Speed, total
+from ..scoring.summary import ComputeEnvironment, RunSummary, ShardCounts, Speed, total
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
 from ..storage.output_folder import LockedOutput, Totals, lock_output
@@ -32,7 +32,7 @@ from ..storage.shards import FIRST_ROWS, Shard
 from ..system.codec import encode, program_version
 from ..system.numbers import percent
 from ..system.waiting import check_signals, in_thread, result_of, signals_raise
-from .executors import Begin, Executor, Inspected, Reporter, ReuseLoaded, RunOptions, ShardResult, WorkerInfo
+from .executors import Begin, Executor, Inspected, Reporter, RunOptions, ShardResult, WorkerInfo
 
 LARGE_ROWS = 2_000_000
 """Rows of a shard above which a run names ``--split-rows``."""
@@ -51,12 +51,11 @@ class Outcome:
 
 @dataclass
 class RunWork:
-    """Work of this run. ``reuse``: what became of the outputs of ``--reuse``. ``receipts``: of the shards that it
+    """Work of this run. ``receipts``: of the shards that it
     scored. ``failures``: why it quarantined others, by relative path. ``skipped``: shards that were done before.
     ``scoring``: seconds from the first shard to the last receipt; ``publishing``: seconds of giving outputs their names
     and receipts."""
 
-    reuse: tuple[ReusedOutput, ...] = ()
     receipts: list[Receipt] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     skipped: int = 0
@@ -76,9 +75,9 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
         files = find_files(options.inputs, options.form, options.delimiter)
         check_apart(options.inputs, files, options.out)
         if options.reuse:
-            from .reuse import check_earlier
+            from .reuse import find_earlier
 
-            check_earlier(options.reuse, options.out)
+            find_earlier(options.reuse, options.out)
         with lock_output(options.out, reporter.say) as output, executor:
             stored = output.read_plan(reporter.say)
             found = executor.inspect(files)
@@ -95,9 +94,11 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 plan = replace(plan, **same)
             for line in notes_of(todo):
                 reporter.say(line)
+            for reused in info.reuse.outputs if todo else ():
+                reporter.say(f"--reuse {reused.description}")
             for removed in output.begin(plan, todo):
                 reporter.say(f"removed {removed}: its input is divided in another way now")
-            work = RunWork(reuse=info.reuse.outputs if info.reuse is not None else (), skipped=len(shards) - len(todo))
+            work = RunWork(skipped=len(shards) - len(todo))
             reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
             footers = {file.uri: footer for file, footer in found.unreadable.values()}
             for relative, record in plan.inputs.items() if footers else ():
@@ -109,7 +110,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 score(executor, list(todo), plan, output, work, reporter)
             check_signals()
             totals = output.totals(plan, shards)
-            summary = summary_of(totals, info, plan, work, time.perf_counter() - started)
+            summary = summary_of(totals, executor.info, plan, work, time.perf_counter() - started)
             output.finish(plan, encode(summary, indent=1), totals)
     return outcome_of(summary, totals, work, options)
 
@@ -126,14 +127,14 @@ def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
         raise InputError(f"{file.name}: {footer.error}{many}")
     if not found.first_rows:
         return
-    (first, invalid), (last, others) = found.first_rows[0], found.first_rows[-1]
-    if others.all:
+    (first, hopeless), (last, footer) = found.first_rows[0], found.first_rows[-1]
+    if footer.is_hopeless:
         raise InputError(
-            f"{first}: no row in the first window can be scored; nothing was written: {invalid.message} "
+            f"{first.name}: no row in the first window can be scored; nothing was written: {hopeless.invalid} "
             "(--max-error-rate 1 runs regardless)"
         )
-    if others.message:
-        reporter.say(f"note: {last}: some of its first rows get no label: {others.message}")
+    if footer.invalid:
+        reporter.say(f"note: {last.name}: some of its first rows get no label: {footer.invalid}")
 
 
 def plan_to_resume(stored: Plan, output: LockedOutput, options: RunOptions) -> Plan:
@@ -177,8 +178,8 @@ def make_plan(
         settings=json.loads(canonical(dict(settings))),  # so that it can be compared with one that was read
         limit=options.limit,
         part=part,
-        reuse=info.reuse.planned if info.reuse is not None else (),
-        reuse_digest=info.reuse.digest if info.reuse is not None else "",
+        reuse=info.reuse.planned,
+        reuse_digest=info.reuse.digest,
         split_rows=options.split_rows,
     )
     return plan, [shard for shard in found.shards if shard.relative in inputs]
@@ -216,9 +217,7 @@ def score(
     publishing: deque[Future[None]] = deque()
     try:
         for result in executor.score(todo, begin, output.temporary):
-            if isinstance(result, ReuseLoaded):
-                work.reuse = result.outputs
-            elif result.receipt is None:
+            if result.receipt is None:
                 quarantine(result, output, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
                 while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
@@ -259,7 +258,6 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
     shards = Counter(canonical(receipt.provenance.origin) for receipt in totals.receipts)
     texts = sorted(shards, key=lambda one: (-shards[one], one))
     ordered = [msgspec.json.decode(text, type=ComputeEnvironment) for text in texts]
-    reused = info.reuse.origins if info.reuse is not None else ()
     scored = total(one.counts for one in work.receipts if one.relative in done)
     checks, tokens, per_second = scored.checks, scored.tokens, 1 / work.scoring if work.scoring else 0.0
     speed = Speed(
@@ -286,8 +284,8 @@ def summary_of(totals: Totals, info: WorkerInfo, plan: Plan, work: RunWork, seco
         device=info.origin.device,
         bound=info.origin.bound,
         invariance_error=info.origin.invariance_error,
-        origins=tuple(dict.fromkeys([info.origin, *ordered, *reused])),
-        reuse=work.reuse,
+        origins=tuple(dict.fromkeys([info.origin, *ordered, *info.reuse.origins])),
+        reuse=info.reuse.outputs,
         stale=tuple(totals.stale),
         random_weights=info.random_weights,
         forced=info.forced,

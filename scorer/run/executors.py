@@ -79,18 +79,18 @@ class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The outputs of ``--reuse``. ``digest``: over the receipts of the shards that serve, empty where none does.
     ``origins``: where their labels were computed."""
 
-    digest: str
-    planned: tuple[PlannedReuse, ...]
-    origins: tuple[ComputeEnvironment, ...]
-    outputs: tuple[ReusedOutput, ...]
+    digest: str = ""
+    planned: tuple[PlannedReuse, ...] = ()
+    origins: tuple[ComputeEnvironment, ...] = ()
+    outputs: tuple[ReusedOutput, ...] = ()
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Description of a worker whose scorer is open. Workers of one run are equal in all of it.
 
-    ``signature``, ``signature_parts``: of its scores. ``budgets``: what batches are cut by, and the bound of
-    ``--exact``. ``origin``: where it computes, and how far logits stray there. ``versions``: of the packages that
-    scores pass through. ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
+    ``budgets``: what batches are cut by, and the bound of ``--exact``. ``origin``: where it computes, and how far
+    logits stray there. ``versions``: of the packages that scores pass through. ``random_weights``, ``forced``: as the
+    bundle says, why labels should not be trusted.
     """
 
     signature: str
@@ -101,7 +101,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str]
     random_weights: bool
     forced: tuple[str, ...]
-    reuse: ReuseInfo | None = None
+    reuse: ReuseInfo = ReuseInfo()
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -139,8 +139,8 @@ class Open(Message, frozen=True):
 
 
 class Begin(Message, frozen=True):
-    """Request: score under a plan, whose inputs are left out. ``digest``: that of the whole plan. ``run``: names the
-    run in receipts."""
+    """Request: score under a plan, whose inputs are left out. Answered by another :class:`WorkerReady`, which knows the
+    keys of reused outputs. ``digest``: that of the whole plan. ``run``: names the run in receipts."""
 
     plan: Plan
     digest: str
@@ -152,7 +152,7 @@ class Score(Message, frozen=True):
     the size, for want of memory."""
 
     shard: Shard
-    temporary: str
+    temporary: str = ""
     halved: bool = False
 
 
@@ -160,22 +160,16 @@ class WorkerStarted(Message, frozen=True):
     """The modules are imported: a death from here on is not that of a broken installation."""
 
 
-class FirstRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of the first window of a file that get no label. ``all``: no row gets one. ``message``: which, and why;
-    empty where every row gets one."""
-
-    all: bool = False
-    message: str = ""
-
-
 class FooterRead(Message, frozen=True):
     """The shards of a file, or the ``error`` and its ``kind`` if it cannot be scored; neither behind the limit.
-    ``first_rows``: ``None`` where they were not looked at."""
+    ``invalid``: which of its first rows get no label, and why; empty where all get one, ``None`` where they were not
+    looked at. ``is_hopeless``: not one gets a label."""
 
     shards: list[Shard] = []
     error: str = ""
     kind: str = ""
-    first_rows: FirstRows | None = None
+    invalid: str | None = None
+    is_hopeless: bool = False
 
 
 class WorkerReady(Message, frozen=True):
@@ -197,12 +191,6 @@ class LogMessage(Message, frozen=True):
     """A line for the user."""
 
     text: str
-
-
-class ReuseLoaded(Message, frozen=True):
-    """The keys of the reused outputs are read; ``outputs`` say how many there are."""
-
-    outputs: tuple[ReusedOutput, ...]
 
 
 class ShardResult(Message, frozen=True):
@@ -238,27 +226,8 @@ class WorkerError(Message, frozen=True):
         return kind(self.message)
 
 
-class WorkerEnded(Message, frozen=True):
-    """The worker's process ended or was killed. Made by the driver. ``reason``: continues "the worker …". ``memory``:
-    it said that it lacks memory."""
-
-    reason: str
-    memory: bool = False
-
-
 Request = Inspect | Open | Begin | Score
-Reply = (
-    WorkerStarted
-    | FooterRead
-    | WorkerReady
-    | Progress
-    | LogMessage
-    | ReuseLoaded
-    | ShardResult
-    | OutOfMemory
-    | WorkerError
-)
-Result = ShardResult | ReuseLoaded
+Reply = WorkerStarted | FooterRead | WorkerReady | Progress | LogMessage | ShardResult | OutOfMemory | WorkerError
 
 
 @dataclass(frozen=True)
@@ -308,19 +277,19 @@ class Job:
 @dataclass
 class Inspected:
     """The inputs of a run. ``shards``: in the order of their files. ``unreadable``: by path of the output, why a file
-    cannot be scored. ``first_rows``: names of the files whose first rows were looked at."""
+    cannot be scored. ``first_rows``: the files whose first rows were looked at."""
 
     shards: list[Shard] = field(default_factory=list)
     unreadable: dict[str, tuple[InputFile, FooterRead]] = field(default_factory=dict)
-    first_rows: list[tuple[str, FirstRows]] = field(default_factory=list)
+    first_rows: list[tuple[InputFile, FooterRead]] = field(default_factory=list)
 
     def add(self, file: InputFile, footer: FooterRead) -> None:
         """Take in what was found of the next file."""
         self.shards += footer.shards
         if footer.error:
             self.unreadable[file.relative] = file, footer
-        if footer.first_rows is not None:
-            self.first_rows.append((file.name, footer.first_rows))
+        if footer.invalid is not None:
+            self.first_rows.append((file, footer))
 
     @property
     def rows(self) -> int:
@@ -335,9 +304,10 @@ class Inspected:
 
 class Executor(Closing):
     """Scores shards. Entered and used in one thread; :meth:`inspect`, :meth:`open`, :meth:`score` are called once each,
-    in this order."""
+    in this order. ``info``: of the first worker that is open."""
 
     job: Job
+    info: WorkerInfo
 
     @abstractmethod
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
@@ -345,17 +315,14 @@ class Executor(Closing):
 
     @abstractmethod
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        """Open the scorer, and find out what must be known before the plan is made.
-
-        Args:
-            plan, shards: see :class:`Open`.
+        """Open the scorer, and find out what must be known before the plan is made. Takes what :class:`Open` says.
 
         Raises:
             ScorerError: it cannot be opened here.
         """
 
     @abstractmethod
-    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         """Score shards, in any order.
 
         Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..scoring.opening import OpenScorer
 from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
-from .executors import Begin, Executor, Inspected, Job, Reporter, Result, Score, WorkerInfo, WorkerSlot
+from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerInfo, WorkerSlot
 from .inspection import inspect_files
 from .shard_scorer import ShardScorer
 
@@ -30,12 +30,13 @@ class Inline(Executor):
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         here = WorkerSlot("", self.job.settings.device)
         self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
-        return self._shards.info
+        self.info = self._shards.info
+        return self.info
 
-    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         assert self._shards is not None
-        if (loaded := self._shards.begin(begin)) is not None:
-            yield loaded
+        self._shards.begin(begin)
+        self.info = self._shards.info
         rows = 0
         for result in self._shards.score(
             Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards

@@ -24,7 +24,7 @@ from ..storage.shards import (
     read_windows,
 )
 from ..system.numbers import percent
-from .executors import FirstRows, FooterRead, Inspect
+from .executors import FooterRead, Inspect
 
 HOPELESS_AFTER_ROWS, HOPELESS_RATE = 10_000, 0.95
 MOST_FILES = 8
@@ -51,11 +51,12 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
         ]
         if left is not None:
             left -= sum(shard.rows for shard in shards)
-        first_rows = None
+        found = FooterRead(shards=shards)
         if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
-            first_rows = inspect_first_rows(first, columns)
-            unseen = unseen - 1 if first_rows.all else 0
-        yield FooterRead(shards=shards, first_rows=first_rows)
+            invalid, is_hopeless = inspect_first_rows(first, columns)
+            found = FooterRead(shards=shards, invalid=invalid, is_hopeless=is_hopeless)
+            unseen = unseen - 1 if is_hopeless else 0
+        yield found
 
 
 def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
@@ -83,21 +84,19 @@ def kind_of(error: Exception) -> str:
     return error.kind if isinstance(error, ShardError) else "columns"
 
 
-def inspect_first_rows(shard: Shard, columns: InputColumns) -> FirstRows:
-    """The first rows of a shard that get no label; none where they cannot be read: the run quarantines the shard then,
-    and says why."""
-    for rows in (FIRST_ROWS[0], WINDOW_ROWS):
-        try:
+def inspect_first_rows(shard: Shard, columns: InputColumns) -> tuple[str, bool]:
+    """Which of the first rows of a shard get no label, and why; whether none does. Nothing where they cannot be read:
+    the run quarantines the shard then, and says why."""
+    with suppress(ShardError):
+        for rows in (FIRST_ROWS[0], WINDOW_ROWS):
             start = limit_rows([shard], rows)[0]
             _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
-        except ShardError:
-            break
-        invalid = columns.invalid_rows(window)
-        if invalid is None:
-            break
-        if not invalid.all or shard.rows <= rows or rows == WINDOW_ROWS:
-            return FirstRows(all=invalid.all, message=invalid.message)
-    return FirstRows()
+            invalid = columns.invalid_rows(window)
+            if invalid is None:
+                break
+            if not invalid.all or shard.rows <= rows or rows == WINDOW_ROWS:
+                return invalid.message, invalid.all
+    return "", False
 
 
 def warning_of_backoff(counts: Counts, bundle: str) -> str:

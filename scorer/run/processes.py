@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageError
 from ..storage.plan import Plan
+from ..storage.receipts import changes
 from ..storage.shards import InputFile, Shard
 from ..system.waiting import check_signals
 from ..system.worker_process import WorkerHandle, WorkerProcess
@@ -32,11 +33,8 @@ from .executors import (
     Progress,
     Reply,
     Reporter,
-    Result,
-    ReuseLoaded,
     Score,
     ShardResult,
-    WorkerEnded,
     WorkerError,
     WorkerInfo,
     WorkerReady,
@@ -54,6 +52,14 @@ MOST_DEATHS = 5
 """So many shards in a row that each end a worker stop the run: it is not the shards."""
 
 
+class WorkerEnded(NamedTuple):
+    """A worker's process ended or was killed. ``reason``: continues "the worker …". ``memory``: it said that it lacks
+    memory."""
+
+    reason: str
+    memory: bool = False
+
+
 class RunStoppedError(ScorerError):
     """Shard after shard ended a worker."""
 
@@ -64,14 +70,12 @@ class RunStoppedError(ScorerError):
 class Worker:
     """A worker and what the driver knows of it.
 
-    ``failures``: how often its slot failed to open the scorer since a shard was done there. ``is_isolated``: it has
-    one shard, under suspicion. ``owed``: replies that it still has to send. ``heard``: when it last said or was asked
-    something. ``tasks``: shards in flight, by output.
+    ``is_isolated``: it has one shard, under suspicion. ``owed``: replies that it still has to send. ``heard``: when it
+    last said or was asked something. ``tasks``: shards in flight, by output.
     """
 
     slot: WorkerSlot
     process: WorkerHandle
-    failures: int = 0
     has_started: bool = False
     is_ready: bool = False
     is_isolated: bool = False
@@ -92,9 +96,9 @@ class Worker:
         try:
             message = self.process.receive()
         except (EOFError, OSError):
-            return WorkerEnded(reason=self.process.describe_end(), memory=self.lacks_memory)
+            return WorkerEnded(self.process.describe_end(), self.lacks_memory)
         self.lacks_memory = isinstance(message, OutOfMemory)
-        self.owed -= not isinstance(message, Progress | LogMessage | ReuseLoaded | OutOfMemory)
+        self.owed -= not isinstance(message, Progress | LogMessage | OutOfMemory)
         self.has_started = True
         return message
 
@@ -104,7 +108,7 @@ class Worker:
             return None
         self.process.kill()
         self.process.close()
-        return WorkerEnded(reason=f"made no progress for {HANG_SECONDS:.0f} s and was killed")
+        return WorkerEnded(f"made no progress for {HANG_SECONDS:.0f} s and was killed")
 
 
 class Processes(Executor):
@@ -113,10 +117,9 @@ class Processes(Executor):
     def __init__(self, job: Job, slots: Sequence[WorkerSlot], reporter: Reporter) -> None:
         self.job, self._slots, self._reporter = job, slots, reporter
         self._workers: list[Worker] = []
-        self._info: WorkerInfo | None = None
         self._begin: Begin | None = None
         self._todo, self._suspects = deque[Score](), deque[Score]()
-        self._rows, self._pairs = 0, 0
+        self._rows, self._pairs = 0, 0  # of finished shards, of ended workers
         self._said: set[str] = set()
 
     def close(self) -> None:
@@ -134,66 +137,57 @@ class Processes(Executor):
         self._workers[0].send(self.job.inspect(left), len(left))
         while left:
             for worker, message in self._receive():
-                match message:
-                    case FooterRead():
-                        found.add(left.popleft(), message)
-                    case WorkerEnded():
-                        is_reader, fresh = worker is self._workers[0], self._replace(worker)
-                        if is_reader:
-                            file = left.popleft()
-                            reason = f"{file.uri}: the process that read its footer {message.reason}"
-                            found.add(file, FooterRead(error=reason, kind="crashed"))
-                            fresh.send(self.job.inspect(left, found.rows), len(left))
+                if isinstance(message, FooterRead):
+                    found.add(left.popleft(), message)
+                elif isinstance(message, WorkerEnded):
+                    is_reader, fresh = worker is self._workers[0], self._replace(worker)
+                    if is_reader:
+                        file = left.popleft()
+                        reason = f"{file.uri}: the process that read its footer {message.reason}"
+                        found.add(file, FooterRead(error=reason, kind="crashed"))
+                        fresh.send(self.job.inspect(left, found.rows), len(left))
         return found
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
-        self._workers[0].send(self.job.open(plan, shards, self._workers[0].slot))
-        while self._info is None:
+        first = self._workers[0]
+        first.send(self.job.open(plan, shards, first.slot))
+        while not first.is_ready:
             for worker, message in self._receive():
-                match message:
-                    case WorkerReady():
-                        self._info, worker.is_ready = message.info, True
-                    case WorkerEnded() if worker is self._workers[0]:
-                        raise DeviceError(
-                            f"the worker that opened the bundle {self.job.settings.bundle} on {worker.slot.device} "
-                            f"{message.reason}; see whether `scorer doctor --bundle` comes to an end there"
-                        )
-                    case WorkerEnded():
-                        self._replace(worker)
-        return self._info
+                if isinstance(message, WorkerReady):
+                    self.info, worker.is_ready = message.info, True
+                elif isinstance(message, WorkerEnded):
+                    self._stop(worker, self._opening_error(worker, message))
+        return self.info
 
-    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[Result]:
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         """See :class:`.executors.Executor`. Shards in flight when a worker ends are tried again, each alone in a
         worker; one that ends this worker too is given up."""
         self._begin, left, deaths = begin, len(shards), 0
-        self._todo.extend(Score(shard=shard, temporary="") for shard in shards)
-        self._workers[0].send(begin, 0)
-        for worker in self._workers[1:]:
-            worker.send(self.job.open(begin.plan, (), worker.slot))
+        self._todo.extend(Score(shard=shard) for shard in shards)
+        for worker in self._workers:
+            worker.send(begin if worker.is_ready else self.job.open(begin.plan, (), worker.slot))
         while left:
             for worker in self._workers:
                 while worker.is_ready and (task := self._next(worker)) is not None:
-                    relative = task.shard.relative
-                    worker.tasks[relative] = task
-                    worker.send(replace(task, temporary=str(temporary(relative))))
+                    worker.tasks[task.shard.relative] = task
+                    worker.send(replace(task, temporary=str(temporary(task.shard.relative))))
             for worker, message in self._receive():
                 match message:
+                    case WorkerReady() if worker.is_ready:  # it has begun, and knows the keys of reused outputs
+                        self.info = replace(self.info, reuse=message.info.reuse)
                     case WorkerReady():
                         self._accept(worker, message.info)
-                    case ReuseLoaded():
-                        yield message
                     case ShardResult():
                         del worker.tasks[message.relative]
-                        left, deaths, worker.failures = left - 1, 0, 0
+                        left, deaths = left - 1, 0
                         self._rows += message.receipt.output.rows if message.receipt is not None else 0
                         self._update(worker, replace(worker.progress, rows=0.0))
                         yield message
                     case WorkerEnded() if not worker.is_ready:
-                        self._reconsider(worker, f"the worker that opened the bundle {message.reason}")
+                        self._stop(worker, self._opening_error(worker, message))
                     case WorkerEnded():
-                        blamed = self._blame(worker, message)
-                        if blamed is not None:
+                        if (blamed := self._blame(worker, message)) is not None:
                             left, deaths = left - 1, deaths + 1
                             yield blamed
                             if deaths == MOST_DEATHS:
@@ -237,8 +231,7 @@ class Processes(Executor):
         """Receive the next messages of workers, and the end of those that ended; waits for a second at most.
 
         Progress and lines for people go to the reporter. The silence of a worker counts up to the moment from which it
-        is waited for: before, this process may have published for long, or have been stopped, and what the worker sent
-        was not read.
+        is waited for: before, this process may have published for long, or have been stopped.
 
         Raises:
             ScorerError: one that no other worker could do better with, such as a full disk.
@@ -253,11 +246,10 @@ class Processes(Executor):
                     pass
                 case Progress():
                     self._update(worker, message)
-                case LogMessage() if message.text not in self._said:  # each worker may have it to say
-                    self._said.add(message.text)
-                    self._reporter.say(message.text)
                 case LogMessage():
-                    pass
+                    if message.text not in self._said:  # each worker may have it to say
+                        self._said.add(message.text)
+                        self._reporter.say(message.text)
                 case WorkerError():
                     self._stop(worker, message.to_exception())
                 case WorkerEnded() if not worker.has_started:
@@ -272,14 +264,20 @@ class Processes(Executor):
         rows = self._rows + sum(one.rows for one in found)
         self._reporter.progress(rows, self._pairs + sum(one.pairs for one in found))
 
+    def _opening_error(self, worker: Worker, ended: WorkerEnded) -> DeviceError:
+        return DeviceError(
+            f"the worker that opened the bundle {self.job.settings.bundle} on {worker.slot.device} {ended.reason}; see "
+            "whether `scorer doctor --bundle` comes to an end there"
+        )
+
     def _stop(self, worker: Worker, error: ScorerError) -> None:
         """A worker cannot go on: the others do, unless they could not either.
 
         Raises:
             ScorerError: this one.
         """
-        is_first = worker is self._workers[0] and self._info is None
-        if is_first or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
+        nothing_begun = self._begin is None
+        if nothing_begun or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
             raise error
         self._exclude(worker, str(error))
 
@@ -290,28 +288,16 @@ class Processes(Executor):
         """Start another process in the slot of one that ended."""
         self._pairs += worker.progress.pairs
         fresh = self._start(worker.slot)
-        fresh.failures = worker.failures
         self._workers[self._workers.index(worker)] = fresh
         return fresh
 
     def _accept(self, worker: Worker, info: WorkerInfo) -> None:
         """Let a worker begin if it computes as the first one does; otherwise exclude it."""
-        assert self._info is not None and self._begin is not None
-        if differs := differences(self._info, info):
+        if differs := differences(self.info, info):
             self._exclude(worker, f"differs from the plan in {differs}")
             return
         worker.is_ready = True
-        worker.send(self._begin, 0)
-
-    def _reconsider(self, worker: Worker, reason: str) -> None:
-        """Start a worker again that ended before it was ready; the second time, exclude its slot."""
-        assert self._begin is not None
-        worker.failures += 1
-        if worker.failures > 1 or len(self._workers) == 1:
-            self._exclude(worker, reason)
-            return
-        self._reporter.say(f"{reason}; it is started again")
-        self._replace(worker).send(self.job.open(self._begin.plan, (), worker.slot))
+        worker.send(self._begin)
 
     def _exclude(self, worker: Worker, reason: str) -> None:
         """Go on without a worker; its shards are scored by the others.
@@ -339,14 +325,14 @@ def differences(first: WorkerInfo, other: WorkerInfo) -> str:
     """In what two workers differ that must be equal, in words; empty if they agree."""
     if (first.signature, first.signature_parts) != (other.signature, other.signature_parts):
         return f"signature: {first.signature} → {other.signature}"
-    parts = [
+    one, two = (
         {
             "device": info.origin.device.description,
             "provider": info.provider,
             "runtime": info.origin.runtime,
             "versions": info.versions,
-            "reused outputs": info.reuse.digest if info.reuse is not None else "",
+            "reused outputs": info.reuse.digest,
         }
         for info in (first, other)
-    ]
-    return "; ".join(f"{name}: {one} → {parts[1][name]}" for name, one in parts[0].items() if one != parts[1][name])
+    )
+    return "; ".join(changes(one, two))

@@ -40,12 +40,11 @@ from .executors import (
     Request,
     Score,
     ShardResult,
-    WorkerEnded,
     WorkerInfo,
     WorkerReady,
     WorkerSlot,
 )
-from .processes import Processes, Worker
+from .processes import Processes, Worker, WorkerEnded
 from .ray_cluster import (
     Nodes,
     Parts,
@@ -254,7 +253,7 @@ class Ray(Processes):
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
         """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
         asked: Worker | None = None
-        while self._info is None:
+        while not any(worker.is_ready for worker in self._workers):
             if asked not in self._workers:
                 asked = next((worker for worker in self._workers if worker.has_started), None)
                 if asked is not None:
@@ -262,11 +261,10 @@ class Ray(Processes):
             for worker, message in self._receive():
                 match message:
                     case WorkerReady():
-                        self._info, worker.is_ready = message.info, True
+                        self.info, worker.is_ready = message.info, True
                     case WorkerEnded():
                         self._exclude(worker, message.reason)
-        self._workers.sort(key=lambda worker: not worker.is_ready)
-        return self._info
+        return self.info
 
     def _start(self, slot: WorkerSlot) -> Worker:
         assert isinstance(slot, RaySlot)

@@ -33,7 +33,7 @@ from .executors import (
     Begin,
     Open,
     Progress,
-    ReuseLoaded,
+    ReuseInfo,
     Score,
     ShardResult,
     WorkerInfo,
@@ -82,7 +82,7 @@ class ShardScorer:
         if request.reuse:
             from .reuse import Reuse
 
-            self._reuse = Reuse.open(request.reuse, self.scorer.full_signature, settings.columns)
+            self._reuse = Reuse(request.reuse, self.scorer.full_signature, settings.columns)
         engine, bundle = self.scorer.engine, self.scorer.engine.bundle
         names = ("tokenizers", "numpy", "pyarrow")
         self.info = WorkerInfo(
@@ -94,7 +94,7 @@ class ShardScorer:
             versions={"onnxruntime": engine.runtime} | {name: metadata.version(name) for name in names},
             random_weights=bundle.manifest.source.random_init,
             forced=bundle.manifest.forced,
-            reuse=self._reuse.info() if self._reuse is not None else None,
+            reuse=self._reuse.info() if self._reuse is not None else ReuseInfo(),
         )
         own_templates = settings.templates is None and bundle.templates_file is not None
         self._made_for, self._max_error_rate = bundle.name if own_templates else "", request.max_error_rate
@@ -112,15 +112,12 @@ class ShardScorer:
             first = (read_first_rows(one, scorer.settings, _BOUND_ROWS, _BOUND_BYTES) for one in request.shards)
             scorer.measure_bound([(scorer.pipeline.prepare(rows).work for rows in windows) for windows in first])
 
-    def begin(self, request: Begin) -> ReuseLoaded | None:
+    def begin(self, request: Begin) -> None:
         """Score under a plan from here on; reads the keys of the outputs that are reused."""
         self._plan = request
-        if self._reuse is None:
-            return None
-        for line in self._reuse.notes():
-            self._log(line)
-        self._reuse.load()
-        return ReuseLoaded(outputs=self._reuse.outputs())
+        if self._reuse is not None:
+            self._reuse.load()
+            self.info = replace(self.info, reuse=self._reuse.info())
 
     def progress(self) -> Progress:
         """Report progress. Any thread may ask."""

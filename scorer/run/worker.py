@@ -62,8 +62,8 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         channel.send(WorkerReady(info=scorer.info))
         begin = requests.get()
         assert isinstance(begin, Begin)
-        if (loaded := scorer.begin(begin)) is not None:
-            channel.send(loaded)
+        scorer.begin(begin)
+        channel.send(WorkerReady(info=scorer.info))
         for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
             channel.send(result)
     except ScorerError as error:

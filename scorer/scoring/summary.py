@@ -19,6 +19,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
+from ..errors import count_of
 from ..metric import FINE, REVISION, Options
 from ..storage.plan import ExactBudget
 from ..storage.receipts import (
@@ -147,6 +148,15 @@ class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
     keys: Count | None
     shards_used: Count
     shards_refused: Mapping[str, Count]
+
+    @property
+    def description(self) -> str:
+        """A line for people: how much of it is used, and why not all."""
+        keys = f" with {count_of(self.keys, 'key')}" if self.keys is not None else ""
+        differs = f"; its signature differs ({', '.join(self.differs)})" if self.differs else ""
+        refused = ", ".join(f"{reason} {shards:,}" for reason, shards in self.shards_refused.items())
+        refused = f"; shards not used: {refused}" if refused else ""
+        return f"{self.out}: {count_of(self.shards_used, 'shard')}{keys}{differs}{refused}"
 
 
 class RunSummary(OpenRecord, frozen=True, kw_only=True):

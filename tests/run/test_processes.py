@@ -226,12 +226,16 @@ def test_an_error_of_the_first_worker_ends_the_run(scripted: Run, out: Path, err
     assert not out.exists()
 
 
-@pytest.mark.parametrize("differs", ["provider", "versions", "signature"])
-def test_a_worker_that_computes_otherwise_is_excluded(scripted: Run, out: Path, differs: str) -> None:
-    change = {"provider": "Other", "versions": {"x": "2"}, "signature": "model:other"}[differs]
-    told, script = Told(), Script(opens={"two": {differs: change}})
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [({"provider": "Other"}, "provider"), ({"versions": {}}, "numpy"), ({"signature": "model:other"}, "signature")],
+)
+def test_a_worker_that_computes_otherwise_is_excluded(
+    scripted: Run, out: Path, change: dict[str, Any], differs: str
+) -> None:
+    told, script = Told(), Script(opens={"two": change})
     assert scripted(script, told).exit_code == 0
-    assert any(f"two: differs from the plan in {differs}" in line for line in told.messages)
+    assert any(f"{differs}: " in line for line in told.messages if line.startswith("two: differs from the plan in"))
     assert script.killed == ["two"]
 
 

@@ -16,7 +16,7 @@ from scorer.run.reuse import (
     DAMAGED_RECEIPT,
     OTHER_SIGNATURE,
     EarlierRows,
-    check_earlier,
+    find_earlier,
     open_earlier,
 )
 from scorer.storage.output_folder import OutputFolder
@@ -89,7 +89,7 @@ def test_rows_in_any_order_are_those_of_the_files(reading: Reading) -> None:
     rng = np.random.default_rng(4)
     for numbers in (np.arange(65), np.array([64]), rng.permutation(65), rng.integers(0, 65, 200)):
         assert rows.take(numbers).equals(whole.take(pa.array(numbers)))
-    assert rows.decoded == 3 + 3  # each row group once
+    assert rows.group.cache_info().misses == 3 + 3  # each row group once
 
 
 def test_a_file_that_changed_is_not_read(out: Path, reading: Reading) -> None:
@@ -130,26 +130,25 @@ def test_why_shards_are_not_used(out: Path) -> None:
 def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(out)
-    assert check_earlier([out, link, out], tmp_path / "new") == [out]
+    assert find_earlier([out, link, out], tmp_path / "new") == [out]
     for earlier, says in (
         (link, "the output folder itself"),
-        (out / "a.parquet", "is a file"),
-        (tmp_path / "nowhere", "does not exist"),
-        (out / "b", r"no readable _plan\.json"),
+        (out / "a.parquet", r"no readable _plan\.json"),
+        (tmp_path / "nowhere", r"no readable _plan\.json"),
     ):
         with pytest.raises((UsageError, OutputError), match=says):
-            check_earlier([earlier], out)
+            find_earlier([earlier], out)
 
 
-def test_row_groups_beyond_the_budget_are_given_up(reading: Reading) -> None:
-    rows, whole = reading(cache_bytes=1)
+def test_few_row_groups_are_kept(reading: Reading) -> None:
+    rows, whole = reading(cached=1)
     for number in (0, 1, 2, 30, 0):
         assert rows.take(np.array([number])).equals(whole.slice(number, 1))
-    assert rows.decoded == 3  # of 0 to 2, of 30, and of 0 again
-    one, other = reading()[0], reading(cache_bytes=1)[0]
+    assert rows.group.cache_info().misses == 3  # of 0 to 2, of 30, and of 0 again
+    one, other = reading()[0], reading(cached=1)[0]
     for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
         assert one.take(numbers).equals(other.take(numbers))
-    assert one.decoded == other.decoded == 6
+    assert one.group.cache_info().misses == other.group.cache_info().misses == 6
 
 
 def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
@@ -159,6 +158,6 @@ def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
         (tmp_path / f"out/part-{number}/_plan.json").write_bytes(encode(make_plan([], OF_RUNS, part=part)))
         assert OutputFolder(tmp_path / f"out/part-{number}").read_plan() is not None
     parts = [tmp_path / f"out/part-{number}" for number in (1, 2, 3)]
-    assert check_earlier([tmp_path / "out"], None) == check_earlier(parts, None) == parts
+    assert find_earlier([tmp_path / "out"]) == find_earlier(parts) == parts
     with pytest.raises(OutputError, match=r"1 of 3 parts are missing \(part 2\); pass --reuse with the folder above"):
-        check_earlier([parts[0], parts[2]], None)
+        find_earlier([parts[0], parts[2]])
