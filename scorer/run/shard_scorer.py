@@ -163,8 +163,9 @@ class ShardScorer:
         find_columns = partial(columns_of, settings=self.scorer.settings)
         for task in tasks:
             shard, divisor = task.shard, 2 if task.halved else 1
-            output = _ShardOutput(task, in_thread(partial(_content_of, shard)))
+            output, seconds = _ShardOutput(task, in_thread(partial(_content_of, shard))), self.scorer.pipeline.seconds
             try:
+                began = time.perf_counter()
                 for columns, table in read_windows(
                     shard,
                     find_columns,
@@ -172,7 +173,9 @@ class ShardScorer:
                     max_bytes=max(1, budgets.window_bytes // divisor),
                     first_rows=budgets.first_rows,
                 ):
+                    seconds["read"] += time.perf_counter() - began
                     yield Window(output, table, columns)
+                    began = time.perf_counter()
             except (ShardError, ColumnError) as failed:
                 if isinstance(failed, ShardError) and failed.kind == MEMORY and not task.halved:
                     raise MemoryError(str(failed)) from failed

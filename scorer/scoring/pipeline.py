@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -83,13 +83,8 @@ class ReuseMatch:
         """Output columns of the judged rows to those of the whole window, in its order."""
         if not len(self.reused):
             return list(columns)
-        places = np.empty(len(self.rows), np.int64)
-        places[self.to_score] = np.arange(len(self.to_score))
-        places[self.reused] = len(self.to_score) + np.arange(len(self.reused))
-        is_reused = np.zeros(len(self.rows), bool)
-        is_reused[self.reused] = True
-        known = {"row_key": self.keys, "reused": pa.array(is_reused)}
-        order = pa.array(places)
+        order = pa.array(np.argsort(np.concatenate([self.to_score, self.reused])))
+        known = {"row_key": self.keys, "reused": pa.array(np.isin(np.arange(len(self.rows)), self.reused))}
         return [
             known[name] if name in known else pa.concat_arrays([column, self.labels[name]]).take(order)
             for name, column in zip(names, columns, strict=True)
@@ -131,18 +126,16 @@ class Prepared:
     checks: Checks
     work: EncodedPairs
     match: ReuseMatch | None = None
-    window: Window | None = None
-    answers: Predictions | None = None
+    window: Window = field(init=False)
+    answers: Predictions = field(init=False)
 
 
 @dataclass
 class Judged:
-    """A window with its verdicts. ``prepared`` has its judged rows, and what is known of the others."""
+    """A window with its verdicts."""
 
     prepared: Prepared
-    answers: Predictions
     verdicts: Verdicts
-    counts: Counts
 
     def columns(self, asked: ColumnNames) -> list[pa.Array]:
         """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them.
@@ -150,13 +143,12 @@ class Judged:
         Of the judged rows alone: :meth:`Pipeline.finish` puts the window together.
         """
         rows, checks, match = self.prepared.rows, self.prepared.checks, self.prepared.match
-        keys = match.keys if match is not None else None
-        if match is not None and len(match.reused):
-            keys = match.keys.take(pa.array(match.to_score))
+        answers = self.prepared.answers
+        keys = match.keys.take(pa.array(match.to_score)) if match is not None else None
         more: dict[str, Callable[[], pa.Array]] = {
             "sentences": partial(to_sentences, rows, checks, self.verdicts),
             "worded_facts": partial(to_worded_facts, rows, checks),
-            "details": partial(to_details, rows, checks, self.answers.probabilities, self.answers.status),
+            "details": partial(to_details, rows, checks, answers.probabilities, answers.status),
         }
         added = [more[field.name]() for field in output_schema(asked)[len(OUTPUT) :]]
         return [*to_columns(rows, self.verdicts, keys), *added]
@@ -179,6 +171,13 @@ class Pipeline:
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "prepare": 0.0, "infer": 0.0, "judge": 0.0})
     computing: tuple[Window, EncodedPairs] | None = None
 
+    @contextmanager
+    def busy(self, stage: str) -> Iterator[None]:
+        """Add the time that this lasts to a stage."""
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
+
     def prepare(self, rows: Rows, reuse: Reuse | None = None) -> Prepared:
         """Build a window's checks and the model's work for them.
 
@@ -187,20 +186,20 @@ class Pipeline:
         """
         match = None
         if reuse is not None:
-            started = time.perf_counter()
-            keys, wanted = row_keys(rows), np.ones(len(rows), bool)
-            wanted[list(rows.errors)] = False  # what cannot be scored is not looked for
-            backoff = np.array([fact.backoff for fact in verbalise(rows, self.templates, self.options)], bool)
-            match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), backoff)
+            with self.busy("reuse"):
+                keys, wanted = row_keys(rows), np.ones(len(rows), bool)
+                wanted[list(rows.errors)] = False  # what cannot be scored is not looked for
+                backoff = np.array([fact.backoff for fact in verbalise(rows, self.templates, self.options)], bool)
+                match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), backoff)
             rows = match.to_judge
-            self.seconds["reuse"] = self.seconds.get("reuse", 0.0) + time.perf_counter() - started
         checks = build_checks(rows, self.templates, self.options)
         if self.sentences is not None:
             checks = add_sentences(checks, rows, self.sentences)
         return Prepared(rows, checks, self.model.encode(checks.texts, checks.premise, checks.hypothesis), match)
 
-    def judge(self, prepared: Prepared, answers: Predictions) -> Judged:
+    def judge(self, prepared: Prepared) -> Judged:
         """Turn the model's answers into verdicts."""
+        answers = prepared.answers
         verdicts = decide(
             prepared.rows,
             prepared.checks,
@@ -212,12 +211,13 @@ class Pipeline:
             mean=self.options.protocol == "factspotter",
             threshold=answers.threshold,
         )
-        return Judged(prepared, answers, verdicts, count(prepared, verdicts))
+        return Judged(prepared, verdicts)
 
     def score(self, rows: Rows) -> Judged:
         """All stages of one window, one after the other."""
         prepared = self.prepare(rows)
-        return self.judge(prepared, self.model.predict(prepared.work))
+        prepared.answers = self.model.predict(prepared.work)
+        return self.judge(prepared)
 
     def finish(self, window: Window, judged: Judged) -> ScoredWindow:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
@@ -228,7 +228,7 @@ class Pipeline:
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):
             table = table.append_column(added.with_name(self.names.prefix + added.name), array)
-        return ScoredWindow(window.tag, table, judged.counts)
+        return ScoredWindow(window.tag, table, count(judged))
 
     def stream(
         self, items: Iterable[Window | Any], reuse: Reuse | None = None, stop: Callable[[], None] = lambda: None
@@ -249,70 +249,49 @@ class Pipeline:
             stop()
             self.model.cancel()
 
-        prepared = prefetch(partial(self._prepare, reuse), self._timed(items), name="prepare", stop=stop)
+        prepared = prefetch(partial(self._prepare, reuse), items, name="prepare", stop=stop)
         answered = prefetch(partial(self._infer, stopped), prepared, name="infer", stop=stop_all)
         with closing(answered):
             for item in answered:
-                if not isinstance(item, Prepared):
-                    yield item
-                    continue
-                assert item.window is not None and item.answers is not None
-                started = time.perf_counter()
-                scored = self.finish(item.window, self.judge(item, item.answers))
-                self.seconds["judge"] += time.perf_counter() - started
-                yield scored
-
-    def _timed(self, items: Iterable[Any]) -> Generator[Any, None, None]:
-        """The items; the time that they take to come is that of reading."""
-        source, end = iter(items), object()
-        try:
-            while True:
-                started = time.perf_counter()
-                item = next(source, end)
-                self.seconds["read"] += time.perf_counter() - started
-                if item is end:
-                    return
+                if isinstance(item, Prepared):
+                    with self.busy("judge"):
+                        item = self.finish(item.window, self.judge(item))
                 yield item
-        finally:
-            if isinstance(source, Generator):
-                source.close()
 
     def _prepare(self, reuse: Reuse | None, item: Any) -> Any:
         if not isinstance(item, Window):
             return item
-        started = time.perf_counter()
-        prepared = self.prepare(item.columns.rows(item.table), reuse)
+        with self.busy("prepare"):
+            prepared = self.prepare(item.columns.rows(item.table), reuse)
         prepared.window = item
-        self.seconds["prepare"] += time.perf_counter() - started
         return prepared
 
     def _infer(self, stopped: threading.Event, item: Any) -> Any:
         if not isinstance(item, Prepared):
             return item
-        assert item.window is not None
-        started = time.perf_counter()
-        self.computing = item.window, item.work
-        item.answers = self.model.predict(item.work, stopped)
-        self.computing = None
-        self.seconds["infer"] += time.perf_counter() - started
+        with self.busy("infer"):
+            self.computing = item.window, item.work
+            item.answers = self.model.predict(item.work, stopped)
+            self.computing = None
         return item
 
 
-def count(prepared: Prepared, verdicts: Verdicts) -> Counts:
+def count(judged: Judged) -> Counts:
     """The counts of a window, those of its rows included that were not judged."""
+    prepared, verdicts = judged.prepared, judged.verdicts
     rows, backoff, match = prepared.rows, prepared.checks.backoff, prepared.match
-    checks, work, judged, reused = prepared.checks, prepared.work, len(rows), 0
-    errors = Counter(error.partition(":")[0] for error in verdicts.errors.values())
-    noted = list(verdicts.notes.values())
-    fine = Counter(code for code in verdicts.fine.tolist() if code >= 0)
+    checks, work, errors, reused = prepared.checks, prepared.work, Counter[str](), 0
+    errors.update(error.partition(":")[0] for error in verdicts.errors.values())
+    scored, noted = len(rows) - len(verdicts.errors), list(verdicts.notes.values())
+    labels = np.bincount(verdicts.fine[verdicts.fine >= 0], minlength=len(FINE))
     if match is not None:
         rows, backoff, reused = match.rows, match.backoff, len(match.reused)
-        fine.update(match.labels["fine"].indices.to_pylist())
+        labels += np.bincount(match.labels["fine"].indices, minlength=len(FINE))
         noted += match.labels["note"].drop_null().to_pylist()
     notes = Counter(note for several in noted for note in several.split("+"))
     return Counts(
-        RowCounts(len(rows), judged - sum(errors.values()), reused, dict(errors), dict(notes)),
-        {name: fine[code] for code, name in enumerate(FINE)},
+        RowCounts(len(rows), scored, reused, dict(errors), dict(notes)),
+        dict(zip(FINE, labels.tolist(), strict=True)),
         count_facts(rows, backoff),
         CheckCounts(len(checks.row), len(work.lengths), sum(len(b.pairs) for b in work.batches), work.recomputed),
         TokenCounts(work.real_tokens, work.padded_tokens),
@@ -355,17 +334,13 @@ def prefetch(
     def work() -> None:
         error: BaseException | None = None
         try:
-            for item in items:
-                results.put((function(item), None, False))
-                if cancelled.is_set():
-                    break
+            with closing(items) if isinstance(items, Generator) else nullcontext():
+                for item in items:
+                    results.put((function(item), None, False))
+                    if cancelled.is_set():
+                        break
         except BaseException as raised:
             error = raised
-        try:
-            if isinstance(items, Generator):
-                items.close()
-        except BaseException as raised:
-            error = error or raised
         results.put((None, error, True))
 
     thread = threading.Thread(target=work, name=name, daemon=True)
