@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -51,10 +50,9 @@ class Outcome:
 
 @dataclass
 class RunWork:
-    """Work of this run. ``receipts``: of the shards that it
-    scored. ``failures``: why it quarantined others, by relative path. ``skipped``: shards that were done before.
-    ``scoring``: seconds from the first shard to the last receipt; ``publishing``: seconds of giving outputs their names
-    and receipts."""
+    """Work of this run. ``receipts``: of the shards that it scored. ``failures``: why it quarantined others, by path.
+    ``skipped``: shards that were done before. ``scoring``: seconds from the first shard to the last receipt;
+    ``publishing``: seconds of giving outputs their names and receipts."""
 
     receipts: list[Receipt] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -116,11 +114,8 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
 
 
 def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
-    """Refuse inputs of which none can be scored, before anything is written.
-
-    Raises:
-        InputError: no file can be read, and why; or not one of the first rows gets a label, with the first value.
-    """
+    """Refuse inputs of which no file can be read, or not one of the first rows gets a label, before anything is
+    written."""
     if not found.shards:
         file, footer = next(iter(found.unreadable.values()))
         many = f" (and {len(found.unreadable) - 1} more inputs cannot be used)" if len(found.unreadable) > 1 else ""
@@ -146,10 +141,8 @@ def plan_to_resume(stored: Plan, output: LockedOutput, options: RunOptions) -> P
 def make_plan(
     info: WorkerInfo, found: Inspected, options: RunOptions, stored: Plan | None, settings: Mapping[str, object]
 ) -> tuple[Plan, list[Shard]]:
-    """The plan of a run, and the shards that it scores: those of its part.
-
-    A file that cannot be read keeps the outputs that it had in the stored plan.
-    """
+    """The plan, and the shards of its part. A file that cannot be read keeps the outputs that it had in the stored
+    plan."""
     inputs = {
         shard.relative: InputRecord(uri=shard.file.uri, identity=shard.identity, groups=shard.groups)
         for shard in found.shards
@@ -212,32 +205,36 @@ def score(
     executor: Executor, todo: Sequence[Shard], plan: Plan, output: LockedOutput, work: RunWork, reporter: Reporter
 ) -> None:
     """Score shards, and publish each as it is done."""
-    began, guard = time.perf_counter(), threading.Lock()
+    began = time.perf_counter()
     begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
-    publishing: deque[Future[None]] = deque()
+    publishing: deque[Future[tuple[Receipt, float]]] = deque()
+
+    def await_first() -> None:
+        receipt, seconds = result_of(publishing.popleft())
+        work.receipts.append(receipt)
+        work.publishing += seconds
+
     try:
         for result in executor.score(todo, begin, output.temporary):
             if result.receipt is None:
                 quarantine(result, output, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
                 while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
-                    result_of(publishing.popleft())
-                publishing.append(in_thread(partial(publish, result, output, work, guard)))
+                    await_first()
+                publishing.append(in_thread(partial(publish, output, result.temporary, result.receipt)))
         while publishing:
-            result_of(publishing.popleft())
+            await_first()
     finally:
         wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
     work.scoring = time.perf_counter() - began
 
 
-def publish(result: ShardResult, output: LockedOutput, work: RunWork, guard: threading.Lock) -> None:
-    """Give the output of a shard its name, then write its receipt. Several threads call this at the same time."""
-    assert result.receipt is not None
+def publish(output: LockedOutput, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:
+    """Name an output and write its receipt, which is returned with the seconds that this took. Threads call it
+    together."""
     began = time.perf_counter()
-    output.publish(Path(result.temporary) if result.temporary else None, result.receipt)
-    with guard:
-        work.receipts.append(result.receipt)
-        work.publishing += time.perf_counter() - began
+    output.publish(Path(temporary) if temporary else None, receipt)
+    return receipt, time.perf_counter() - began
 
 
 def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporter: Reporter) -> None:

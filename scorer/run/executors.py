@@ -31,15 +31,12 @@ _SAMPLED_SHARDS = 8
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of a run.
+    """Options of a run, as of ``scorer run``.
 
     ``limit``: score only the first rows, in the order of paths. ``part``: (k, n) scores the shards of part k of n; a
     limit is that of all parts together. ``max_error_rate``: share of rows with errors above which the run exits 3.
-    ``window_rows``, ``window_bytes``: the largest window. ``reuse``: earlier outputs whose labels are taken over where
-    rows and signature are the same. ``form``: the format of the inputs; ``delimiter``: of CSV and TSV. ``rescore``:
-    labels may be replaced because the bundle, the templates, an option or the division into row ranges changed, and
-    outputs by shorter ones. ``allow_stale``: keep outputs whose input is gone. ``split_rows``: make a shard of
-    each range of row groups with at most so many rows.
+    ``rescore``: labels of another signature or division into row ranges may be replaced, and outputs by shorter ones.
+    ``allow_stale``: keep outputs whose input is gone. ``split_rows``: most rows of a shard, along row groups.
     """
 
     inputs: tuple[str, ...]
@@ -70,9 +67,7 @@ class Reporter(Protocol):
 
     def shard_failed(self, relative: str, reason: str) -> None: ...
 
-    def say(self, message: str) -> None:
-        """A line for people."""
-        ...
+    def say(self, message: str) -> None: ...
 
 
 class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,11 +104,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Inspect(Message, frozen=True):
-    """Request: read footers. One :class:`FooterRead` a file, in this order.
-
-    ``settings``: of the scorer. ``limit``: rows; files behind them are not opened. ``first_rows``: look at the first
-    rows of a few files, until one can be scored.
-    """
+    """Request: read footers. One :class:`FooterRead` a file, in this order. ``limit``: rows; files behind them are not
+    opened. ``first_rows``: look at the first rows of a few files, until one can be scored."""
 
     files: list[InputFile]
     settings: dict[str, Any]
@@ -179,9 +171,9 @@ class WorkerReady(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """Progress of a worker. ``rows``: of the shards that it has not finished, and those that the work on the window in
-    the model amounts to; ``pairs``: computed since it started. Sent at most four times a second, and only if something
-    was done (:func:`scorer.system.waiting.report_progress`), so that silence means that nothing is."""
+    """Progress of a worker. ``rows``: of unfinished shards, the share of the window in the model included; ``pairs``:
+    computed since it started. Sent at most four times a second, and only if something was done, so that silence means
+    that nothing is."""
 
     rows: float = 0.0
     pairs: int = 0
@@ -304,7 +296,7 @@ class Inspected:
 
 class Executor(Closing):
     """Scores shards. Entered and used in one thread; :meth:`inspect`, :meth:`open`, :meth:`score` are called once each,
-    in this order. ``info``: of the first worker that is open."""
+    in this order, and raise a :class:`.ScorerError` if the run cannot go on. ``info``: of the first open worker."""
 
     job: Job
     info: WorkerInfo
@@ -315,19 +307,8 @@ class Executor(Closing):
 
     @abstractmethod
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        """Open the scorer, and find out what must be known before the plan is made. Takes what :class:`Open` says.
-
-        Raises:
-            ScorerError: it cannot be opened here.
-        """
+        """Open the scorer, and find out what must be known before the plan is made. Takes what :class:`Open` says."""
 
     @abstractmethod
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
-        """Score shards, in any order.
-
-        Args:
-            temporary: a new name for the output of a shard to be written under.
-
-        Raises:
-            ScorerError: the run cannot go on.
-        """
+        """Score shards, in any order. ``temporary``: a new name for the output of a shard to be written under."""

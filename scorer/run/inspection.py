@@ -60,11 +60,7 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
 
 
 def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
-    """The columns of an input. FactSpotter takes triples apart.
-
-    Raises:
-        ColumnError: it cannot be scored.
-    """
+    """The columns of an input; a :class:`.ColumnError` if it cannot be scored. FactSpotter takes triples apart."""
     found = find_columns(schema, settings.columns)
     if settings.protocol == "factspotter":
         return found.with_triples("the protocol factspotter asks about triples")
@@ -100,12 +96,8 @@ def inspect_first_rows(shard: Shard, columns: InputColumns) -> tuple[str, bool]:
 
 
 def warning_of_backoff(counts: Counts, bundle: str) -> str:
-    """A warning of facts without a template, and of data that a bundle's own templates were not made for; empty if
-    there is nothing to say.
-
-    Args:
-        counts: of the first window. bundle: the name of the bundle whose own templates are used; empty for others.
-    """
+    """A warning of facts of the first window without a template, and of data that the own templates of ``bundle``
+    (empty where others are used) were not made for; empty if there is nothing to say."""
     facts, by_predicate = counts.facts, counts.facts.by_predicate
     if not facts.backoff:
         return ""
@@ -122,11 +114,7 @@ def warning_of_backoff(counts: Counts, bundle: str) -> str:
 
 
 def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:
-    """Stop a run of which nearly all of the first rows have errors, instead of going on for a night.
-
-    Raises:
-        InputError: says which errors.
-    """
+    """Stop a run of which nearly all of the first rows have errors, instead of going on for a night."""
     if seen.error_rate > max(HOPELESS_RATE, max_error_rate):
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.rows.errors.items()))
         raise InputError(

@@ -53,8 +53,7 @@ MOST_DEATHS = 5
 
 
 class WorkerEnded(NamedTuple):
-    """A worker's process ended or was killed. ``reason``: continues "the worker …". ``memory``: it said that it lacks
-    memory."""
+    """How a worker ended: continues "the worker …". ``memory``: it said that it lacks memory."""
 
     reason: str
     memory: bool = False
@@ -68,11 +67,9 @@ class RunStoppedError(ScorerError):
 
 @dataclass(eq=False)
 class Worker:
-    """A worker and what the driver knows of it.
-
-    ``is_isolated``: it has one shard, under suspicion. ``owed``: replies that it still has to send. ``heard``: when it
-    last said or was asked something. ``tasks``: shards in flight, by output.
-    """
+    """A worker and what the driver knows of it. ``is_isolated``: it has one shard, under suspicion. ``owed``: replies
+    that it still has to send. ``heard``: when it last said or was asked something. ``tasks``: shards in flight, by
+    output."""
 
     slot: WorkerSlot
     process: WorkerHandle
@@ -129,8 +126,7 @@ class Processes(Executor):
         self._workers = []
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        """See :class:`.executors.Executor`. Starts the workers; a new one goes on behind a file at which the first one
-        ended."""
+        """Starts the workers; a new one goes on behind a file at which the first one ended."""
         for slot in self._slots:
             self._workers.append(self._start(slot))
         found, left = Inspected(), deque(files)
@@ -149,7 +145,7 @@ class Processes(Executor):
         return found
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
-        """See :class:`.executors.Executor`. The first worker finds out; the others take what it found."""
+        """The first worker finds out; the others take what it found."""
         first = self._workers[0]
         first.send(self.job.open(plan, shards, first.slot))
         while not first.is_ready:
@@ -161,8 +157,8 @@ class Processes(Executor):
         return self.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
-        """See :class:`.executors.Executor`. Shards in flight when a worker ends are tried again, each alone in a
-        worker; one that ends this worker too is given up."""
+        """Shards in flight when a worker ends are tried again, each alone; one that ends this worker too is given
+        up."""
         self._begin, left, deaths = begin, len(shards), 0
         self._todo.extend(Score(shard=shard) for shard in shards)
         for worker in self._workers:
@@ -207,8 +203,8 @@ class Processes(Executor):
         return None
 
     def _blame(self, worker: Worker, ended: WorkerEnded) -> ShardResult | None:
-        """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already. One
-        that ended it for want of memory is tried once more, in windows of half the size."""
+        """Put the shards of a worker that ended aside, to be tried alone; the result of one that was alone already,
+        unless it lacked memory: that is tried once more, in windows of half the size."""
         if not (worker.is_isolated and worker.tasks):
             self._suspects.extend(worker.tasks.values())
             message = worker.slot.prefixed(f"the worker {ended.reason}")
@@ -232,9 +228,6 @@ class Processes(Executor):
 
         Progress and lines for people go to the reporter. The silence of a worker counts up to the moment from which it
         is waited for: before, this process may have published for long, or have been stopped.
-
-        Raises:
-            ScorerError: one that no other worker could do better with, such as a full disk.
         """
         check_signals()
         now = time.monotonic()
@@ -271,11 +264,7 @@ class Processes(Executor):
         )
 
     def _stop(self, worker: Worker, error: ScorerError) -> None:
-        """A worker cannot go on: the others do, unless they could not either.
-
-        Raises:
-            ScorerError: this one.
-        """
+        """Go on without a worker that cannot, unless the others could not either: then its error is raised."""
         nothing_begun = self._begin is None
         if nothing_begun or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
             raise error
@@ -300,11 +289,7 @@ class Processes(Executor):
         worker.send(self._begin)
 
     def _exclude(self, worker: Worker, reason: str) -> None:
-        """Go on without a worker; its shards are scored by the others.
-
-        Raises:
-            DeviceError: it was the last one.
-        """
+        """Go on without a worker; its shards are scored by the others."""
         self._workers.remove(worker)
         self._pairs += worker.progress.pairs
         self._todo.extend(worker.tasks.values())

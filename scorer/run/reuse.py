@@ -46,11 +46,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 def find_earlier(given: Iterable[Location], out: Location | None = None) -> list[Location]:
-    """The earlier outputs at some places, or their parts below them, each once; opens only their plans.
-
-    Raises:
-        UsageError: one is ``out`` itself. OutputError: one is not an output, or parts of a run are missing.
-    """
+    """The earlier outputs at some places, or their parts below them, each once and none ``out``; opens only their
+    plans."""
     found: dict[Location, Location] = {}
     parts: dict[str, dict[str, Plan]] = {}
     for place in find_outputs(given):
@@ -78,8 +75,7 @@ def _resolved(place: Location) -> Location:
 
 @dataclass(frozen=True)
 class EarlierShard:
-    """A shard that is used. ``version``: of its file. ``prefix``: of its label columns. ``groups``: rows of each row
-    group."""
+    """A shard that is used. ``prefix``: of its label columns. ``groups``: rows of each row group."""
 
     store: Store
     relative: str
@@ -128,9 +124,6 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
 
     Args:
         signature: that labels must have. labels: the columns to take over, :data:`KEY` among them.
-
-    Raises:
-        OutputError: its plan or a receipt cannot be read, or the store cannot.
     """
     folder = OutputFolder(out)
     plan = folder.read_plan()
@@ -200,10 +193,6 @@ class EarlierRows:
 
     Args:
         columns: what :meth:`take` gives, without prefix, :data:`KEY` among them.
-        cached: row groups that are kept.
-
-    Raises (both methods):
-        OutputError: a file changed or cannot be read.
     """
 
     def __init__(self, shards: Sequence[EarlierShard], columns: Sequence[str], cached: int = CACHED_GROUPS) -> None:
@@ -300,14 +289,11 @@ class KeyIndex:
 
 
 class Reuse:
-    """Finds rows in earlier outputs.
+    """Finds rows in earlier outputs; an :class:`.OutputError` if one changed since it was opened, or cannot be read.
 
     Args:
         outs: paths or URIs; of a row in several, the first one's label is taken.
         signature: of this run. names: its columns.
-
-    Raises (also :meth:`load` and :meth:`find`):
-        OutputError: an earlier output changed since it was opened, or cannot be read.
     """
 
     def __init__(self, outs: Sequence[str], signature: Signature, names: ColumnNames) -> None:
@@ -351,10 +337,7 @@ class Reuse:
 
     def find(self, keys: pa.Array, wanted: npt.NDArray[np.bool_]) -> tuple[Numbers, dict[str, pa.Array]]:
         """Find the rows of a window by their keys: positions of those that are found, and their labels by column.
-
-        Args:
-            wanted: of each row, whether to look for it. *Shape:* (rows,)
-        """
+        ``wanted``: of each row, whether to look for it. *Shape:* (rows,)"""
         words = key_words(keys)
         numbers = np.full(len(keys), -1, np.int64)
         if self._index is not None:

@@ -1,7 +1,7 @@
 """Score shards with one open scorer: shards in, written files and receipts out.
 
-This runs in a worker process (:mod:`.worker`), or in the process of a program that asks for it (:class:`Inline`). It
-never makes a shard done: the driver publishes what it wrote.
+This runs in a worker process (:mod:`.worker`), or in the process of a program (:mod:`.inline`). It never makes a shard
+done: the driver publishes what it wrote.
 """
 
 from __future__ import annotations
@@ -63,14 +63,7 @@ class _ShardOutput:
 
 
 class ShardScorer:
-    """An open ``scorer``, and the earlier outputs that it reuses.
-
-    Args:
-        log: is told what a user should know.
-
-    Raises:
-        ScorerError: the bundle or the device cannot be used, or an output of ``--reuse``.
-    """
+    """An open ``scorer``, and the earlier outputs that it reuses. ``log``: is told what a user should know."""
 
     def __init__(self, request: Open, log: Callable[[str], None]) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
@@ -131,14 +124,8 @@ class ShardScorer:
     def score(
         self, tasks: Iterable[Score], stop: Callable[[], None] = lambda: None
     ) -> Generator[ShardResult, None, None]:
-        """Score shards as one stream of windows, so that the device never waits between two shards.
-
-        Args:
-            stop: called when this ends early; makes ``tasks`` end if they wait for more.
-
-        Raises:
-            ScorerError: the output cannot be written, or no shard can be scored. MemoryError: there is not enough.
-        """
+        """Score shards as one stream of windows, so that the device never waits between two shards. ``stop``: called
+        when this ends early; makes ``tasks`` end if they wait for more."""
         output: _ShardOutput | None = None
         try:
             # Closed here, not where it is deleted: the exception of a signal would be lost there.

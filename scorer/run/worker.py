@@ -43,8 +43,7 @@ class Replies(Protocol):
 
 
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
-    """Read footers until the scorer is to be opened, then score; tell why it cannot go on. An error that nobody
-    expected ends the process."""
+    """Read footers until the scorer is to be opened, then score; tell why it cannot go on."""
     try:
         from .inspection import inspect_files
         from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start

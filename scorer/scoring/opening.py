@@ -30,9 +30,6 @@ class OpenScorer(Closing):
 
     Attributes:
         engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
-
-    Raises:
-        ScorerError: the bundle, the templates or the device cannot be used.
     """
 
     def __init__(self, settings: Settings, budgets: Budgets, log: Log) -> None:
@@ -128,12 +125,7 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
 
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:
-    """Refuse a bundle that was trained for other questions than the protocol asks.
-
-    Raises:
-        UsageError: either is FactSpotter, and the other is not.
-        MissingDependencyError: what the protocol needs is not installed.
-    """
+    """Refuse a bundle that was trained for other questions than the protocol asks: FactSpotter, or the others."""
     one_text = bundle.layout.one_text
     if settings.protocol == "factspotter":
         factspotter.require_transliteration()

@@ -138,10 +138,8 @@ class Judged:
     verdicts: Verdicts
 
     def columns(self, asked: ColumnNames) -> list[pa.Array]:
-        """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them.
-
-        Of the judged rows alone: :meth:`Pipeline.finish` puts the window together.
-        """
+        """The output columns that were asked for, as :func:`scorer.metric.columns.output_schema` orders them, of the
+        judged rows alone: :meth:`Pipeline.finish` puts the window together."""
         rows, checks, match = self.prepared.rows, self.prepared.checks, self.prepared.match
         answers = self.prepared.answers
         keys = match.keys.take(pa.array(match.to_score)) if match is not None else None
@@ -179,11 +177,8 @@ class Pipeline:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
     def prepare(self, rows: Rows, reuse: Reuse | None = None) -> Prepared:
-        """Build a window's checks and the model's work for them.
-
-        Args:
-            reuse: earlier outputs, whose labels are taken over; rows that have one need no check.
-        """
+        """Build a window's checks and the model's work for them. Rows with a label in the outputs of ``reuse`` need
+        none."""
         match = None
         if reuse is not None:
             with self.busy("reuse"):
@@ -236,11 +231,8 @@ class Pipeline:
         """Score windows in order, three stages overlapped: preparing *k+1*, inference on *k*, the caller's *k-1*.
 
         Whatever else is among the items, such as the end of a shard, keeps its place and is passed on as it is. The
-        threads of the first two stages end with the iteration, however it ends.
-
-        Args:
-            reuse: earlier outputs, whose labels are taken over.
-            stop: called when the iteration ends early; makes ``items`` end if it waits for others.
+        threads of the first two stages end with the iteration, however it ends. ``stop``: called when it ends early;
+        makes ``items`` end if it waits for others.
         """
         stopped = threading.Event()
 
@@ -320,12 +312,9 @@ def prefetch(
     """The results of ``function`` for the items of ``source``, in order, at most one of them ahead of the caller.
 
     An error of either is raised where its result would have come. When the caller closes this generator early,
-    ``stop`` is called: it makes a call in progress return, and a source that waits for others end. The thread closes a
-    generator that is its source, and has ended when this generator has, so that what it used may be closed; only one
-    that is stuck for :data:`STUCK_SECONDS` is left behind.
-
-    Args:
-        name: of the thread.
+    ``stop`` is called: it makes a call in progress return, and a source that waits for others end. The thread, which
+    has ``name``, closes a generator that is its source, and has ended when this generator has, so that what it used may
+    be closed; only one that is stuck for :data:`STUCK_SECONDS` is left behind.
     """
     results: queue.Queue[tuple[Result | None, BaseException | None, bool]] = queue.Queue(1)
     cancelled = threading.Event()

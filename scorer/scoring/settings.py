@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
 from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
-from ..system.arguments import CheckedFields, described
+from ..system.arguments import CheckedFields
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,8 @@ class Settings(CheckedFields):
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
     :mod:`scorer.metric`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
-    :class:`scorer.inference.engine.Engine`.
-    ``sentences``: check every sentence of a text too. ``exact``: the labels of fp32 at the speed of the variant.
-    ``columns``: names of input and output columns; their ``sentences`` follows from the settings, and with their
-    ``document`` only hallucinations are checked, sentence by sentence.
+    :class:`scorer.inference.engine.Engine`. ``columns``: names of input and output columns; their ``sentences`` follows
+    from the settings, and with their ``document`` only hallucinations are checked, sentence by sentence.
 
     Raises:
         TypeError: a setting of another type.
@@ -81,42 +79,28 @@ class Settings(CheckedFields):
 
     @classmethod
     def from_plan(cls, content: Any, where: str) -> Settings:
-        """The settings that a plan records.
-
-        Args:
-            where: the plan, for messages.
-
-        Raises:
-            OutputError: a setting is missing, not known, or has an impossible value.
-        """
-        given = _complete(content, cls, f"{where}: settings")
-        columns = recorded_columns(given["columns"], where)
-        try:
-            return cls(**{**given, "columns": columns})
-        except (TypeError, UsageError) as error:
-            raise OutputError(f"{where}: {error}; run again into the folder") from error
+        """The settings that a plan records. ``where``: the plan, which an :class:`.OutputError` names if they are not
+        those of this version, or one has an impossible value."""
+        return _from_record(cls, content, where)
 
 
 def recorded_columns(content: Any, where: str) -> ColumnNames:
-    """The column names that a plan records. ``where``: the plan, for messages.
+    """The column names that a plan records; see :meth:`Settings.from_plan`."""
+    return _from_record(ColumnNames, content, where)
 
-    Raises:
-        OutputError: as :meth:`Settings.from_plan`.
-    """
-    given = _complete(content, ColumnNames, f"{where}: columns")
-    keep = given["keep"]
+
+def _from_record(kind: type[Any], content: Any, where: str) -> Any:
+    given = dict(content) if isinstance(content, Mapping) else {}
+    if differs := sorted({one.name for one in fields(kind)} ^ given.keys()):
+        raise OutputError(
+            f"{where}: another version wrote its settings ({', '.join(map(repr, differs))}); use that version, or run "
+            "again into the folder"
+        )
+    if "columns" in given:
+        given["columns"] = recorded_columns(given["columns"], where)
+    if isinstance(given.get("keep"), list):
+        given["keep"] = tuple(given["keep"])
     try:
-        return ColumnNames(**{**given, "keep": tuple(keep) if isinstance(keep, list) else keep})
-    except TypeError as error:
+        return kind(**given)
+    except (TypeError, UsageError) as error:
         raise OutputError(f"{where}: {error}; run again into the folder") from error
-
-
-def _complete(content: Any, kind: type[Any], what: str) -> dict[str, Any]:
-    """An object that has the fields of a data class, and no others."""
-    if not isinstance(content, Mapping):
-        raise OutputError(f"{what} is {described(content)}, not an object; run again into the folder")
-    known = {one.name for one in fields(kind)}
-    for name in sorted(known ^ content.keys()):
-        state = "lacks" if name in known else "has"
-        raise OutputError(f"{what} {state} {name!r}, so another version wrote it; use that version, or run again")
-    return dict(content)

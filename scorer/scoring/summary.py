@@ -67,11 +67,8 @@ def signature_of(engine: Engine, templates: Templates, options: Options, *, trun
 
 
 def signature_of_parts(parts: Mapping[str, Any]) -> Signature:
-    """A signature from its parts. Distinct parts have distinct whole forms.
-
-    Distinct parts have distinct lines too, but for digests that share their first twelve digits: whatever could be
-    read as a separator is percent-encoded.
-    """
+    """A signature from its parts; distinct parts have distinct ones. They have distinct lines too, but for digests that
+    share their first twelve digits: whatever could be read as a separator is percent-encoded."""
     shown = {
         **{key: _encode(str(value)) for key, value in parts.items()},
         "model": f"{_encode(parts['model'][0])}@{parts['model'][1][:_SHOWN_DIGITS]}",
@@ -162,12 +159,10 @@ class ReusedOutput(OpenRecord, frozen=True, kw_only=True):
 class RunSummary(OpenRecord, frozen=True, kw_only=True):
     """How a run went.
 
-    ``rows``, ``labels``, ``facts``, ``checks``, ``tokens``: the counts of all shards that are done. ``seconds``: by
-    stage. ``computed_now``: pairs that this process computed. ``bound``, ``invariance_error``: the largest |Δlogit|
-    against fp32 and with the other pairs of a batch, ``None`` where there is no model. ``exact``: that of ``--exact``.
-    ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted.
-    ``origins``: where the labels were computed. ``reuse``: the earlier outputs given. ``stale``: outputs
-    without an input. ``finished``: when, in UTC, as in ISO 8601.
+    ``rows`` to ``tokens``: the counts of all shards that are done. ``seconds``: by stage. ``computed_now``: pairs that
+    this process computed. ``bound``, ``invariance_error``: as of :class:`ComputeEnvironment`, ``None`` where there is
+    no model. ``random_weights``, ``forced``: as the bundle says, why labels should not be trusted. ``origins``: where
+    the labels were computed. ``stale``: outputs without an input. ``finished``: when, in UTC, as in ISO 8601.
     """
 
     signature_line: str = msgspec.field(name="signature")

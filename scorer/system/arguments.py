@@ -51,11 +51,7 @@ class CheckedFields:
 
 
 def strings(name: str, value: Any) -> list[str]:
-    """The items of an iterable of strings; a single string is refused.
-
-    Raises:
-        TypeError: not an iterable, a single string, or an item that is not a string; names it.
-    """
+    """The items of an iterable of strings; a :class:`TypeError` for a single string, and for what is none."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise TypeError(f"{name} is {described(value)}; give a list of strings")
     items = list(value)

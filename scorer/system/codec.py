@@ -63,10 +63,9 @@ def utc_now() -> str:
 
 
 def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
-    """Content as JSON in UTF-8.
+    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8.
 
     Args:
-        content: a struct, or anything of dicts, lists, strings, numbers, booleans and ``None``.
         indent: blanks per level, one line for each field; ``None``: all on one line.
         canonical: with sorted keys, so that equal content gives equal bytes.
     """
@@ -88,11 +87,8 @@ def seal(content: Any) -> bytes:
 
 
 def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """Decode what :func:`seal` gave, as :func:`decode` does.
-
-    Raises:
-        DamagedFileError: also if the digest is not that of the rest. SchemaError: only of a file that is intact.
-    """
+    """Decode what :func:`seal` gave, as :func:`decode` does. A digest that is not that of the rest is damage too, so
+    that a :class:`SchemaError` is only of a file that is intact."""
     try:
         found = msgspec.json.decode(data)
         given = found.pop("digest", None) if isinstance(found, dict) else None
@@ -105,13 +101,10 @@ def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
 
 
 def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """A value of type ``kind`` from JSON.
+    """A value of a struct, or any other type that msgspec decodes to, from JSON.
 
     Args:
-        data: JSON in UTF-8.
-        kind: a struct, or any other type that msgspec decodes to.
-        where: the file, as messages name it.
-        advice: what to do about damage, if anything is to be done.
+        where: the file, as messages name it. advice: what to do about damage, if anything is to be done.
 
     Raises:
         SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.

@@ -48,12 +48,7 @@ def user_path(given: str | Path) -> Path:
 
 
 def format_of(name: str, given: Format) -> Format:
-    """The format of a file, never ``auto``.
-
-    Args:
-        name: a path or URI.
-        given: what the user said.
-    """
+    """The format of a file, a path or URI, where the user said ``given``; never ``auto``."""
     if given != "auto":
         return given
     plain = name.lower().removesuffix(GZIP_SUFFIX)
@@ -64,10 +59,8 @@ def format_of(name: str, given: Format) -> Format:
 
 
 def suffixes_of(given: Format) -> tuple[tuple[str, ...], ...]:
-    """The suffixes of the files to take from a folder: the first of these groups that finds any.
-
-    Without a format these are Parquet files, and all others only in a folder that has none.
-    """
+    """The suffixes of the files to take from a folder: the first of these groups that finds any. Without a format these
+    are Parquet files, and all others only in a folder that has none."""
     if given == "parquet":
         return (PARQUET_SUFFIXES,)
     plain = [suffix for form, suffixes in TEXT_SUFFIXES.items() if given in (form, "auto") for suffix in suffixes]
@@ -108,11 +101,7 @@ def read_small(path: Path, largest: int) -> bytes:
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """SHA-256 of what is left of a file, as hex.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """SHA-256 of what is left of a file, as hex."""
     digest = hashlib.sha256()
     while block := file.read(_BLOCK):
         digest.update(block)

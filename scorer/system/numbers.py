@@ -14,10 +14,8 @@ _NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,4}))?")
 
 
 def spell_number(text: str) -> str:
-    """A number in decimal digits: without the point of a whole one, with its exponent written out.
-
-    Any other text stays as it is, and so do all other digits.
-    """
+    """A number in decimal digits, without the point of a whole one, with its exponent written out; other texts and all
+    other digits stay as they are."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return text
@@ -40,8 +38,7 @@ def parse_json(text: str, constant: Callable[[str], Any] = str, number: Callable
     """JSON with numbers as text.
 
     Args:
-        constant: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``.
-        number: what becomes of the digits of a number.
+        constant: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``. number: of the digits of a number.
 
     Raises:
         ValueError: it is none, is nested too deeply, or has a key twice.
@@ -55,11 +52,7 @@ def parse_json(text: str, constant: Callable[[str], Any] = str, number: Callable
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, where Python's reader would keep the last of two values.
-
-    Raises:
-        ValueError: a key occurs twice.
-    """
+    """An object of JSON; a :class:`ValueError` if a key occurs twice, where Python's reader keeps the last value."""
     found = dict(pairs)
     if len(found) < len(pairs):
         times = Counter(name for name, _ in pairs)

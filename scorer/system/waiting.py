@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 Item = TypeVar("Item")
@@ -21,8 +20,8 @@ LATE_S = 8.0
 _LOOK_S = 1.0
 _PROMPT_S = 0.0005
 _LOCK = threading.Lock()
-_PROMPT: list[float] = []
-"""The interval to restore, once for each that has asked for a shorter one."""
+_intervals: list[float] = []
+"""The interval before, for each that has asked for a shorter one; the first is restored when the last has ended."""
 
 
 class Closing(ABC):
@@ -35,9 +34,7 @@ class Closing(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 
@@ -45,18 +42,15 @@ class Terminated(BaseException):
     """SIGTERM or SIGHUP was received; the current window is dropped, and the run can be resumed."""
 
 
-class _Received:
-    """The exception of the last signal since :func:`signals_raise` was entered. The exception alone may be lost: Python
-    drops what is raised while an object is deleted, and an extension module that is being loaded turns it into an
-    ImportError."""
-
-    error: type[BaseException] | None = None
+_received: list[type[BaseException]] = []
+"""What signals raised since :func:`signals_raise` was entered. The exception alone may be lost: Python drops what is
+raised while an object is deleted, and an extension module that is being loaded turns it into an ImportError."""
 
 
 def check_signals() -> None:
     """Raise what a signal raised in this context, even if that was raised already and lost."""
-    if _Received.error is not None and threading.current_thread() is threading.main_thread():
-        raise _Received.error
+    if _received and threading.current_thread() is threading.main_thread():
+        raise _received[-1]
 
 
 @contextmanager
@@ -70,11 +64,11 @@ def signals_raise() -> Iterator[None]:
 
     def terminated(number: int, frame: Any) -> None:
         signal.signal(number, signal.SIG_DFL)
-        _Received.error = Terminated
+        _received.append(Terminated)
         raise Terminated
 
     def interrupted(number: int, frame: Any) -> None:
-        _Received.error = _Received.error or KeyboardInterrupt
+        _received.insert(0, KeyboardInterrupt)
         raise KeyboardInterrupt
 
     try:
@@ -86,30 +80,26 @@ def signals_raise() -> Iterator[None]:
         before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminated)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
-    _Received.error = None
     try:
         yield
         check_signals()
     except (Terminated, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if _Received.error is not None:
-            raise _Received.error from error
+        if _received:
+            raise _received[-1] from error
         raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _Received.error = None
+        _received.clear()
 
 
 def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
-    """The future's result, or what it raised; Ctrl-C ends the wait at once.
+    """The future's result, or what it raised; Ctrl-C ends the wait at once. ``tick``: called about once a second.
 
     The wait is limited, and repeated: a library in the same process (polars is one) may install a handler of SIGINT
     with SA_RESTART, and then the system starts an unlimited wait again, and Python does not see the signal.
-
-    Args:
-        tick: called about once a second, for progress.
     """
     while True:
         try:
@@ -145,30 +135,23 @@ def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], thread
 
 
 def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], limit_s: float | None = None) -> Result:
-    """Result of a call into a library; a signal ends the wait, though the library looks for none.
-
-    The call is made in a thread that nobody waits for at the end. In other threads than the main one, which get no
-    signals, it is made as it is.
+    """Result of a call into a library; a signal ends the wait, though the library looks for none. In other threads than
+    the main one, which get no signals, the call is made as it is.
 
     Args:
         late: called once, when there is no answer after :data:`LATE_S` seconds.
-        limit_s: longest wait, in the main thread.
-
-    Raises:
-        TimeoutError: the limit is over. What the call raises.
+        limit_s: longest wait, in the main thread; after it comes a :class:`TimeoutError`.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    began, told = time.monotonic(), False
+    began, remarks = time.monotonic(), iter([late])
 
     def tick() -> None:
-        nonlocal told
         waited = time.monotonic() - began
         if limit_s is not None and waited > limit_s:
             raise TimeoutError
-        if waited > LATE_S and not told:
-            told = True
-            late()
+        if waited > LATE_S:
+            next(remarks, lambda: None)()
 
     return result_of(in_thread(call), tick)
 
@@ -180,15 +163,14 @@ def prompt_switching() -> Iterator[None]:
     A thread that feeds a device wants it between two calls, while the device does nothing; other threads compute.
     """
     with _LOCK:
-        before = _PROMPT[0] if _PROMPT else sys.getswitchinterval()
-        _PROMPT.append(before)
-        sys.setswitchinterval(min(before, _PROMPT_S))
+        _intervals.append(sys.getswitchinterval())
+        sys.setswitchinterval(min(_intervals[0], _PROMPT_S))
     try:
         yield
     finally:
         with _LOCK:
-            _PROMPT.pop()
-            if not _PROMPT:
+            before = _intervals.pop()
+            if not _intervals:
                 sys.setswitchinterval(before)
 
 

@@ -34,11 +34,7 @@ _WORKER = "D2T_SCORER_WORKER"
 
 @dataclass(eq=False)
 class Channel:
-    """One end of a ``connection``. Any thread may send; one thread receives.
-
-    Args:
-        receives: a tagged struct, or a union of them.
-    """
+    """One end of a connection. Any thread may send; one thread receives. ``receives``: a tagged struct, or a union."""
 
     connection: Connection
     receives: Any
@@ -72,15 +68,11 @@ class WorkerHandle(Channel, ABC):
 
 
 class WorkerProcess(WorkerHandle):
-    """A process that runs a module.
+    """A process that runs a ``module``, which calls :func:`serve` with its only argument.
 
     Its standard output and error are one pipe, whose last lines are kept: nothing that a library prints reaches the
     parent's standard output. A process group of its own keeps Ctrl-C from it; ``-P`` keeps it from importing modules
     of the working directory. On Linux the kernel kills it when the *thread* that started it ends.
-
-    Args:
-        module: calls :func:`serve` with its only argument.
-        replies: the types of what it sends.
     """
 
     def __init__(self, module: str, replies: Any) -> None:
@@ -116,7 +108,7 @@ class WorkerProcess(WorkerHandle):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End it: it does so by itself when the connection closes, or it is killed. A second call does nothing."""
+        """It ends by itself when the connection closes, or it is killed."""
         self.connection.close()
         try:
             self._process.wait(_GRACE_SECONDS)
@@ -128,7 +120,7 @@ class WorkerProcess(WorkerHandle):
             self._output.close()
 
     def describe_end(self) -> str:
-        """How it ended, and the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
+        """With the last line that it printed: "ended with SIGKILL (often for want of memory): …"."""
         self.close()
         code, lines = self._process.returncode, [line.decode(errors="replace").strip() for line in self._printed]
         names = {one.value: one.name for one in signal.Signals}
@@ -150,10 +142,6 @@ def become_worker() -> None:
 
 def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[Any]]:
     """In the worker: leave signals to the parent, end with it, and receive requests in a thread.
-
-    Args:
-        descriptor: the number that the process was started with.
-        requests: the types of what the parent sends.
 
     Returns the channel to reply on, and the queue of requests. The process ends when the connection closes, whatever
     its other threads do.

@@ -81,8 +81,8 @@ RECORDED = json.loads(json.dumps(Settings("b").to_plan()))
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (None, "settings is None"),
-        ({**RECORDED, "colour": "red"}, "has 'colour'"),
+        (None, "another version wrote its settings ('bundle'"),
+        ({**RECORDED, "colour": "red"}, "another version wrote its settings ('colour')"),
         ({**RECORDED, "protocol": "mine"}, "protocol is 'mine'; write one of paper, nlgi_eval"),
         ({**RECORDED, "columns": {**RECORDED["columns"], "text": 1}}, "text is 1"),
     ],
