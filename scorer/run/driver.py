@@ -81,8 +81,8 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             found = executor.inspect(files)
             refuse_unusable(found, reporter)
             known = plan_to_resume(stored, output, options) if stored is not None else None
-            info = executor.open(known, found.sample)
-            plan, shards = make_plan(info, found, options, stored, executor.job.settings.to_plan())
+            executor.open(known, found.sample)
+            plan, shards = make_plan(executor.info, found, options, stored, executor.job.settings.to_plan())
             todo = output.unfinished(shards, plan, rescore=options.rescore)
             output.refuse_replacement(
                 stored, plan, shards, todo, rescore=options.rescore, allow_stale=options.allow_stale
@@ -92,7 +92,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 plan = replace(plan, **same)
             for line in notes_of(todo):
                 reporter.say(line)
-            for reused in info.reuse.outputs if todo else ():
+            for reused in executor.info.reuse.outputs if todo else ():
                 reporter.say(f"--reuse {reused.description}")
             for removed in output.begin(plan, todo):
                 reporter.say(f"removed {removed}: its input is divided in another way now")

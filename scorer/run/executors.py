@@ -148,10 +148,6 @@ class Score(Message, frozen=True):
     halved: bool = False
 
 
-class WorkerStarted(Message, frozen=True):
-    """The modules are imported: a death from here on is not that of a broken installation."""
-
-
 class FooterRead(Message, frozen=True):
     """The shards of a file, or the ``error`` and its ``kind`` if it cannot be scored; neither behind the limit.
     ``invalid``: which of its first rows get no label, and why; empty where all get one, ``None`` where they were not
@@ -172,7 +168,8 @@ class WorkerReady(Message, frozen=True):
 
 class Progress(Message, frozen=True):
     """Progress of a worker. ``rows``: of unfinished shards, the share of the window in the model included; ``pairs``:
-    computed since it started. Sent at most four times a second, and only if something was done, so that silence means
+    computed since it started. Sent when the modules are imported: a death from then on is not that of a broken
+    installation; then at most four times a second, and only if something was done, so that silence means
     that nothing is."""
 
     rows: float = 0.0
@@ -219,7 +216,7 @@ class WorkerError(Message, frozen=True):
 
 
 Request = Inspect | Open | Begin | Score
-Reply = WorkerStarted | FooterRead | WorkerReady | Progress | LogMessage | ShardResult | OutOfMemory | WorkerError
+Reply = FooterRead | WorkerReady | Progress | LogMessage | ShardResult | OutOfMemory | WorkerError
 
 
 @dataclass(frozen=True)
@@ -306,7 +303,7 @@ class Executor(Closing):
         """Read footers and find columns; a file that cannot be scored costs nothing but itself."""
 
     @abstractmethod
-    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         """Open the scorer, and find out what must be known before the plan is made. Takes what :class:`Open` says."""
 
     @abstractmethod

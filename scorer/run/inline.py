@@ -8,7 +8,7 @@ from pathlib import Path
 from ..scoring.opening import OpenScorer
 from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
-from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerInfo, WorkerSlot
+from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerSlot
 from .inspection import inspect_files
 from .shard_scorer import ShardScorer
 
@@ -27,11 +27,10 @@ class Inline(Executor):
             found.add(file, footer)
         return found
 
-    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         here = WorkerSlot("", self.job.settings.device)
         self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
         self.info = self._shards.info
-        return self.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         assert self._shards is not None

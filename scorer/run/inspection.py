@@ -13,7 +13,7 @@ from ..errors import ColumnError, InputError, ShardError
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
-from ..storage.receipts import Counts
+from ..storage.receipts import Counts, FactCounts
 from ..storage.shards import (
     FIRST_ROWS,
     WINDOW_BYTES,
@@ -95,22 +95,21 @@ def inspect_first_rows(shard: Shard, columns: InputColumns) -> tuple[str, bool]:
     return "", False
 
 
-def warning_of_backoff(counts: Counts, bundle: str) -> str:
-    """A warning of facts of the first window without a template, and of data that the own templates of ``bundle``
-    (empty where others are used) were not made for; empty if there is nothing to say."""
-    facts, by_predicate = counts.facts, counts.facts.by_predicate
+def warning_of_backoff(facts: FactCounts, bundle: str) -> str:
+    """A warning of facts of the first window without a template; empty if there is nothing to say. ``bundle``: whose
+    own templates are used, empty where others are."""
     if not facts.backoff:
         return ""
     message = (
         f"warning: {percent(facts.backoff / facts.all)} of the facts in the first window have no template (backoff)"
     )
-    missing = sum(1 for entry in by_predicate.values() if entry.backoff)
-    if bundle and missing > len(by_predicate) / 2:
-        message += (
-            f"; {missing} of {len(by_predicate)} predicates are outside what the bundle {bundle} was made "
-            "for, so its labels may mean nothing here"
-        )
-    return message
+    missing, known = sum(1 for one in facts.by_predicate.values() if one.backoff), len(facts.by_predicate)
+    if not bundle or missing <= known / 2:
+        return message
+    return (
+        f"{message}; {missing} of {known} predicates are outside what the bundle {bundle} was made for, so its labels "
+        "may mean nothing here"
+    )
 
 
 def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:

@@ -125,7 +125,8 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
     options = inline.job.options
     output = OutputFolder(options.out) if has_output else None
     stored = output.read_plan(show) if output is not None else None
-    info = inline.open(stored, [])
+    inline.open(stored, [])
+    info = inline.info
     plan, shards = make_plan(info, found, options, stored, inline.job.settings.to_plan())
     todo, refused = dict.fromkeys(shards, NO_RECEIPT), None
     if output is not None:

@@ -39,7 +39,6 @@ from .executors import (
     WorkerInfo,
     WorkerReady,
     WorkerSlot,
-    WorkerStarted,
 )
 
 WORKER = "scorer.run.worker"
@@ -77,7 +76,7 @@ class Worker:
     is_ready: bool = False
     is_isolated: bool = False
     lacks_memory: bool = False
-    owed: int = 1
+    owed: int = 0
     heard: float = field(default_factory=time.monotonic)
     progress: Progress = field(default_factory=Progress)
     tasks: dict[str, Score] = field(default_factory=dict)
@@ -144,7 +143,7 @@ class Processes(Executor):
                         fresh.send(self.job.inspect(left, found.rows), len(left))
         return found
 
-    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         """The first worker finds out; the others take what it found."""
         first = self._workers[0]
         first.send(self.job.open(plan, shards, first.slot))
@@ -154,7 +153,6 @@ class Processes(Executor):
                     self.info, worker.is_ready = message.info, True
                 elif isinstance(message, WorkerEnded):
                     self._stop(worker, self._opening_error(worker, message))
-        return self.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         """Shards in flight when a worker ends are tried again, each alone; one that ends this worker too is given
@@ -235,7 +233,7 @@ class Processes(Executor):
         for worker in list(self._workers):
             message = worker.receive() if worker.process.connection in speaking else worker.kill_if_silent(now)
             match message:
-                case None | WorkerStarted() | OutOfMemory():
+                case None | OutOfMemory():
                     pass
                 case Progress():
                     self._update(worker, message)

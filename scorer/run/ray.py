@@ -40,7 +40,6 @@ from .executors import (
     Request,
     Score,
     ShardResult,
-    WorkerInfo,
     WorkerReady,
     WorkerSlot,
 )
@@ -250,7 +249,7 @@ class Ray(Processes):
         with Processes(self.job, [WorkerSlot("", "cpu")], self._reporter) as here:
             return here.inspect(files)
 
-    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> WorkerInfo:
+    def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
         asked: Worker | None = None
         while not any(worker.is_ready for worker in self._workers):
@@ -264,7 +263,6 @@ class Ray(Processes):
                         self.info, worker.is_ready = message.info, True
                     case WorkerEnded():
                         self._exclude(worker, message.reason)
-        return self.info
 
     def _start(self, slot: WorkerSlot) -> Worker:
         assert isinstance(slot, RaySlot)

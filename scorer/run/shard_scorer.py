@@ -180,7 +180,7 @@ class ShardScorer:
         output.writer.write(scored.table)
         output.counts.append(scored.counts)
         if self._seen is not None:
-            if not self._seen.rows.all and (warning := warning_of_backoff(scored.counts, self._made_for)):
+            if not self._seen.rows.all and (warning := warning_of_backoff(scored.counts.facts, self._made_for)):
                 self._log(warning)
             self._seen = total([self._seen, scored.counts])
             if self._seen.rows.all >= HOPELESS_AFTER_ROWS:

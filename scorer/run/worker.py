@@ -27,7 +27,6 @@ from .executors import (
     Request,
     WorkerError,
     WorkerReady,
-    WorkerStarted,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         from .inspection import inspect_files
         from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
 
-        channel.send(WorkerStarted())
+        channel.send(Progress())
         scorer: ShardScorer | None = None
         report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):

@@ -30,7 +30,6 @@ from scorer.run.executors import (
     WorkerError,
     WorkerReady,
     WorkerSlot,
-    WorkerStarted,
 )
 from scorer.run.inspection import inspect_files
 from scorer.run.processes import Processes, RunStoppedError
@@ -67,7 +66,7 @@ class ScriptedProcess:
     def __init__(self, script: Script, slot: str) -> None:
         self.script, self.slot = script, slot
         script.started.append(slot)
-        self.said: deque[Any] = deque([WorkerStarted()])
+        self.said: deque[Any] = deque([Progress()])
         self.tasks: list[Score] = []
         self.scorer: ShardScorer | None = None
         self.why = ""
