@@ -79,7 +79,7 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
         with lock_output(options.out, reporter.say) as output, executor:
             stored = output.read_plan(reporter.say)
             found = executor.inspect(files)
-            refuse_unusable(found, reporter)
+            refuse_unusable(found)
             known = plan_to_resume(stored, output, options) if stored is not None else None
             executor.open(known, found.sample)
             plan, shards = make_plan(executor.info, found, options, stored, executor.job.settings.to_plan())
@@ -113,23 +113,19 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
     return outcome_of(summary, totals, work, options)
 
 
-def refuse_unusable(found: Inspected, reporter: Reporter) -> None:
+def refuse_unusable(found: Inspected) -> None:
     """Refuse inputs of which no file can be read, or not one of the first rows gets a label, before anything is
     written."""
     if not found.shards:
         file, footer = next(iter(found.unreadable.values()))
         many = f" (and {len(found.unreadable) - 1} more inputs cannot be used)" if len(found.unreadable) > 1 else ""
         raise InputError(f"{file.name}: {footer.error}{many}")
-    if not found.first_rows:
-        return
-    (first, hopeless), (last, footer) = found.first_rows[0], found.first_rows[-1]
-    if footer.is_hopeless:
+    if found.first_rows and found.first_rows[-1][1].hopeless:
+        file, footer = found.first_rows[0]
         raise InputError(
-            f"{first.name}: no row in the first window can be scored; nothing was written: {hopeless.invalid} "
+            f"{file.name}: no row in the first window can be scored; nothing was written: {footer.hopeless} "
             "(--max-error-rate 1 runs regardless)"
         )
-    if footer.invalid:
-        reporter.say(f"note: {last.name}: some of its first rows get no label: {footer.invalid}")
 
 
 def plan_to_resume(stored: Plan, output: LockedOutput, options: RunOptions) -> Plan:

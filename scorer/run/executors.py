@@ -150,14 +150,13 @@ class Score(Message, frozen=True):
 
 class FooterRead(Message, frozen=True):
     """The shards of a file, or the ``error`` and its ``kind`` if it cannot be scored; neither behind the limit.
-    ``invalid``: which of its first rows get no label, and why; empty where all get one, ``None`` where they were not
-    looked at. ``is_hopeless``: not one gets a label."""
+    ``hopeless``: why none of its first rows gets a label; empty where one does, ``None`` where they were not looked
+    at."""
 
     shards: list[Shard] = []
     error: str = ""
     kind: str = ""
-    invalid: str | None = None
-    is_hopeless: bool = False
+    hopeless: str | None = None
 
 
 class WorkerReady(Message, frozen=True):
@@ -277,7 +276,7 @@ class Inspected:
         self.shards += footer.shards
         if footer.error:
             self.unreadable[file.relative] = file, footer
-        if footer.invalid is not None:
+        if footer.hopeless is not None:
             self.first_rows.append((file, footer))
 
     @property

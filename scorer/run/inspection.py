@@ -51,12 +51,11 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
         ]
         if left is not None:
             left -= sum(shard.rows for shard in shards)
-        found = FooterRead(shards=shards)
+        hopeless = None
         if unseen and (first := next((shard for shard in shards if shard.rows), None)) is not None:
-            invalid, is_hopeless = inspect_first_rows(first, columns)
-            found = FooterRead(shards=shards, invalid=invalid, is_hopeless=is_hopeless)
-            unseen = unseen - 1 if is_hopeless else 0
-        yield found
+            hopeless = inspect_first_rows(first, columns)
+            unseen = unseen - 1 if hopeless else 0
+        yield FooterRead(shards=shards, hopeless=hopeless)
 
 
 def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
@@ -80,19 +79,19 @@ def kind_of(error: Exception) -> str:
     return error.kind if isinstance(error, ShardError) else "columns"
 
 
-def inspect_first_rows(shard: Shard, columns: InputColumns) -> tuple[str, bool]:
-    """Which of the first rows of a shard get no label, and why; whether none does. Nothing where they cannot be read:
-    the run quarantines the shard then, and says why."""
+def inspect_first_rows(shard: Shard, columns: InputColumns) -> str:
+    """Why none of the first rows of a shard gets a label; empty where one does, and where they cannot be read: the run
+    quarantines the shard then."""
     with suppress(ShardError):
         for rows in (FIRST_ROWS[0], WINDOW_ROWS):
             start = limit_rows([shard], rows)[0]
             _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
             invalid = columns.invalid_rows(window)
-            if invalid is None:
+            if invalid is None or not invalid.all:
                 break
-            if not invalid.all or shard.rows <= rows or rows == WINDOW_ROWS:
-                return invalid.message, invalid.all
-    return "", False
+            if shard.rows <= rows or rows == WINDOW_ROWS:
+                return invalid.message
+    return ""
 
 
 def warning_of_backoff(facts: FactCounts, bundle: str) -> str:

@@ -81,7 +81,7 @@ def plan_run(
         for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
             show(line)
         if not found.shards:
-            refuse_unusable(found, reporter)
+            refuse_unusable(found)
         sample = _sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}

@@ -18,7 +18,6 @@ from scorer.scoring.opening import OpenScorer
 from scorer.scoring.summary import ComputeEnvironment, Device
 from scorer.storage.location import Location
 from scorer.storage.output_folder import lock_output
-from scorer.storage.plan import belongs_to_part
 from scorer.storage.store import open_store
 from tests.run.runs import Told, receipts, score, table_of, texts
 from tests.storage.backends import data_files, files, put, remove
@@ -66,23 +65,6 @@ def test_the_bytes_are_those_of_any_other_place(data: Path, target: Location, tm
     before = receipts(target)
     assert score(data, target, bundle).summary.shards.skipped == 2
     assert receipts(target) == before, "nothing was left to do"
-
-
-def test_parts_have_outputs_of_their_own(data: Path, tmp_path: Path, bundle: Path) -> None:
-    score(data, tmp_path / "whole", bundle)
-    found: dict[str, bytes] = {}
-    plans = []
-    for number in (1, 2, 3):
-        out = tmp_path / f"part-{number}"
-        outcome = score(data, out, bundle, part=(number, 3))
-        assert outcome.exit_code == 0 and (out / "_SUCCESS").exists()
-        assert outcome.summary.shards.done == len(data_files(out))
-        assert all(belongs_to_part(name, number, 3) for name in data_files(out))
-        found |= data_files(out)
-        plans.append(json.loads((out / "_plan.json").read_text())["part"])
-    assert found == data_files(tmp_path / "whole")
-    assert [(plan["number"], plan["count"]) for plan in plans] == [(1, 3), (2, 3), (3, 3)]
-    assert len({plan["shards"] for plan in plans}) == 1
 
 
 def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, target: Location, bundle: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.output_state import failed_shards, why_unfinished
 from scorer.storage.receipts import Receipt
+from tests.run.calls import scorer as command
 from tests.run.runs import Told, score, texts
 from tests.storage.backends import data_files as files
 
@@ -85,6 +87,18 @@ def test_another_division_replaces_outputs_only_with_rescore(data: Path, tmp_pat
     assert "--split-rows" in refused(data, out, bundle)
     assert score(data, out, bundle, rescore=True).exit_code == 0
     assert files(out) == whole
+
+
+def test_readers_find_rows_by_the_input_and_by_the_range(data: Path, tmp_path: Path, bundle: Path) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    for folder, more in ((whole, ()), (out, ("--split-rows", 8))):
+        command("run", data, "--out", folder, "--bundle", bundle, "--max-error-rate", 1, *more)
+    key = pq.read_table(whole / "a.parquet")["row_key"][10].as_py().hex()
+    for given in (("--row", "a.parquet:10"), ("--row", f"{NAMES[1]}:2"), ("--key", key)):
+        found = json.loads(command("explain", out, *given, "--json").stdout)
+        assert (found["file"], found["row"], found["key"]) == (NAMES[1], 2, key)
+    changes = json.loads(command("audit", out, "--baseline", whole, "--json").stdout)["baseline_changes"]
+    assert (changes["kept"], changes["added"], changes["removed"], changes["flips"]["count"]) == (30, 0, 0, 0)
 
 
 @pytest.mark.slow

@@ -90,6 +90,10 @@ def test_rows_in_any_order_are_those_of_the_files(reading: Reading) -> None:
     for numbers in (np.arange(65), np.array([64]), rng.permutation(65), rng.integers(0, 65, 200)):
         assert rows.take(numbers).equals(whole.take(pa.array(numbers)))
     assert rows.group.cache_info().misses == 3 + 3  # each row group once
+    rows, _ = reading(cached=1)
+    for number in (0, 1, 2, 30, 0):
+        assert rows.take(np.array([number])).equals(whole.slice(number, 1))
+    assert rows.group.cache_info().misses == 3  # of 0 to 2, of 30, and of 0 again
 
 
 def test_a_file_that_changed_is_not_read(out: Path, reading: Reading) -> None:
@@ -138,17 +142,6 @@ def test_folders_are_checked_before_anything_else(out: Path, tmp_path: Path) -> 
     ):
         with pytest.raises((UsageError, OutputError), match=says):
             find_earlier([earlier], out)
-
-
-def test_few_row_groups_are_kept(reading: Reading) -> None:
-    rows, whole = reading(cached=1)
-    for number in (0, 1, 2, 30, 0):
-        assert rows.take(np.array([number])).equals(whole.slice(number, 1))
-    assert rows.group.cache_info().misses == 3  # of 0 to 2, of 30, and of 0 again
-    one, other = reading()[0], reading(cached=1)[0]
-    for numbers in np.split(np.arange(65), 13):  # in the order of the files, a budget costs nothing
-        assert one.take(numbers).equals(other.take(numbers))
-    assert one.group.cache_info().misses == other.group.cache_info().misses == 6
 
 
 def test_all_parts_of_a_run_are_reused_or_none(tmp_path: Path) -> None:
