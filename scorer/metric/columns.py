@@ -77,8 +77,8 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
         _lists(pa.array(verdicts.fact_entailment, from_pandas=True), offsets, verdicts.facts_checked),
         pa.array(verdicts.text_entailment, from_pandas=True),
         pa.array(verdicts.all_facts_entailment, from_pandas=True),
-        pa.array(map(verdicts.errors.get, range(n)), pa.string()),
-        pa.array(map(verdicts.notes.get, range(n)), pa.string()),
+        _sparse(verdicts.errors, n),
+        _sparse(verdicts.notes, n),
         pa.array(np.zeros(n, bool)),
         row_keys(rows) if keys is None else keys,
     ]
@@ -123,6 +123,13 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
     looked_at = np.ones(len(rows), bool)
     looked_at[[*rows.errors, *checks.refused]] = False
     return _lists(struct, found.offsets, looked_at)
+
+
+def _sparse(values: dict[int, str], n: int) -> pa.Array:
+    """The values of some of ``n`` rows by row, null for the others; nothing is done for each row."""
+    index = np.full(n, -1)
+    index[list(values)] = np.arange(len(values))
+    return pa.array(list(values.values()), pa.string()).take(pa.array(index, mask=index < 0))
 
 
 def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
