@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from scorer.storage.plan import belongs_to_part
 from tests.faults import harness
 from tests.faults.harness import CRASHED, Trial, bytes_of, finish, summary
@@ -35,14 +33,3 @@ def test_parts_together_have_what_one_run_has_and_are_resumed_by_themselves(tria
         assert summary(out)["shards"]["done"] == len(bytes_of(out))
         found |= bytes_of(out)
     assert found == bytes_of(trial.whole)
-
-
-@pytest.mark.parametrize("place", ["inside", "same"])
-def test_an_output_of_its_own_is_no_output_of_another_part(trial: Trial, place: str) -> None:
-    trial.run("--part", "1/2")
-    before = bytes_of(trial.out)
-    first = trial.out
-    trial.out = first / "part-2" if place == "inside" else first
-    said = trial.run("--part", "2/2", code=2)
-    assert ("is inside the output" if place == "inside" else "whose input is not among IN") in said
-    assert bytes_of(first) == before

@@ -13,6 +13,7 @@ import pytest
 
 import scorer.run.shard_scorer
 from scorer.errors import DeviceError, OutputError
+from scorer.metric.columns import OUTPUT
 from scorer.run.status import status_of
 from scorer.scoring.opening import OpenScorer
 from scorer.scoring.summary import ComputeEnvironment, Device
@@ -39,12 +40,15 @@ def test_shards_have_columns_signature_and_receipts(data: Path, target: Location
     assert outcome.summary.counts.rows.errors == {"null_text": 4} and "_SUCCESS" in found
     for name, rows in (("a.parquet", 25), ("deep/b.parquet", 5)):
         table = table_of(target, name)
-        assert len(table) == rows and table.schema.names[:2] == ["text", "fine"]
+        assert len(table) == rows and table.schema.names == ["text", *OUTPUT.names]
+        assert table["text"].equals(pq.read_table(data / name)["text"]) and table["row_key"].null_count == 0
         assert table.schema.metadata[b"d2t_scorer.signature"].decode() == outcome.summary.signature_line
         receipt = json.loads(found[f"_receipts/{name}.json"])
         assert receipt["output"]["sha256"] == hashlib.sha256(found[name]).hexdigest()
         assert receipt["fingerprint"]["columns"]["keep"] == ["text"]
         assert receipt["input"]["content_sha256"] == hashlib.sha256((data / name).read_bytes()).hexdigest()
+    checks = outcome.summary.checks
+    assert checks.all == checks.unique == checks.computed == 48
     plan = json.loads(found["_plan.json"])
     assert plan["settings"]["bundle"] == str(bundle) and set(plan["inputs"]) == {"a.parquet", "deep/b.parquet"}
     assert (plan["budgets"]["window_rows"], plan["budgets"]["first_rows"]) == (4, [1024, 4096])
@@ -95,7 +99,7 @@ def test_a_resume_does_what_is_left_and_another_signature_everything(
     assert files(target) == whole
     told = Told()
     assert score(data, target, bundle, optional=("food=f1",), told=told, rescore=True).summary.shards.skipped == 0
-    assert any("signature differs: optional: none → food=f1" in message for message in told.messages)
+    assert any("optional: none → food=f1" in message for message in told.messages)
     for name in data_files(target):
         put(target, name, b"damaged")  # so that it has no labels to lose
     assert score(data, target, bundle).exit_code == 0

@@ -17,23 +17,6 @@ from tests.run.calls import bytes_of, command, run, scorer
 from tests.sweeps import sampled
 
 
-def test_rows_columns_and_order_are_kept(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
-    summary = run(data, out, bundle)
-    assert set(bytes_of(out)) == {"a.parquet", "deep/b.parquet", "deep/er/c.parquet", "none.parquet"}
-    for name in bytes_of(out):
-        before, after = pq.read_table(data / name), pq.read_table(out / name)
-        assert after.schema.names == [*before.schema.names, *OUTPUT.names]
-        assert after.select(before.schema.names).equals(before)
-        assert after.schema.metadata[b"d2t_scorer.signature"].decode() == summary["signature"]
-        assert after["row_key"].null_count == 0
-    counted = {"in": 56, "scored": 53, "reused": 0}
-    assert summary["rows"] == {**counted, "errors": {"null_text": 3}, "notes": {"empty_text": 3}}
-    assert summary["shards"] == {"done": 4, "skipped": 0, "failed": 0}
-    assert summary["checks"]["all"] > summary["checks"]["unique"] == summary["checks"]["computed"]
-    assert (out / "_SUCCESS").exists()
-
-
 def test_a_run_records_that_its_bundle_is_random_and_forced(data: Path, tmp_path: Path, bundle: Path) -> None:
     made = Path(shutil.copytree(bundle, tmp_path / "bundle"))
     source = json.loads((made / "bundle.json").read_text())["source"]
