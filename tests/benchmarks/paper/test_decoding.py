@@ -82,14 +82,13 @@ def test_every_token_is_that_of_the_equation(
 def test_beams_have_the_facts_of_their_input(scorer: Scorer, words: PreTrainedTokenizerFast) -> None:
     """Two inputs with two beams each; without a weight, the scores are the model's among the candidates."""
     logits = torch.randn(4, len(words), generator=torch.Generator().manual_seed(1))
-    ids = torch.tensor([[0, 5], [0, 6], [0, 7], [0, 8]])
-    unweighted = FactPromoter(scorer, words, [FACTS, FACTS[:1]], weight=0.0, candidates=CANDIDATES)(ids, logits)
+    ids, facts = torch.tensor([[0, 5], [0, 6], [0, 7], [0, 8]]), [FACTS, FACTS[:1]]
+    unweighted = FactPromoter(scorer, words, facts, weight=0.0, candidates=CANDIDATES)(ids, logits)
     there = unweighted.isfinite()
     assert there.sum(dim=-1).tolist() == [CANDIDATES] * 4
     assert torch.equal(unweighted[there], logits.log_softmax(-1)[there])
-    both = FactPromoter(scorer, words, [FACTS, FACTS[:1]], candidates=CANDIDATES)(ids, logits)
-    for row, facts in enumerate([FACTS, FACTS, FACTS[:1], FACTS[:1]]):
-        alone = FactPromoter(scorer, words, [facts], candidates=CANDIDATES)(ids[row : row + 1], logits[row : row + 1])
+    both = FactPromoter(scorer, words, facts, candidates=CANDIDATES)(ids, logits)
+    for row in range(4):
+        alone = FactPromoter(scorer, words, [facts[row // 2]], candidates=CANDIDATES)(ids[[row]], logits[[row]])
         assert torch.allclose(both[row][there[row]], alone[0][there[row]], atol=1e-4)
-    early = FactPromoter(scorer, words, [FACTS, FACTS], start=3)(ids, logits)
-    assert torch.equal(early, logits.log_softmax(-1))
+    assert torch.equal(FactPromoter(scorer, words, facts, start=3)(ids, logits), logits.log_softmax(-1))

@@ -1,3 +1,5 @@
+"""Published figures next to those of an output."""
+
 from __future__ import annotations
 
 from pathlib import Path
