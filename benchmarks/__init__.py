@@ -1,10 +1,5 @@
-"""This program measured.
-
-``speed/``     ``make bench`` and ``make bench-gpu``: against other runtimes, and the cost of everything but the model
-``paper/``     ``make reproduce``: the paper's tables, rival metrics, error spans, the challenge set's generator
-``results/``   what was measured, each file with its machine and command
-``figures.py`` the pictures of the documentation, from ``results/``
-"""
+"""This program measured: ``speed/`` against other runtimes, ``paper/`` against other metrics; ``results/``: what was
+measured, each file with its machine; ``figures.py``: the pictures of the documentation."""
 
 from pathlib import Path
 

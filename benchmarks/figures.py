@@ -1,8 +1,4 @@
-"""Pictures of the documentation, drawn from the files of benchmarks/results: `make figures`.
-
-Each picture is an SVG in docs/pictures whose text stays text. `accuracy` compares the embedded model and the paper's;
-`speed-cpu` and `speed-gpu` are pairs per second; `challenge` is the share of texts that are judged correctly by kind.
-"""
+"""Pictures of the documentation, from the files of benchmarks/results: SVGs whose text stays text (`make figures`)."""
 
 from __future__ import annotations
 
@@ -24,9 +20,7 @@ matplotlib.rcParams |= {
     "svg.hashsalt": "d2t-scorer",
     "font.family": "sans-serif",
     "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
+    **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
 }
 
 
@@ -41,7 +35,6 @@ def save(figure: pyplot.Figure, name: str) -> None:
 
 
 def bars(name: str, title: str, labels: Sequence[str], values: Sequence[float], colours: Sequence[str]) -> None:
-    """A horizontal bar for each label, the first one on top, with its value at its end."""
     figure, axes = pyplot.subplots(figsize=(7.5, 0.34 * len(labels) + 0.7))
     axes.barh(range(len(labels)), values, color=colours, height=0.7)
     axes.set_yticks(range(len(labels)), labels)

@@ -38,10 +38,8 @@ def tables_command(
     out: OutOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Score E2E and WebNLG17 under both protocols, with templates and by backoff, and print Tables 1 and 2.
-
-    Bundle and data are checked before the first of eight runs. The figures are also written to OUT/figures.json.
-    """
+    """Score E2E and WebNLG17 under both protocols, with templates and by backoff; print Tables 1 and 2, and write
+    OUT/figures.json. Bundle and data are checked before the first of eight runs."""
 
     def score(source: Path, templates: Path, folder: Path, protocol: str) -> None:
         say(f"scoring {folder.name}")
@@ -109,10 +107,7 @@ def figures_command(
     bundle: BundleOption = "embedded",
     out: OutOption = Path("figures-out"),
 ) -> None:
-    """Run what docs/figures.md quotes: e2e-gold, webnlg17, webnlg20, basketball, quintd, d2t-eval, challenge.
-
-    Bundle and data are checked before the first run.
-    """
+    """Run what docs/figures.md quotes: e2e-gold, webnlg17, webnlg20, basketball, quintd, d2t-eval, challenge."""
     Bundle.load(folder_of(bundle))
     steps = figures.commands(sections or list(figures.SECTIONS), data, bundle, out)
     out.mkdir(parents=True, exist_ok=True)

@@ -53,11 +53,8 @@ class FactPromoter(LogitsProcessor):
         self._weight, self._candidates, self._start = weight, candidates, start
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Log-probabilities with the second term; −∞ for tokens that do not compete.
-
-        Args:
-            input_ids: int64, *Shape:* (inputs · beams, length). scores: logits, *Shape:* (inputs · beams, vocabulary).
-        """
+        """Log-probabilities with the second term; −∞ for tokens that do not compete. *Shape:* ids (inputs · beams,
+        length), logits (inputs · beams, vocabulary)."""
         logarithms = scores.log_softmax(dim=-1)
         if input_ids.shape[-1] < self._start:
             return logarithms

@@ -16,7 +16,6 @@ _BASKETBALL = "--templates docs/boxscore-templates.json --checks hallucination -
 
 
 def _rated(year: int, evaluate: str) -> tuple[str, ...]:
-    """A run over WebNLG's rated texts, and other metrics next to it."""
     return (
         _RUN.format(f"{{data}}/public/webnlg{year}_humeval.parquet", f"webnlg{year}")
         + " --templates {webnlg_templates}",
@@ -27,7 +26,6 @@ def _rated(year: int, evaluate: str) -> tuple[str, ...]:
 
 
 def _with_spans(corpus: str, source: str) -> tuple[str, ...]:
-    """Outputs of language models as rows, a run over them, and its flags against the spans that people marked."""
     spans, judges = f"{{out}}/{corpus}-spans.parquet", f"{{out}}/{corpus}-judges.parquet"
     rows = f"{{out}}/{corpus}.parquet"
     return (

@@ -1,8 +1,7 @@
 """How far human ratings agree with themselves: what no metric can be expected to exceed.
 
 By sentence the ceiling is the square root of the reliability of a text's mean rating, ICC(1, k) of Shrout & Fleiss
-(Psychological Bulletin, 1979), since a text's raters differ from those of the next. By system it is that of a system's
-mean over inputs, which all systems share.
+(Psychological Bulletin, 1979), by system that of a system's mean over inputs, which all systems share.
 """
 
 from __future__ import annotations
@@ -62,10 +61,9 @@ def sentence_ceiling(
 
 
 def _reliability(sums: Floats) -> tuple[Floats, Floats]:
-    """ICC(1, 1) and ICC(1, k), NaN where texts do not differ at all. *Shape:* (6, samples) → (samples,) each.
+    """ICC(1, 1) and ICC(1, k), NaN where texts do not differ at all. *Shape:* (samples,) each.
 
-    Args:
-        sums: over texts: 1, ratings, their square, the centred sum, its square over the ratings, the sum of squares.
+    ``sums``: over texts of 1, ratings, their square, the centred sum, its square over the ratings, the squares.
     """
     texts, n, n2, total, squared, squares = sums
     between = ratio(squared - total**2 / n, texts - 1)
@@ -109,12 +107,8 @@ def system_ceiling(ratings: Floats, systems: Indices, inputs: Indices) -> dict[s
 
 
 def ceilings(path: Path, annotations: Path | None, exclude: Sequence[str], resamples: int) -> dict[str, dict[str, Any]]:
-    """By column of ratings of a scored output: the ceiling by ``system``, and with annotations that by ``sentence``.
-
-    Args:
-        annotations: single ratings; ``row_id`` is the ``id`` of a text of the output.
-        exclude: systems whose rows are left out.
-    """
+    """By column of ratings of a scored output: the ceiling by ``system``, and by ``sentence`` with a file of single
+    ratings, whose ``row_id`` is the ``id`` of a text of the output. ``exclude``: systems."""
     output = Output.open(path)
     scored = load(output)
     if exclude:

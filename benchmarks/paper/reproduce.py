@@ -62,10 +62,7 @@ def reproduce(
     data: Path, templates: dict[str, Path], out: Path, score: Score, *, resamples: int = 1000
 ) -> list[dict[str, Any]]:
     """Prepare, score and evaluate all conditions; of each ``n``, ``errors``, and by :data:`FIGURES` the ``ours``,
-    ``interval``, ``published`` and ``difference``.
-
-    Args:
-        data: folder of :data:`FILES`. templates: template file by data set. out: folder for everything written.
+    ``interval``, ``published`` and ``difference``. ``templates``: file by data set.
 
     Raises:
         ScorerError: as :func:`prepare`. UsageError: the model was replaced during the runs.
@@ -100,15 +97,11 @@ def prepare(data: Path, templates: dict[str, Path], out: Path) -> dict[Condition
             pq.write_table(read, sink)
             _put(inputs / f"{name}-{protocol}.parquet", sink.getvalue().to_pybytes())
         _put(files / f"{name}.json", json.dumps(_with_aliases(templates[name])).encode())
-    template_files = {"Default": "{}.json", "Backoff": "backoff.json"}
-    return {
-        c: (inputs / f"{c.data}-{c.protocol}.parquet", files / template_files[c.templates].format(c.data))
-        for c in CONDITIONS
-    }
+    names = {condition: "backoff" if condition.templates == "Backoff" else condition.data for condition in CONDITIONS}
+    return {c: (inputs / f"{c.data}-{c.protocol}.parquet", files / f"{name}.json") for c, name in names.items()}
 
 
 def print_lines(lines: Iterable[dict[str, Any]], console: Console) -> None:
-    """One table: our figures, and below them the published row with the difference."""
     made = table("data", "templates", "protocol", *FIGURES.values(), "n", "errors", left=3)
     for line in all_visible(list(lines)):
         cells = [number(line["ours"][name]) for name in FIGURES]
@@ -168,7 +161,6 @@ def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
 
 
 def _with_aliases(path: Path) -> dict[str, Any]:
-    """The content of a template file, with aliases for the code's names of its predicates."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:

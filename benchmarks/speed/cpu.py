@@ -38,8 +38,7 @@ REFERENCE = "torch-fp32"
 
 @dataclass(frozen=True)
 class Setting:
-    """A way to compute the sample. ``needs``: prepared parts. ``ours``: this project. ``bare``: not a program but a
-    limit: the runtime's session with prepared batches."""
+    """A way to compute the sample. ``needs``: prepared parts. ``bare``: not a program but a limit."""
 
     name: str
     label: str
@@ -156,7 +155,6 @@ def summarise(entries: Sequence[Entry], items: int, reference: str) -> None:
 
 
 def speed_over(entry: Entry, other: Entry) -> float | None:
-    """The median of the ratios within rounds."""
     theirs = {one["round"]: one["seconds"] for one in other["rounds"]}
     ratios = [theirs[one["round"]] / one["seconds"] for one in entry["rounds"] if one["round"] in theirs]
     return round(statistics.median(ratios), 4) if ratios else None
@@ -178,8 +176,7 @@ def table(title: str, entries: Sequence[Entry]) -> str:
     lines += ["|---|---:|---:|---:|---:|---:|---|"]
     for one in sorted((one for one in entries if one["rounds"]), key=lambda one: -one["median"]):
         label = f"**{one['label']}**" if one["ours"] else f"*{one['label']}*" if one["bare"] else one["label"]
-        figures = (one.get(name) for name in ("ratio", "labels", "max_probability"))
-        shown = ["" if figure is None else f"{figure:.3g}" for figure in figures]
+        shown = ["" if one.get(of) is None else f"{one[of]:.3g}" for of in ("ratio", "labels", "max_probability")]
         how = [f"{len(one['rounds'])} rounds", f"others' cores {one['others']}"]
         how += [f"{name} {one['chosen'][name]}" for name in ("batch", "shapes") if name in one["chosen"]]
         how += [f"{one['of_bare']:.1%} of the bare session"] if one.get("of_bare") else []

@@ -58,13 +58,8 @@ def cores() -> int:
 
 
 def measured(function: Callable[..., Any], *arguments: Any, log: Path | None = None) -> dict[str, Any]:
-    """Call a function of a module in a process of its own, since a child begins with the peak memory of its parent.
-
-    Args:
-        log: file for what it prints.
-
-    Returns: ``result``, ``seconds``, ``cpu_seconds`` and ``peak_mb``.
-    """
+    """Call a function of a module in a process of its own, which prints to ``log``: ``result``, ``seconds``,
+    ``cpu_seconds`` and ``peak_mb``."""
     with ProcessPoolExecutor(1, get_context("spawn"), _print_to, (log,)) as pool:
         return pool.submit(_measure, function, arguments).result()
 
@@ -83,9 +78,6 @@ class SettingError(Exception):
 def time_setting(runner: Runner, spec: dict[str, Any], log: Path) -> dict[str, Any]:
     """Open a setting in a process of its own, and time one pass: what it chose, seconds to open, answers, seconds,
     ``others`` (processors kept busy by other processes), ``peak_mb``.
-
-    Args:
-        log: file for what libraries print.
 
     Raises:
         SettingError: it did not start, its pass failed, or the process ended.

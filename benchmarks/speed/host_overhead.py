@@ -29,7 +29,7 @@ from scorer.storage.plan import Budgets
 
 
 class FreeModel:
-    """The host work of an engine without its model: batches are assembled as usual, then all pairs are entailed."""
+    """An engine without its model: batches are assembled as usual, then all pairs are entailed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -45,7 +45,7 @@ class FreeModel:
         return Predictions(certain, work.status[work.pairs.inverse], work.truncated[work.pairs.inverse])
 
     def cancel(self) -> None:
-        """Does nothing, since no call takes long."""
+        pass
 
 
 def run_free(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:

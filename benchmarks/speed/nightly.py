@@ -3,10 +3,9 @@ a report.
 
     python -m benchmarks.speed.nightly --rows 200000 1000000 [--changed 1] [--folder DIR] [--out FILE]
 
-The model is that of ``benchmarks.speed.host_overhead``, which answers at once. For each number of rows: rows are made
-and scored, ``--changed`` percent of their inputs are changed, and the rows are scored with ``--reuse`` and audited by
-system. Each stage is a process of its own; those that are in the folder are not repeated. With several numbers of rows,
-the bytes a row are the slope of the first to the last.
+The model is that of ``benchmarks.speed.host_overhead``, which answers at once. Each stage is a process of its own;
+those that are in the folder are not repeated. With several numbers of rows, the bytes a row are the slope of the first
+to the last.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ DISTINCT = 100_000
 
 
 def write_night(folder: Path, rows: int) -> None:
-    """Write rows, in shards of :data:`DISTINCT` at most."""
     folder.mkdir()
     table = make_rows(np.random.default_rng(0), min(rows, DISTINCT), 0, SYSTEMS)
     for number in range(-(-rows // DISTINCT)):
@@ -45,7 +43,6 @@ def write_night(folder: Path, rows: int) -> None:
 
 
 def change(data: Path, out: Path, percent: float) -> None:
-    """Copy a data set, and change that percentage of its inputs."""
     out.mkdir()
     for path in sorted(data.glob("*.parquet")):
         table = pq.read_table(path)

@@ -37,7 +37,6 @@ def open_engine(spec: Spec) -> Engine:
 
 
 def encode(spec: Spec, engine: Engine) -> EncodedPairs:
-    """The sample's pairs as the engine packs them."""
     pairs, _ = load_pairs(spec)
     n = len(pairs)
     texts = [premise for premise, _ in pairs] + [hypothesis for _, hypothesis in pairs]
@@ -45,10 +44,7 @@ def encode(spec: Spec, engine: Engine) -> EncodedPairs:
 
 
 def bare_session(spec: Spec, chosen: Spec) -> Callable[[], tuple[Probabilities, float]]:
-    """The runtime alone: batches are tokenised, packed and assembled before the measurement.
-
-    No program that uses the runtime can be faster; the ratio to it is the program's overhead.
-    """
+    """The runtime alone, batches assembled before: no program that uses it can be faster."""
     engine = open_engine(spec)
     work = encode(spec, engine)
     one_pass = session_pass(engine.session, work)

@@ -1,8 +1,5 @@
-"""Runners of other libraries on the CPU; none imports the scorer. See :data:`benchmarks.speed.harness.Runner`.
-
-``spec`` has the paths of the prepared files, ``threads`` and ``options``. A pass returns probabilities, float32,
-*Shape:* (pairs, 3), in the checkpoint's column order.
-"""
+"""Runners of other libraries on the CPU (:data:`.harness.Runner`); none imports the scorer. A pass returns
+probabilities in the checkpoint's column order."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ SIZES = (1, 4, 16)
 
 
 def load_pairs(spec: Spec) -> tuple[list[tuple[str, str]], list[int]]:
-    """The sample's pairs and their lengths in tokens."""
     content = json.loads(Path(spec["pairs"]).read_text())
     return [(premise, hypothesis) for premise, hypothesis in content["pairs"]], content["tokens"]
 

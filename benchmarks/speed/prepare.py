@@ -95,11 +95,8 @@ PARTS: dict[str, Callable[[Path, Path, str], None]] = {
 
 
 def prepare(folder: Path, preset: str, say: Callable[[str], None]) -> dict[str, str]:
-    """Make the missing parts below ``folder``; returns the reason for each part that failed, by its name.
-
-    Raises:
-        SystemExit: the checkpoint or the bundle could not be made; without them, nothing can be compared.
-    """
+    """Make the missing parts below ``folder``; the reason for each that failed, by its name. Without checkpoint or
+    bundle, nothing can be compared: a SystemExit."""
     failed: dict[str, str] = {}
     for part, make in PARTS.items():
         if (folder / part).is_dir():

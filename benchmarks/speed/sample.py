@@ -45,7 +45,6 @@ SYLLABLES = ["Ba", "Cor", "Del", "Fen", "Gra", "Hol", "Lin", "Mar", "Nor", "Pel"
 
 
 def make_inputs(rng: np.random.Generator, n: int) -> list[list[tuple[str, str, str]]]:
-    """Triples of one restaurant each."""
     made = []
     for _ in range(n):
         name = "The " + "".join(rng.choice(SYLLABLES, 3)).capitalize()
@@ -81,7 +80,6 @@ def make_rows(rng: np.random.Generator, count: int, first: int = 0, systems: int
 
 
 def write_rows(out: Path, rows: int, shards: int, seed: int = 0, systems: int = 20) -> None:
-    """Write rows in so many Parquet files below ``out``."""
     out.mkdir(parents=True, exist_ok=True)
     rng, done = np.random.default_rng(seed), 0
     for shard in range(shards):

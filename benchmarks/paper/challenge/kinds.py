@@ -14,24 +14,8 @@ from typing import NamedTuple
 
 from scorer.metric.facts import Triple
 
-from .texts import (
-    DATA,
-    DOMAINS,
-    Attribute,
-    InventedThing,
-    Said,
-    Value,
-    by_one,
-    draw_until,
-    in_other_unit,
-    in_words,
-    invent,
-    make_name,
-    make_value,
-    misspelt,
-    month_first,
-    near_date,
-)
+from . import texts
+from .texts import DATA, DOMAINS, Attribute, InventedThing, Said, Value, draw_until, invent, make_name, make_value
 
 OK, OMISSION, HALLUCINATION, NOT_OK = "OK", "omission", "hallucination", "not_OK"
 """Labels that a metric should give: ``omission`` or ``hallucination`` at least on that side, ``not_OK`` on either."""
@@ -134,12 +118,12 @@ def _by_map(which: Callable[[Attribute], dict[str, str]]) -> Edit:
 
 
 def _name(record: InventedThing, rng: Random) -> Edited:
-    """A name misspelt: of a value, or of the subject in the whole text."""
+    """A name texts.misspelt: of a value, or of the subject in the whole text."""
     places = [at for at, fact in enumerate(record.facts) if fact.value.kind == "name"]
     if not places or rng.random() < 0.3:
-        return record.text(subject=misspelt(record.subject, rng)), None
+        return record.text(subject=texts.misspelt(record.subject, rng)), None
     at = rng.choice(places)
-    return _at(record, at, record.facts[at].with_value(misspelt(record.facts[at].value.text, rng)))
+    return _at(record, at, record.facts[at].with_value(texts.misspelt(record.facts[at].value.text, rng)))
 
 
 def _paraphrase(record: InventedThing, rng: Random) -> Edited:
@@ -155,16 +139,10 @@ def _reorder(record: InventedThing, rng: Random) -> Edited:
 
 def _formatting(record: InventedThing, rng: Random) -> Edited:
     base = record.text()
-    sentences = [sentence + "." for sentence in base.removesuffix(".").split(". ")]
-    forms = (
-        "\n".join(f"- {sentence}" for sentence in sentences),
-        f"**{sentences[0]}** " + " ".join(sentences[1:]),
-        "\n\n".join(sentences),
-        f"# {record.subject}\n\n{base}",
-        base.upper(),
-        base.lower(),
-    )
-    return rng.choice(forms).strip(), None
+    first, *more = sentences = [sentence + "." for sentence in base.removesuffix(".").split(". ")]
+    as_list = "\n".join(f"- {sentence}" for sentence in sentences)
+    bold, heading = f"**{first}** {' '.join(more)}", f"# {record.subject}\n\n{base}"
+    return rng.choice((as_list, bold, "\n\n".join(sentences), heading, base.upper(), base.lower())).strip(), None
 
 
 def _twice(record: InventedThing, rng: Random) -> Edited:
@@ -180,7 +158,7 @@ def _two(draw: Callable[[], str]) -> tuple[str, str]:
 def _roles(number: int, rng: Random) -> EditedText:
     row = rng.choice(DATA["roles"])
     one, two = _two(partial(make_name, row["names"], rng))
-    wording = row["wordings"][0] if rng.random() < 0.5 else row["wordings"][1]
+    wording = row["wordings"][0 if rng.random() < 0.5 else 1]
     plain, swapped = wording.format(s=one, o=two), wording.format(s=two, o=one)
     return EditedText(row["domain"], [Triple(one, row["predicate"], two)], plain, swapped, 0)
 
@@ -282,9 +260,11 @@ KINDS = (
     ChangeKind("wrong value", "a value is replaced by another of its kind", NOT_OK, _edited(4, _wrong_value)),
     ChangeKind("wrong relation", "another relation with the same value", NOT_OK,
          _edited(4, _clause(lambda attribute: attribute.wrong))),
-    ChangeKind("number by one", "a number or a year is one off", NOT_OK, _edited(4, _of_kinds(by_one, *_NUMBERS))),
-    ChangeKind("unit", "the same number of another unit", NOT_OK, _edited(4, _of_kinds(in_other_unit, "quantity"))),
-    ChangeKind("date", "day, month or year is one off", NOT_OK, _edited(4, _of_kinds(near_date, "date"))),
+    ChangeKind("number by one", "a number or a year is one off", NOT_OK,
+         _edited(4, _of_kinds(texts.by_one, *_NUMBERS))),
+    ChangeKind("unit", "the same number of another unit", NOT_OK,
+         _edited(4, _of_kinds(texts.in_other_unit, "quantity"))),
+    ChangeKind("date", "day, month or year is one off", NOT_OK, _edited(4, _of_kinds(texts.near_date, "date"))),
     ChangeKind("name by a letter", "a name with one wrong letter", NOT_OK, _edited(3, _name)),
     ChangeKind("negation", "a fact is denied", NOT_OK, _edited(4, _clause(lambda attribute: attribute.negated))),
     ChangeKind("hypernym", "a more general word loses a part of a fact", OMISSION,
@@ -294,8 +274,8 @@ KINDS = (
     ChangeKind("paraphrase", "every fact in other words", OK, _edited(4, _paraphrase)),
     ChangeKind("other order", "the facts in another order", OK, _edited(4, _reorder)),
     ChangeKind("pronoun", "a pronoun for the name", OK, _edited(4, lambda one, _: (one.text(pronouns=True), None))),
-    ChangeKind("number words", "a number in words", OK, _edited(4, _of_kinds(in_words, *_NUMBERS))),
-    ChangeKind("date format", "a date as in the United States", OK, _edited(4, _of_kinds(month_first, "date"))),
+    ChangeKind("number words", "a number in words", OK, _edited(4, _of_kinds(texts.in_words, *_NUMBERS))),
+    ChangeKind("date format", "a date as in the United States", OK, _edited(4, _of_kinds(texts.month_first, "date"))),
     ChangeKind("formatting", "lists, bold, headings, capitals, lower case", OK, _edited(4, _formatting)),
     ChangeKind("repetition", "a fact is said twice, in two ways", OK, _edited(3, _twice)),
     ChangeKind("role swap", "subject and object are exchanged", NOT_OK, _roles),

@@ -157,12 +157,9 @@ _TIDY = (
 
 @dataclass(frozen=True)
 class SlotErrors:
-    """The slot errors of a text.
-
-    ``added``: slots in the text that the input does not have (the slot's name, once per value). ``missing``, ``wrong``:
-    positions of triples that are absent, or present with another value. ``name``: whether the name is missing.
-    ``repeated``: number of further mentions of values.
-    """
+    """The slot errors of a text. ``missing``, ``wrong``: positions of triples that are absent, or present with another
+    value. ``added``: slots in the text that the input does not have, once per value. ``repeated``: number of further
+    mentions of values."""
 
     missing: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)

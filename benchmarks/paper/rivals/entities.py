@@ -27,9 +27,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _SCALE = re.compile(rf"\s?({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _MONTHS = [month.lower() for month in MONTHS]
-_UNIMPORTANT = frozenset(
-    ("a", "an", "and", "at", "by", "de", "for", "from", "in", "la", "of", "on", "or", "the", "to", "with")
-)
+_UNIMPORTANT = {"a", "an", "and", "at", "by", "de", "for", "from", "in", "la", "of", "on", "or", "the", "to", "with"}
 _MOST_ZEROS = 200  # a float holds no larger power of ten than 308
 _ROUNDED = 0.01
 
@@ -52,12 +50,10 @@ class _Text:
 
     @cached_property
     def plain(self) -> str:
-        """Its words with one blank around each."""
         return f" {' '.join(_words(self.given))} "
 
     @cached_property
     def capitals(self) -> frozenset[str]:
-        """Its words of capital letters alone, dots left out."""
         return frozenset(re.findall(r"\b[A-Z]{2,}\b", self.given.replace(".", "")))
 
     @cached_property

@@ -58,7 +58,6 @@ def by_keywords(triples: Sequence[Triple], text: str) -> Label:
 
 
 def by_entities(triples: Sequence[Triple], text: str) -> Label:
-    """The share of subjects and objects that are in the text; a fact is there if both of its own are."""
     there = entities.found(triples, text)
     omitted = [at for at, triple in enumerate(triples) if not (there[triple.subject] and there[triple.object])]
     return Label(omitted, bool(omitted), False, sum(there.values()) / len(there))

@@ -17,8 +17,7 @@ from scorer.errors import InputError
 from scorer.evaluation.label_figures import Indices, ratio
 
 NO_ERROR, NO_TYPE, NO_MAJORITY = "no_error", "no_type", "no_majority"
-"""Label of an annotator who did not mark the span; of one who marked it without a category; category of a marked span
-for which no category has a majority."""
+"""Of an annotator who did not mark a span; who marked it without a category; of a marked span without a majority."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class Votes:
 
 
 def majority(votes: Votes) -> list[str | None]:
-    """The category of each item: ``None`` if at most half of its annotators marked it (no error), and
-    :data:`NO_MAJORITY` if it is an error but no category has more than half of the votes."""
+    """The category of each item that more than half of its annotators marked; ``None`` of others: no errors."""
     result: list[str | None] = []
     for given, unmarked in zip(votes.counts.tolist(), votes.count(NO_ERROR).tolist(), strict=True):
         half = sum(given) / 2
@@ -58,14 +56,8 @@ def majority(votes: Votes) -> list[str | None]:
 
 
 def fleiss_kappa(counts: Indices) -> float:
-    """Fleiss' κ (Psychological Bulletin 76, 1971); NaN with one label alone.
-
-    Args:
-        counts: int64, *Shape:* (items, labels), number of raters who gave the item the label.
-
-    Raises:
-        InputError: items have different numbers of raters, or one rater.
-    """
+    """Fleiss' κ (Psychological Bulletin 76, 1971) of counts, *Shape:* (items, labels); NaN with one label alone, an
+    InputError unless all items have the same number of raters, two or more."""
     raters = np.unique(counts.sum(axis=1))
     if len(raters) > 1 or not (raters > 1).all():
         raise InputError(f"Fleiss' kappa needs two annotators or more, as many for each item; found {raters.tolist()}")

@@ -73,14 +73,8 @@ class Collection:
 
 
 def convert(collection: Collection, path: Path, note: Note = lambda line: None) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Rows for ``scorer run``, the errors that people marked, and those that models marked.
-
-    Args:
-        note: called with each annotation or input that cannot be read.
-
-    Raises:
-        InputError: no outputs.
-    """
+    """Rows for ``scorer run``, the errors that people marked, and those that models marked. ``note``: told of each
+    annotation or input that cannot be read."""
     found = collection.read(path, note) if path.is_dir() else _from_parquet(path, collection)
     # Outputs that nobody annotated are of no use here: a second run, say.
     outputs = [output for output in found if output.human or output.judges]

@@ -50,12 +50,9 @@ class SpanOptions:
 def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None] = lambda message: None) -> Figures:
     """Evaluate flagged sentences. Shares are from 0 to 1, ``None`` without a denominator; intervals are 95 %.
 
-    Args:
-        note: called with each remark for the reader of the figures.
-
     Returns: ``texts``, ``sentences``, ``categories`` (recall of each), ``agreement`` of the annotators, and ``lines``:
     of this output, of every sentence, of other annotators and rivals at each of :data:`LEVELS`, and of this output's
-    spans by group.
+    spans by group. ``note``: told what is left out.
 
     Raises:
         ScorerError: nothing to read, columns missing, or no text that is in both files.
@@ -180,7 +177,7 @@ def _agreement(path: Path) -> Figures:
 def overlaps(spans: pa.Table, others: pa.Table) -> Indices:
     """For each span, the number of ``others`` that it shares a character with. int64, *Shape:* (spans,).
 
-    Takes O(n log n) time: starts and ends are sorted. An empty span counts as the one character after it.
+    An empty span counts as the one character after it.
     """
     texts = pa.chunked_array([*spans["text_id"].chunks, *others["text_id"].chunks], pa.string()).unique()
     stride = 2 + max((pc.max(which["char_end"]).as_py() or 0) for which in (spans, others))

@@ -72,11 +72,7 @@ def read_flags(path: Path, below: float) -> Flags:
 def read_annotators(path: Path) -> dict[str, Gold]:
     """The errors by annotator, the main one first: the annotator whose name comes first, or the file's stem where it
     has no column ``annotator``. A row without a position only mentions its text, and so does one whose
-    ``is_gold_error`` is false.
-
-    Raises:
-        InputError: the file cannot be read. ColumnError: columns missing.
-    """
+    ``is_gold_error`` is false."""
     table = _read(path)
     if "annotator" not in table.column_names:
         return {path.stem: _gold(path, table)}
@@ -88,7 +84,6 @@ def read_annotators(path: Path) -> dict[str, Gold]:
 
 
 def read_votes(path: Path) -> Votes:
-    """The labels that all annotators gave (``item_id``, ``label``)."""
     table = _read(path)
     return Votes.collect(*(_column(table, name, path).cast(pa.string()).to_pylist() for name in ("item_id", "label")))
 

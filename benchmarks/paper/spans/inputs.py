@@ -1,8 +1,7 @@
 """The inputs of Quintd-1 and D2T-Eval as triples, from the text that stood in the models' prompt.
 
-Six domains in three formats: JSON or a printed Python dictionary (``openweather``, ``gsmarena``, ``ice_hockey``,
-``football``), CSV with comment lines (``owid``), a list in Markdown (``wikidata``). A leaf of a dictionary is a triple
-whose predicate is its path; values are never rounded, renamed or converted. What is empty is left out.
+Six domains in three formats: JSON or a printed Python dictionary, CSV with comment lines (``owid``), a list in Markdown
+(``wikidata``). A leaf of a dictionary is a triple whose predicate is its path; what is empty is left out.
 """
 
 from __future__ import annotations

@@ -41,7 +41,6 @@ class Measurement:
         self.steps.run(name, seconds, command, **environment)
 
     def measure(self, name: str, seconds: float, *arguments: object, **environment: str) -> None:
-        """Run one of :mod:`.measures` as a step."""
         self.run_module(name, seconds, "measures", name, *arguments, **environment)
 
     def prepare(self) -> None:
@@ -56,8 +55,6 @@ class Measurement:
         self.doctor()
 
     def doctor(self) -> None:
-        """Findings of `scorer doctor`; it verifies the bundle."""
-
         def tell(printed: str) -> None:
             found = json.loads(printed)
             report("doctor", **{key: found[key] for key in ("problems", "gpus", "packages", "bundle")})
@@ -66,7 +63,6 @@ class Measurement:
         self.steps.run("doctor", 70, command, tell, **self.verified)
 
     def score(self, name: str, rows: Path, seconds: float) -> None:
-        """Run `scorer run` as a command, and report its own figures."""
         out = self.work / f"out-{name.replace(' ', '-')}"
 
         def tell(printed: str) -> None:
@@ -114,9 +110,7 @@ def table(path: Path) -> str:
         elif one["step"] == "run":
             unique, stages = one["checks"]["unique"], one["seconds"]
             of = f"{one['of']}: {unique:,} pairs, {stages.get('total')} s, of them infer {stages.get('infer')} s"
-            flops = one["speed"].get("model_flops_per_s")
-            share = f"{flops / sustained / 1e12:.1%}" if flops and sustained else ""
-            lines.append(f"| {of} | {one['speed'].get('unique_pairs_per_s', 0):,.0f} | {share} |")
+            lines.append(f"| {of} | {one['speed'].get('unique_pairs_per_s', 0):,.0f} | |")
         elif one["step"] == "labels" and "same" in one:
             lines.append(f"| labels of {one['kind']} as fp32 | {one['same']:,} of {one['of']:,} | |")
     ends = (one for one in found if one["step"] == "end" and one["of"] in ("first use", "second use", "many"))

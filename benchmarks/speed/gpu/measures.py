@@ -57,12 +57,9 @@ def matrix(device: str) -> None:
 
 
 def pair_flops(architecture: Mapping[str, Any], lengths: Sequence[int]) -> float:
-    """Floating point operations of an encoder over pairs of these lengths, two for a multiplication and addition
-    (Chowdhery et al., *PaLM*, 2022, appendix B); 0 where the bundle does not say how large the model is.
-
-    Only the matrix products count: 8 h² + 4 h f a token and layer, and 4 h for each token that it attends to. What is
-    saved by computing the last layer for one token still counts as done.
-    """
+    """Floating point operations of the matrix products of an encoder over pairs of these lengths: 8 h² + 4 h f a token
+    and layer, and 4 h for each token that it attends to (Chowdhery et al., *PaLM*, 2022, appendix B); all of the last
+    layer counts as done."""
     layers, hidden, inner = (architecture.get(name, 0) for name in ("layers", "hidden_size", "intermediate_size"))
     squared = sum(length**2 for length in lengths)
     return float(layers * ((8 * hidden**2 + 4 * hidden * inner) * sum(lengths) + 4 * hidden * squared))
@@ -90,11 +87,8 @@ VARIANTS = {
 
 
 def variants(bundle: str, sample: str, device: str, limit: str) -> None:
-    """Bare rates by graph, provider options and size of a call; on a GPU the kernels of the first, too.
-
-    The feeds are the program's own, made before; two passes of each variant are timed. No further one begins after
-    LIMIT seconds. ``labels``, ``max_dlogit``: compared with the first.
-    """
+    """Bare rates by graph, provider options and size of a call, of two passes each over the program's own feeds; on a
+    GPU the kernels of the first, too. No further one begins after LIMIT seconds."""
     import numpy as np
 
     from benchmarks.speed.ours import encode, open_engine, session_pass
@@ -183,10 +177,7 @@ def peer(checkpoint: str, sample: str, device: str, limit: str) -> None:
 
 
 def labels(bundle: str, sample: str, device: str) -> None:
-    """Labels of half precision, with and without ``exact``, against those of fp32 on one device.
-
-    BUNDLE has real weights in fp32 and fp16, such as an export of the embedded model's checkpoint.
-    """
+    """Labels of half precision, with and without ``exact``, against those of fp32, of a bundle with real weights."""
     from benchmarks.speed.ours import engine_pairs
 
     def found(precision: str, exact: bool) -> Any:

@@ -37,12 +37,8 @@ def read_results(path: Path | None = None) -> list[dict[str, Any]]:
 
 
 class Steps:
-    """Runs steps one after the other until the time is over.
-
-    Args:
-        folder: gets ``results.jsonl`` and ``log.txt``.
-        seconds: limit for all steps together; a step that would begin with less than five left is skipped.
-    """
+    """Runs steps one after the other until the time is over; one that would begin with less than five seconds left is
+    skipped. ``folder``: gets ``results.jsonl`` and ``log.txt``."""
 
     def __init__(self, folder: Path, seconds: float, environment: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,11 +54,8 @@ class Steps:
         then: Callable[[str], object] = lambda printed: None,
         **environment: str,
     ) -> None:
-        """Run a command; whatever goes wrong with it becomes a line. What it writes to stderr goes into the log.
-
-        Args:
-            then: called with what the command printed, if it succeeded.
-        """
+        """Run a command, then call ``then`` with what it printed if it succeeded; whatever goes wrong becomes a line,
+        and stderr goes into the log."""
         began = time.monotonic()
         limit = min(seconds, self._end - began)
         code: int | str = "skipped: no time left"
