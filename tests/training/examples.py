@@ -23,6 +23,11 @@ from training.network import NLI_LABELS, WITHOUT_DROPOUT, label_names
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 TOWNS = ("Oslo", "Bergen", "Turku", "Aarhus", "Lund", "Narvik")
+PEOPLE = ("Ada Lind", "Bo Ek", "Eva Moe", "Ida Dahl", "Per Holm", "Kari Lie", "Tor Vik", "Siv Berg", "Jon Aas")
+MILLS = {
+    "founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court.",
+    "guard": "{s} is watched by {o}.", "tenant": "{s} has {o} for a tenant.",
+}  # fmt: skip
 
 
 def lamp(n: int, rng: random.Random) -> Row:
@@ -46,10 +51,18 @@ def town(n: int, rng: random.Random) -> Row:
     return Row((Triple(name, "population", number),), text, "rel2text", "towns")
 
 
-def made(lamps: int = 150, towns: int = 150, seed: int = 0) -> Corpus:
-    """A corpus of both."""
-    rng = random.Random(seed)
-    return corpus([lamp(n, rng) for n in range(lamps)] + [town(n, rng) for n in range(towns)])
+def mill(n: int, rng: random.Random) -> Row:
+    """One fact about a mill, in the wording of its relation."""
+    relation, name = rng.choice(list(MILLS)), rng.choice(PEOPLE)
+    text = MILLS[relation].format(s=f"Mill-{n}", o=name)
+    return Row((Triple(f"Mill-{n}", relation, name),), text, "rel2text", "mills")
+
+
+def made(lamps: int = 150, towns: int = 150, mills: int = 0) -> Corpus:
+    """A corpus of them."""
+    rng = random.Random(0)
+    counts = ((lamp, lamps), (town, towns), (mill, mills))
+    return corpus([make(n, rng) for make, count in counts for n in range(count)])
 
 
 def guessed(texts: list[tuple[str, bool]]) -> float:

@@ -22,6 +22,8 @@ from training.general.rows import Corpus, Row, corpus, parts, read
 from training.general.values import twins
 from training.general.wording import denial
 
+KINDS = ("crossed", "exchanged", "reference", "detailed", "sequenced", "confused", "related", "listed")
+
 
 @pytest.fixture(scope="module")
 def pool() -> Corpus:
@@ -29,8 +31,8 @@ def pool() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def bindings(pool: Corpus) -> Bindings:
-    return Bindings(pool)
+def bindings() -> Bindings:
+    return Bindings(made(mills=200))
 
 
 def test_every_kind_is_half_true_and_the_seed_decides(pool: Corpus, bindings: Bindings) -> None:
@@ -51,7 +53,7 @@ def test_neither_side_of_an_edit_tells_the_label(kind: edits.Kind) -> None:
     check_untold([(*kind(agree, rng), agree) for _ in range(1500) for agree in (True, False)])
 
 
-@pytest.mark.parametrize("name", ["crossed", "exchanged", "reference", "detailed", "sequenced", "confused"])
+@pytest.mark.parametrize("name", KINDS)
 def test_neither_side_of_a_binding_tells_the_label(bindings: Bindings, name: str) -> None:
     (kind,) = [one for one in bindings.kinds if one.__name__ == name]
     check_untold(bindings.pairs(3000, random.Random(1), kind))
@@ -140,29 +142,12 @@ def _inhabitants(text: str) -> set[tuple[str, ...]]:
     return set(found)
 
 
-def test_crossed_sides_agree_when_their_facts_do(bindings: Bindings) -> None:
-    rng = random.Random(2)
+def test_crossed_sides_agree_when_their_facts_do(pool: Corpus) -> None:
+    rng, bindings = random.Random(2), Bindings(pool)
     for agree in (True, False) * 200:
         one, other = (_inhabitants(side) for side in bindings.crossed(agree, rng))
         assert one and other
         assert (one <= other or other <= one) == agree
-
-
-MILL = {
-    "founder": "{s} was founded by {o}.", "heir": "{s} was left to {o}.", "judge": "{s} took {o} to court.",
-    "guard": "{s} is watched by {o}.", "tenant": "{s} has {o} for a tenant.",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["related", "listed"])
-def test_neither_side_of_relations_tells_the_label(name: str) -> None:
-    rng = random.Random(4)
-    people = ("Ada Lind", "Bo Ek", "Eva Moe", "Ida Dahl", "Per Holm", "Kari Lie", "Tor Vik", "Siv Berg", "Jon Aas")
-    found = [(f"Mill-{n}", rng.choice(list(MILL)), rng.choice(people)) for n in range(200)]
-    mills = [Row((Triple(*f),), MILL[f[1]].format(s=f[0], o=f[2]), "rel2text", "mills") for f in found]
-    bindings = Bindings(corpus(mills))
-    (kind,) = [one for one in bindings.kinds if one.__name__ == name]
-    check_untold(bindings.pairs(2000, rng, kind))
 
 
 def test_a_sequence_is_told_in_its_order_or_exchanged_and_the_order_of_the_names_does_not_tell() -> None:
@@ -180,11 +165,8 @@ def test_a_sequence_is_told_in_its_order_or_exchanged_and_the_order_of_the_names
     ("wording", "opposite"),
     [
         ("The home of {s} was {o}.", "The home of {s} was not {o}."),
-        ("{s}'s home is {o}.", "{s}'s home is not {o}."),
         ("{s} has a mass of {o}.", "{s} does not have a mass of {o}."),
-        ("{s} had {o} sons.", "{s} did not have {o} sons."),
         ("{s} makes {o}.", "{s} does not make {o}."),
-        ("{s} has been in {o}.", None),
         ("{s} founded {o}.", None),
         ("{s} is not a {o}.", None),
     ],

@@ -81,11 +81,7 @@ def split(rows: Iterable[DataText], share: float, seed: int) -> tuple[list[DataT
 
 
 def known(rows: Sequence[DataText]) -> Known:
-    """The predicates and entities of rows.
-
-    Raises:
-        DataError: there are not two of each.
-    """
+    """The predicates and entities of rows; a DataError unless there are two of each."""
     predicates: dict[str, set[str]] = {}
     entities: set[str] = set()
     for row in rows:

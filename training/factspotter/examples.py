@@ -39,11 +39,7 @@ class Example(NamedTuple):
 
 
 def epoch(rows: Sequence[DataText], known: Known, seed: int, number: int, triples: int | None = None) -> list[Example]:
-    """The examples of an epoch, in their order; the same for the same arguments.
-
-    Args:
-        triples: of how many triples, drawn at random; by default of all.
-    """
+    """The examples of an epoch, the same for the same arguments; of so many ``triples``, drawn at random, or all."""
     rng = random.Random(f"factspotter {seed} {number}")
     places = [(r, t) for r, row in enumerate(rows) for t in range(len(row.triples))]
     if triples is not None and triples < len(places):
