@@ -77,9 +77,7 @@ def runs(folder: Path) -> None:
     rows = pq.read_table(SAMPLE, columns=["triples", "text"]).to_pylist()
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with (folder / "rows.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["triples", "text"])
-        writer.writerows([json.dumps(row["triples"]), row["text"]] for row in rows)
+        csv.writer(file).writerows([["triples", "text"], *([json.dumps(row["triples"]), row["text"]] for row in rows)])
     expected = scored(SAMPLE, folder / "scored")
     assert len(expected) == len(rows)
     for name in ("rows.jsonl", "rows.csv"):
@@ -92,20 +90,12 @@ def runs(folder: Path) -> None:
 
 
 def finished_outputs(folder: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    night = folder / "night"
-    night.mkdir()
-    rows = pq.read_table(SAMPLE).to_pylist()[:-1]
-    rows[0], rows[1]["text"] = rows[1] | {"text": rows[0]["text"]}, "Nothing is known of it."
-    pq.write_table(pa.Table.from_pylist(rows), night / "domains.parquet")
-    scorer("run", night, "--bundle", "embedded", "--out", folder / "tonight", "--reuse", folder / "scored")
-    reports = {"--report": "report.html", "--summary": "summary.md", "--metrics": "m.prom", "--junit": "junit.xml"}
-    options = [word for option, name in reports.items() for word in (option, folder / name)]
-    assert json.loads(scorer("audit", folder / "tonight", "--baseline", folder / "scored", *options, "--json"))
-    assert all((folder / name).stat().st_size for name in reports.values())
-    scorer("audit", folder / "scored")
+    reports = [folder / name for name in ("report.html", "summary.md", "m.prom", "junit.xml")]
+    options = zip(("--report", "--summary", "--metrics", "--junit"), reports, strict=True)
+    written = [word for one in options for word in one]
+    assert json.loads(scorer("audit", folder / "--sentences", "--baseline", folder / "scored", "--across-signatures",
+                             *written, "--json"))  # fmt: skip
+    assert all(path.stat().st_size for path in reports)
     assert "stored: " in scorer("explain", folder / "scored", "--row", "domains.parquet:3")
     figures = json.loads(scorer("evaluate", folder / "scored", "--json"))
     assert figures["rows"] == 12 and figures["fine"]["accuracy"] > 0.5

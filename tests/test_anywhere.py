@@ -24,7 +24,7 @@ SELECTED = [
     "tests/faults/test_surroundings.py",
     "tests/commands/test_options.py",
     "tests/inference/test_verification.py",
-    "tests/audit/test_history.py",
+    "tests/audit/test_command.py",
 ]
 """Tests of signals, processes, locks, locales, dates, permissions, temporary files and the cache folder."""
 COMPUTING = re.compile(r"^\s*(?:import|from) (?:torch|onnxruntime|transformers)\b", re.MULTILINE)

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,8 +18,10 @@ from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation import EvaluateOptions
 from scorer.inference import BUILTIN_BUNDLES, BuiltinBundle
+from scorer.integrations.ray import ScoreBatches
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings
+from tests.faults import harness
 
 WRONG: tuple[Any, ...] = (None, 5, 2.5, True, "text", b"bytes", [3], ["a", None], {"a": 1}, {3}, object(), ("a", "b"))
 
@@ -145,3 +148,20 @@ def test_the_help_of_a_scorer_has_a_line_for_every_argument() -> None:
     lines = [line.strip().partition(":")[0] for line in Scorer.__doc__.splitlines()]
     settings = {one.name for one in fields(Settings)}
     assert {*lines} >= {*inspect.signature(Scorer).parameters} - {"settings"} | settings
+
+
+def test_a_batch_has_the_columns_of_the_scorer(tiny: Path) -> None:
+    table = harness.rows(30)
+    with (
+        Scorer(tiny) as scorer,
+        ScoreBatches(tiny, threads=1, templates={"eatType": "<subject> is a <object>."}) as score,
+    ):
+        found = score(table)
+        assert found.num_rows == 30 and found.schema.names == scorer.score_table(table).schema.names
+        assert found["fact_entailment"] != scorer.score_table(table)["fact_entailment"], "the templates are used"
+        assert score(table.slice(0, 0)).schema == found.schema
+
+
+def test_a_batch_of_arrays_is_refused_with_the_argument_to_write(tiny: Path) -> None:
+    with ScoreBatches(tiny) as score, pytest.raises(TypeError, match="batch_format='pyarrow'"):
+        score({"text": np.array(["a"])})

@@ -1,19 +1,6 @@
 """Compare an output with an earlier one: figures, drift, gates, history; one document, shown in several ways.
 
-::
-
-    from scorer.audit import AuditOptions, audit
-    document = audit(Path("scored"), AuditOptions(baseline=Path("scored-yesterday")))
-
-``document`` is a tree of structs (:mod:`.document`), which ``--json`` prints. In a notebook,
-``scorer.audit.report.Audit(document)`` shows it.
-
-    builder.py    builds the document                document.py   its types
-    scan.py       one pass: a few numbers of each row
-    database.py   these numbers, in DuckDB           queries.py    the questions asked of them
-    figures.py    figures of groups, their changes   examples.py   single rows, for people
-    gates.py      gates files, and their results     suggest.py    gates files for an output
-    findings.py   what to look at first              history.py, report/   files made from the document
+``builder`` builds the ``document`` of what ``queries`` ask of the rows that ``scan`` puts into a ``database``.
 """
 
 from __future__ import annotations

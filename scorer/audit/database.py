@@ -1,7 +1,6 @@
-"""The rows of one audit as narrow tables of numbers in a temporary DuckDB database.
+"""The rows of one audit as narrow tables of numbers in a temporary DuckDB database; no text of the data gets here.
 
-No text of the data gets here: groups, predicates and kinds are codes, keys are numbers (:mod:`.scan`). The tables are
-asked in :mod:`.queries`. Results do not depend on threads: they are counts, or are ordered by the query.
+Results do not depend on threads: they are counts, or are ordered by the query.
 """
 
 from __future__ import annotations
@@ -94,10 +93,8 @@ class Database:
         return counts
 
     def append(self, statement: str, batch: pa.Table) -> None:
-        """Insert by a statement that reads the table ``batch``; small tables wait, until :meth:`flush` at the latest.
-
-        No transaction spans several of them: DuckDB keeps every table that was registered until it ends.
-        """
+        """Insert by a statement that reads the table ``batch``; small tables wait, until :meth:`flush` at the
+        latest."""
         waiting = self._waiting.setdefault(statement, [])
         waiting.append(batch)
         if sum(map(len, waiting)) >= _BATCH:

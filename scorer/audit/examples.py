@@ -42,15 +42,14 @@ ID = "id"
 
 @dataclass(frozen=True)
 class RowReader:
-    """Reads single rows of a run, for people. ``columns``: shown as the row's group. ``templates``: null where they
-    are not known."""
+    """Reads single rows of a run, for people. ``columns``: shown as the row's group."""
 
     run: ScannedRun
     columns: Sequence[str]
     templates: Templates | None
 
     def rows(self, kinds: Mapping[int, str]) -> dict[int, WorstRow]:
-        """Rows by number. ``kinds``: the kind of each, by its number in the whole output."""
+        """Rows by number in the whole output. ``kinds``: of each."""
         output = self.run.output
         own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
         facts = self.run.facts[0] if self.run.facts is not None else ""
@@ -63,7 +62,6 @@ class RowReader:
             return {row: self._row(row, kind, tables[row]) for row, kind in kinds.items()}
 
     def _row(self, row: int, kind: str, table: pa.Table) -> WorstRow:
-        """A row. ``table``: of this row alone."""
         output, prefix = self.run.output, self.run.output.columns.prefix
         file, number = place(output, row)
 
@@ -109,7 +107,6 @@ class RowReader:
 
 
 def place(output: Output, row: int) -> tuple[str, int]:
-    """The file of a row, as text, and its number there."""
     file, number = output.locate(row)
     return file.encode("utf-8", "replace").decode(), number
 
@@ -140,11 +137,7 @@ def worst_rows(reader: RowReader, most: int) -> list[WorstRow]:
 
 
 def compare_rows(before: ScannedRun, reader: RowReader, change: Change, most: int) -> tuple[BaselineChanges, Worse]:
-    """Rows of two matched runs: those that are in one alone, changed label, or got worse, with some to read.
-
-    Args:
-        change: of all rows. most: rows to read.
-    """
+    """Rows of two matched runs that are in one alone, changed label, or got worse, with at most so many to read."""
     after = reader.run
     kept, rewritten = queries.kept(after, ())[0], queries.rewritten(after, ())[0]
     labelled, ok, fails = FINE_OF >= 0, queries.OK == FINE_OF, FINE_OF > queries.OK

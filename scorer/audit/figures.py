@@ -1,9 +1,8 @@
 """The figures of every group of a run, from the counts in the database, and how they changed since the baseline.
 
 **A rate** is tested once: rows with the same facts in both runs are pairs, the other added and removed rows two
-disjoint samples. Where fewer than half as many of these were removed as added, the added ones are compared with all of
-the baseline's rows of the group; where fewer than half as many were added, the removed ones with all of this run's. The
-interval of a difference takes rows that both runs have as fixed: under equal signatures their labels are the same.
+samples. Where fewer than half as many were removed as added, these are compared with all of the baseline's rows of the
+group, and vice versa. The interval of a difference takes rows that both runs have as fixed.
 """
 
 from __future__ import annotations
@@ -70,14 +69,11 @@ class RunRates:
 def correlations(
     sums: Mapping[str, Sequence[ClusterSums]], of_all: Mapping[str, float | None]
 ) -> list[dict[str, float]]:
-    """How rows that share an input are correlated in each group, by rate.
+    """How rows that share an input are correlated in each group, by rate; ``of_all``: in all rows.
 
     Few inputs estimate this badly, and too small a value makes false alarms: it is taken to be at least the mean of all
     groups by rows. Where no group can tell (few inputs, or no row differs), that of the not_OK rate is taken, then what
     all rows say; where these cannot tell either, 0.
-
-    Args:
-        sums: by rate, of each group. of_all: by rate, the correlation of all rows.
     """
     own = {name: [correlation(one) for one in groups] for name, groups in sums.items()}
     mean, least = {}, {}
@@ -122,10 +118,8 @@ def group_figures(rates: RunRates, grouping: Grouping) -> list[GroupFigures]:
 
 
 class FactTables:
-    """Facts of a grouping by group and predicate, and how they are shown.
-
-    ``shares``: of each predicate's facts, without a template, as the run counted them; ``None`` where it did not.
-    """
+    """Facts of a grouping by group and predicate. ``shares``: of each predicate's facts, without a template, as the run
+    counted them; ``None`` where it did not."""
 
     def __init__(self, run: ScannedRun, grouping: Grouping) -> None:
         self.codes, self.names = run.predicates, list(run.predicates)
@@ -138,14 +132,13 @@ class FactTables:
         self.weights = np.array([one or 0.0 for one in self.shares])
 
     def missed(self, group: int) -> Rate | None:
-        """Facts of a group without a template; ``None`` where the run did not count them by predicate."""
+        """Facts of a group without a template."""
         if not self.known:
             return None
         facts = self.all[group]
         return rate(round(float((facts * self.weights).sum())), int(facts.sum()))
 
     def omission(self, group: int, predicate: str) -> Rate | None:
-        """The omission rate of a predicate in a group; ``None`` where it was not checked."""
         code = self.codes.get(predicate)
         if code is None or not self.checked[group, code]:
             return None
@@ -219,8 +212,7 @@ def correct(groups: Sequence[GroupFigures]) -> None:
 
 
 def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
-    """Pairs by their states, as a rate sees them: the states that count for it, and the hits. *Shape:* (STATES, STATES)
-    and (STATES,)."""
+    """Pairs by their states, *Shape:* (STATES, STATES), as a rate sees them: the states that count, and the hits."""
     (counted0, hit0), (counted1, hit1) = before, now
     both, lost, gained, neither = (
         int(counts[np.ix_(one, other)].sum()) for one in (hit0, counted0 & ~hit0) for other in (hit1, counted1 & ~hit1)
@@ -229,8 +221,8 @@ def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools
 
 
 def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pairs: Pairs, kept: Pairs) -> RateChange:
-    """A rate in both runs: of all rows, of those in one run only (``gone``, ``fresh``) without the ``pairs`` of
-    rewritten ones, and of those in both."""
+    """``gone``, ``fresh``: of rows in one run only, without the ``pairs`` of rewritten ones; ``kept``: of those in
+    both."""
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
     now, then = fresh, gone
     if 2 * gone.n < fresh.n:
@@ -251,7 +243,6 @@ def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pai
 
 
 def _added_rate(then: Sample, removed: Sample, added: Sample, gone: Sample, fresh: Sample, pairs: Pairs) -> AddedRate:
-    """The added rows compared with the removed ones, or with all of the baseline's; ``gone`` and ``fresh`` as above."""
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then
     found = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
@@ -279,9 +270,8 @@ def _ends(
 def compare_groups(
     rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], named: tuple[str, str] | None
 ) -> GroupComparison | None:
-    """Two groups over the inputs that both have a text for: those that are named, or the two largest.
-
-    ``None`` where there are no two groups, or they share no input.
+    """Two groups over the inputs that both have a text for: those that are named, or the two largest; ``None`` where
+    there are no two, or they share no input.
 
     Raises:
         UsageError: no group has a value that is named, or the grouping is not by one column.
@@ -317,11 +307,8 @@ def compare_groups(
 
 
 def stability_index(before: Ints, after: Ints) -> float | None:
-    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket that has rows.
-
-    Half a row is added to each bucket, so that an empty one does not make it infinite. Null when a side is empty. By
-    custom, below 0.1 is not a shift and above 0.25 a large one. *Shape:* (buckets,) each.
-    """
+    """Population stability index: Σ (a - b) · ln(a / b) over the shares of both runs in each bucket that has rows, with
+    half a row more. By custom, below 0.1 is not a shift and above 0.25 a large one. *Shape:* (buckets,) each."""
     if not before.sum() or not after.sum():
         return None
     used = (before > 0) | (after > 0)

@@ -1,12 +1,7 @@
 """Findings: which group changed, in what, and everything else that a reader should look at.
 
-A group that changed is one finding, whatever number of gates and tests says so. Its sentence names the fact (predicate)
-or the kind of error that accounts for most of the change, with counts before and now.
-
-**Templates.** A fact that one system leaves out is its fault; a template that states the fact wrongly fails
-for all of them. It looks wrong where the lower end of the 95 % interval of its predicate's omission rate is at least
-:data:`LEAST_RATE`, the odds there are at least :data:`TIMES_THE_ODDS` times those of all other facts (a rate above a
-third cannot be three times another), and nine in ten groups that have some of its facts agree.
+A group that changed is one finding, whatever number of gates and tests says so. A template looks wrong where its
+predicate fails in nearly all groups, by the rule of :func:`looks_wrong`.
 """
 
 from __future__ import annotations
@@ -243,11 +238,9 @@ def headline(groups: Sequence[GroupFigures], findings: Sequence[Finding], checke
 
 
 def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) -> bool:
-    """Whether ``failed`` of ``facts`` is far worse than ``other_failed`` of ``other_facts``, by the rule above.
-
-    Half a failure is added to the others' failures and half to their successes, so that their odds are neither 0 nor
-    infinite. Without other facts, the result is False.
-    """
+    """Whether ``failed`` of ``facts`` is far worse than ``other_failed`` of ``other_facts``: the lower end of its 95 %
+    interval is at least :data:`LEAST_RATE`, and the odds there are :data:`TIMES_THE_ODDS` times the others' (with half
+    a failure and half a success more), since a rate above a third cannot be three times another."""
     if facts < LEAST_FACTS or not other_facts:
         return False
     low = wilson(failed, facts)[0]

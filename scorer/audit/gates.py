@@ -1,22 +1,7 @@
-"""Gates of TOML files, applied to all rows or to groups.
+"""Gates of TOML files (docs/audit.md), applied to all rows or to groups.
 
-::
-
-    [[gates]]
-    metric = "not_ok_rate"
-    warn = 0.05                  # the largest value that still passes
-    fail = 0.10
-    group = { system = "tgen" }  # or by = ["system"]: one gate for each value; left out: all rows
-    against = "baseline"         # thresholds are on the increase since then; of added rates "removed"
-    fail_p = 0.001               # of added rows: fails where chance alone seldom gives such an increase
-    min_rows = 100               # silent in smaller groups
-    missing = "fail"             # without a figure; or "pass"
-
-A threshold that no value, or every value, can reach is refused.
-
-A gate is *silent* in a group of fewer than ``min_rows`` rows, or where there is nothing to compare: the group is new
-since the baseline, or no row is in both runs. Any other gate without a figure fails, because nothing was checked;
-``missing = "pass"`` lets it pass.
+A gate is *silent* in a group of fewer than ``min_rows`` rows, or where there is nothing to compare. Any other gate
+without a figure fails, because nothing was checked; ``missing = "pass"`` lets it pass.
 """
 
 from __future__ import annotations
@@ -107,10 +92,7 @@ class GatesFile(Record, frozen=True):
 
 
 def load_gates(paths: Sequence[Path], columns: Sequence[str] | None = None, has_baseline: bool = True) -> list[Rule]:
-    """The gates of TOML files, in order.
-
-    Args:
-        columns: of the output; ``None``: not known.
+    """The gates of TOML files, in order. ``columns``: of the output, if they are known.
 
     Raises:
         UsageError: a file that is no regular file of at most :data:`LARGEST_FILE` bytes, is no TOML, or has a gate that
@@ -209,7 +191,7 @@ def evaluate(
 
 
 def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:
-    """The result of a gate on a group that neither run has; its reason lists the groups that there are."""
+    """The result of a gate on a group that neither run has."""
     there = sorted(describe(group.group) for group in groups)
     more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
     listed = f"there is {'; '.join(there[:_MOST_LISTED])}{more}" if there else "there are no rows at all"
@@ -274,7 +256,7 @@ def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Figur
 def _unjudged(
     rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool
 ) -> tuple[GateStatus, str] | None:
-    """Why there is nothing to judge, and what that makes of the gate; ``None`` when there is a figure."""
+    """Why there is nothing to judge, and what that makes of the gate."""
     metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
     if rows < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"

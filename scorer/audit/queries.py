@@ -26,7 +26,7 @@ _FINE, _FINE_BEFORE, _FINE_REWRITTEN = map(FINE_LABEL.format, ("state", "other_s
 
 
 class RowCounts(NamedTuple):
-    """Rows by group and state, kind of error, or joined notes; reused labels. int64, *Shape:* (groups, kinds) each, and
+    """Rows by group and state, kind of error, or joined notes, *Shape:* (groups, kinds) each; reused labels,
     (groups,)."""
 
     states: Ints
@@ -76,7 +76,6 @@ def match(before: ScannedRun, after: ScannedRun) -> None:
 
 
 def _match_part(database: Database, groups: list[str], where: str, store: str) -> None:
-    """Fill the tables of rows apart from the keys of one part, by statements that begin with ``store``."""
     narrow = ", ".join(["high", "low", "state", *groups])
     database.run(
         "CREATE OR REPLACE TEMP TABLE moved AS SELECT high, low FROM ("
@@ -110,7 +109,6 @@ def _match_part(database: Database, groups: list[str], where: str, store: str) -
 
 
 def _pair_part(database: Database, groups: list[str], where: str, store: str) -> None:
-    """Pair the rows without a partner of the inputs of one part."""
     same = ", ".join(["input", *groups])
     left = (
         f"(SELECT row, state, confidence, {same}, row_number() OVER (PARTITION BY {same} ORDER BY row) AS place "
@@ -182,13 +180,8 @@ Chosen = Literal["all", "moved", "single"]
 
 
 def clusters(run: ScannedRun, grouping: Grouping, masks: Masks, rows: Chosen = "all") -> dict[str, list[ClusterSums]]:
-    """Sums over the inputs of each group, for rates: of the rows n that count and the hits x of each input.
-
-    Args:
-        masks: by rate, the states that count and those that are hits (:func:`.scan.rate_states`).
-        rows: ``all``; ``moved``: those that the other run does not have; ``single``: of these, those that are not in a
-            pair of ``rewritten``.
-    """
+    """Sums over the inputs of each group, by rate (:func:`.scan.rate_states`): of the rows n that count and the hits x.
+    Of rows that are ``moved``, the other run has none; those that are ``single`` are not in ``rewritten`` either."""
     rates = {name: (_count("state", counted), _count("state", hits)) for name, (counted, hits) in masks.items()}
     return _cluster_sums(run, grouping, _rows(run, grouping, rows), rates)
 
@@ -285,7 +278,6 @@ def failing_now(after: ScannedRun, most: int, grouping: Grouping, group: int) ->
 
 
 def _rows(run: ScannedRun, grouping: Grouping, rows: Chosen) -> str:
-    """A table of the rows; see :func:`clusters`."""
     if rows == "all":
         return run.table
     group, side = run.database.column(grouping), "before_row" if run.table == "was" else "row"
@@ -294,7 +286,6 @@ def _rows(run: ScannedRun, grouping: Grouping, rows: Chosen) -> str:
 
 
 def _among(column: str, mask: Bools) -> str:
-    """Whether a state is one of those."""
     chosen = ", ".join(map(str, np.flatnonzero(mask).tolist()))
     return f"{column} IN ({chosen})" if chosen else "false"
 

@@ -56,10 +56,7 @@ _FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
 
 
 def rate_states(omissions_checked: bool) -> dict[str, tuple[Bools, Bools]]:
-    """Which states count for each of :data:`scorer.audit.document.RATES`, and which of them are hits.
-
-    bool, *Shape:* (STATES,) each. None counts for omissions where the run did not look for them.
-    """
+    """Which states count for each of :data:`.document.RATES`, and which are hits. bool, *Shape:* (STATES,) each."""
     labelled, every, looked = FINE_OF >= 0, np.ones(STATES, bool), np.full(STATES, omissions_checked)
     return {
         "not_ok_rate": (every, FINE_OF != 0),
@@ -87,12 +84,10 @@ class ScannedRun:
         return len(self.output)
 
     def groups(self, grouping: Grouping) -> int:
-        """The number of groups that any run of the audit has."""
         return len(self.database.groups[grouping])
 
     @property
     def omissions_checked(self) -> bool:
-        """Whether the run looked for omissions at all."""
         return line_parts(self.output.signature).get("checks") != "hallucination"
 
 
@@ -238,11 +233,8 @@ class Facts:
 
 @dataclass
 class FactReader:
-    """Reads the facts of window after window, with numbers of predicates that stay the same.
-
-    ``column``, ``form``: of the facts. ``subject``: of attributes, the column or key of their subject. A fact that is a
-    sentence counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates.
-    """
+    """Reads the facts of window after window, with numbers of predicates that stay the same. A fact that is a sentence
+    counts as a predicate; from :data:`MOST_SENTENCES` on, as one of the other predicates."""
 
     column: str
     form: FactForm

@@ -1,8 +1,7 @@
 """Gates files with limits that suit an output, each with the smallest increase that it finds.
 
-Two files, because gates that compare need a baseline and the first run has none. Limits follow from the output: a gate
-fails in at most one run of a hundred in which nothing changed. Chances are those of binomial numbers: exact for up to
-:data:`EXACT` rows, by the normal distribution beyond. Rows that share an input count as fewer, by their design effect.
+A gate fails in at most one run of a hundred in which nothing changed. Chances are binomial: exact for up to
+:data:`EXACT` rows, normal beyond. Rows that share an input count as fewer, by their design effect.
 """
 
 from __future__ import annotations
@@ -65,12 +64,8 @@ def change_gates(document: Document) -> str:
 
 
 def exceeds(rows: float, limit: float, now: float, before: float | None = None) -> float:
-    """Probability that a share of ``rows`` independent rows exceeds a limit.
-
-    Args:
-        limit: on the share; with ``before``, on its increase over the share of as many rows of another run.
-        now: true share; ``before``: that of the other run.
-    """
+    """Probability that a share of ``rows`` independent rows, truly ``now``, exceeds a limit; with ``before``, that its
+    increase over the share of as many rows of another run does."""
     n = max(1, round(rows))
     if n > EXACT:
         variance = (now * (1 - now) + (0.0 if before is None else before * (1 - before))) / n

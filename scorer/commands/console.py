@@ -1,7 +1,6 @@
-"""Output of commands: lines and progress for people on stderr, results on stdout, figures in one form.
+"""Output of commands: lines and progress for people on stderr, results on stdout, without hidden characters.
 
-Hidden characters never reach a terminal. rich is imported by the functions that lay out, since most commands end
-without a table.
+rich is imported by the functions that lay out, since most commands end without a table.
 """
 
 from __future__ import annotations

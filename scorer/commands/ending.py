@@ -1,8 +1,5 @@
-"""Commands that end with one line on stderr and a documented exit code, for every kind of error.
-
-Exit code 1 means that a threshold of the user was not met: a gate of an audit, or ``challenge --fail-under``. Python
-and the option parser use it for all errors, so their codes are replaced here.
-"""
+"""Commands that end with one line on stderr and a documented exit code, for every kind of error: 1 means that a
+threshold of the user was not met, and Python and the option parser use it for all errors."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Scores compared with gold: the figures of the papers.
-
-``report``        all of it as one object, which the console and ``--json`` show
-``gold``          a scored output, its gold labels, and which of its rows share an input
-``label_figures`` confusion counts to accuracy, precision, recall, F1, and intervals over inputs
-``ratings``       columns of human scores, and metrics compared with them
-``correlation``   Pearson, Spearman, Kendall, by sentence, within inputs and by system
-``calibration``   of the confidence, and how it orders rows
-``sampling``, ``rates``  rows to label, and true rates from a few labels of people
-``challenge``     pairs of texts that differ in one thing; ``listing``: rows of an output, filtered
+"""Scores compared with gold labels and human ratings: the figures of the papers; rows to label, and true rates.
 
 Only the correlations need more than the run-time dependencies: the extra ``stats``.
 """

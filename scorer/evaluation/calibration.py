@@ -1,11 +1,7 @@
-"""Calibration of a confidence: the share of rows that are OK by the gold, by confidence.
+"""Calibration of a confidence: the share of rows that are OK by the gold, by confidence; and how well it orders rows.
 
 The calibrated confidence is the isotonic regression of *OK by the gold* on the confidence (Zadrozny & Elkan, KDD 2002),
-cross-fitted: the rows of an input are calibrated by a regression on the rows of other inputs, so that no row is
-measured by its own gold. The expected calibration error is that of Naeini et al. (AAAI 2015), over equal widths.
-Intervals draw inputs; the regression is not repeated for each sample.
-
-And how well it orders rows: the area under the ROC curve, with its interval over inputs.
+cross-fitted over inputs. The expected calibration error is that of Naeini et al. (AAAI 2015), over equal widths.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ from typing import Any, NotRequired, TypedDict, cast
 import numpy as np
 
 from ..stats.intervals import share_rate
-from ..stats.isotonic import isotonic
 from .label_figures import RESAMPLES, SEED, Ends, Floats, Indices, Mask, bootstrap_draws, bootstrap_interval, ratio
 
 BINS = 10
@@ -147,6 +142,24 @@ def cross_fitted(confidence: Floats, truth: Floats, inputs: Indices) -> Floats |
         curve = isotonic(np.bincount(at, truth[~held]) / counts, counts)
         result[held] = np.interp(confidence[held], values, curve)
     return result
+
+
+def isotonic(values: Floats, weights: Floats) -> Floats:
+    """The closest ascending values by weighted squares, by pooling adjacent violators (Ayer et al., Annals of
+    Mathematical Statistics 26, 1955). *Shape:* (n,) each; weights are positive."""
+    means: list[float] = []
+    masses: list[float] = []
+    counts: list[int] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, mass, count = value, weight, 1
+        while means and means[-1] >= mean:
+            before, size = means.pop(), masses.pop()
+            mean = (before * size + mean * mass) / (size + mass)
+            mass, count = mass + size, count + counts.pop()
+        means.append(mean)
+        masses.append(mass)
+        counts.append(count)
+    return np.repeat(np.array(means, np.float64), counts)
 
 
 def _bins(confidence: Floats) -> Indices:

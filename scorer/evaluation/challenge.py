@@ -1,15 +1,9 @@
 """The challenge set: texts that are right, the same texts with one thing changed, and what a bundle says of them.
 
-The set is a file of the package, ``embedded/challenge.parquet``, which ``benchmarks/paper/challenge`` generates. Rows
-with one value of ``pair`` belong together; their ``variant`` is
-
-``base``       a text that says all and only the facts
-``edited``     the text with one change; with the gold ``omission+hallucination``, an error on either side will do
-``reordered``  the base text, its facts in another order
-``extended``   the base text (the edited one of an added fact), with three facts about something else
-
-Sensitivity is the share of the wrong texts that have any error label, specificity the share of the right base and
-edited texts that have the label OK.
+Rows with one value of ``pair`` belong together. Their ``variant`` is ``base``, a text that says all and only the facts;
+``edited``, with one change; ``reordered``, the base text, its facts in another order; ``extended``, with three facts
+about something else. Sensitivity is the share of wrong texts that have any error label, specificity that of right base
+and edited texts that are OK.
 """
 
 from __future__ import annotations
@@ -40,8 +34,8 @@ _HALLUCINATION = FINE.index("hallucination")
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers of a metric to the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact
-    that a row's change is about; ``text``: P(facts → text); float64, NaN where not known. *Shape:* (rows,) each."""
+    """Answers to the rows of the set. ``fine``: int8, -1 for an error. ``fact``: P(text → fact) of the fact that a
+    row's change is about; ``text``: P(facts → text); float64, NaN where not known. *Shape:* (rows,) each."""
 
     fine: Codes
     fact: Floats
@@ -112,11 +106,8 @@ def read_templates() -> dict[str, str]:
 def judge(
     scorer: Scorer, table: pa.Table, progress: Callable[[int, int], None] = lambda done, rows: None
 ) -> tuple[Answers, int]:
-    """Score the rows of the set, equal ones once; also the number of distinct rows.
-
-    Args:
-        progress: called with the rows that are judged, and all rows.
-    """
+    """Score the rows of the set, equal ones once; also the number of distinct rows. ``progress``: called with the rows
+    that are judged, and all rows."""
     distinct: dict[tuple[str, str], int] = {}
     rows = zip(map(str, table["triples"].to_pylist()), table["text"].to_pylist(), strict=True)
     at = np.array([distinct.setdefault(row, len(distinct)) for row in rows])
@@ -141,11 +132,7 @@ def answers_of(columns: Mapping[str, pa.Array], table: pa.Table) -> Answers:
 
 
 def measure(table: pa.Table, found: Answers, *, metric: str, signature: str, rows: int) -> ChallengeResult:
-    """Figures of a metric's answers to the set, or to some pairs of it.
-
-    Args:
-        rows: the number of distinct rows.
-    """
+    """Figures of a metric's answers to the set, or to some pairs of it; ``rows``: the number of distinct rows."""
     columns = {name: np.array(table[name].to_pylist()) for name in ("pair", "variant", "kind", "gold_fine", "change")}
     variants = {name: np.flatnonzero(columns["variant"] == name) for name in np.unique(columns["variant"])}
     base, edited = variants["base"], variants["edited"]

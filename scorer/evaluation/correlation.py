@@ -1,8 +1,7 @@
 """Correlations of scores with human ratings, each with its n and with an interval that fits its level.
 
-Over all rows and within inputs, inputs are drawn with replacement; by system, inputs and systems are, since a handful
-of systems says little of others. scipy computes ranks and Kendall's tau-b (extra ``stats``); without it every
-coefficient is ``None`` and :func:`available` is False.
+Inputs are drawn with replacement; by system, systems too, since a handful of them says little of others. Without scipy
+(extra ``stats``) every coefficient is ``None``.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ def available() -> bool:
 
 
 def statistic(kind: Kind) -> Statistic:
-    """A function that computes the coefficient of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN
-    with fewer than three values, if one of them is constant, or without the extra."""
+    """A function of two float64 arrays, *Shape:* (n,), without NaN; its result is NaN with fewer than three values, if
+    one of them is constant, or without the extra."""
     if not available():
         return lambda x, y: float("nan")
     from scipy import stats
@@ -83,16 +82,8 @@ def statistic(kind: Kind) -> Statistic:
 def correlate(
     x: Floats, y: Floats, inputs: Indices | None = None, resamples: int = 0, kinds: Sequence[Kind] = KINDS
 ) -> Correlation:
-    """The coefficients over the rows that have both values.
-
-    Args:
-        x, y: float64, *Shape:* (rows,), NaN where there is no value.
-        inputs: int64, *Shape:* (rows,), the input of each row; needed for intervals.
-        resamples: number of bootstrap samples; 0 for no intervals.
-        kinds: those to compute; the others are ``None``.
-
-    Returns: ``n``, each of :data:`KINDS` (``None`` if undefined), and with ``resamples`` the ``interval`` of each.
-    """
+    """The coefficients over the rows that have both values, with intervals where ``inputs`` and ``resamples`` are
+    given; ``None`` where undefined, or not of ``kinds``. *Shape:* (rows,) each, NaN where there is no value."""
     there = ~(np.isnan(x) | np.isnan(y))
     x, y = x[there], y[there]
     result = Correlation(n=len(x), pearson=None, spearman=None, kendall=None)
@@ -111,7 +102,7 @@ def correlate(
 @dataclass(frozen=True)
 class Levels:
     """Spearman's ρ by level. ``inputs``, ``systems``: of each row, int64, *Shape:* (rows,); ``systems`` is ``None``
-    where no column names them. ``resamples``: number of bootstrap samples; 0 for no intervals."""
+    where no column names them."""
 
     inputs: Indices
     systems: Indices | None

@@ -1,7 +1,4 @@
-"""A scored output, the gold labels that it is compared with, and which of its rows share an input.
-
-Columns stay Arrow arrays and small integers; rows never become objects.
-"""
+"""A scored output, the gold labels that it is compared with, and which of its rows share an input."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
 """Figures of labels against gold, from confusion counts, and intervals over inputs.
 
-Counts of FINE labels are *Shape:* (..., 4, 5): gold label, then predicted label or error. Counts of ROUGH labels are
-*Shape:* (..., 2, 3) in the same way; functions work on a stack of counts at once. not_OK is the positive class. A row
-with an error counts as not_OK (its text was not verified), is wrong for every FINE label, and counts for neither side.
-A figure whose denominator is 0 is NaN here and null in JSON, not 0.
-
-Rows of one input (the outputs of twenty systems for the same facts) are not independent, so the bootstrap draws inputs
-with replacement, each with all its rows. Intervals are percentiles; shares have Wilson's instead
-(:mod:`scorer.stats.intervals`).
+Counts are *Shape:* (..., 4, 5) of FINE and (..., 2, 3) of ROUGH labels: gold label, then predicted label or error; a
+row with an error counts as not_OK, the positive class. A figure without a denominator is NaN here and null in JSON.
+Rows of one input are not independent, so the bootstrap draws inputs, each with all its rows; shares have Wilson's
+interval instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Rows of an output, for ``scorer show``: filtered and sorted by DuckDB, which sees this output alone.
-
-The rows are handed to DuckDB batch by batch, so that an output larger than the memory can be listed; it may not open a
-file, load an extension, or see a variable of this process.
-"""
+"""Rows of an output, for ``scorer show``: filtered and sorted by DuckDB, which gets them batch by batch, and may open
+no file, load no extension, and see no variable of this process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Scores against human ratings: the columns that hold them, correlations by sentence and by system, and all metrics of
-a file next to one another (``--metric all``).
-
-A metric that sees references has an advantage over one that does not, so that is marked. No line says that one metric
-is better than another.
-"""
+"""Scores against human ratings: correlations by sentence and by system, and all metrics of a file next to one another,
+marked where they see references."""
 
 from __future__ import annotations
 
@@ -70,8 +66,7 @@ def rating_columns(names: list[str], given: tuple[str, ...]) -> list[str]:
 
 
 def base_column(metric: str) -> str:
-    """The column that a metric is computed from: ``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` →
-    ``ter``."""
+    """``min:fact_entailment`` → ``fact_entailment``, ``neg:ter`` → ``ter``."""
     how, colon, column = metric.partition(":")
     return column if colon and how in _REDUCTIONS else metric
 
@@ -86,12 +81,8 @@ def known_metrics(names: Iterable[str], prefix: str) -> list[str]:
 
 
 class Ratings:
-    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value.
-
-    Args:
-        prefix: of the output columns. columns: the ratings. system: the column of systems.
-        inputs: the input of each row, *Shape:* (rows,). resamples: number of bootstrap samples.
-    """
+    """Metrics and human ratings of one table, each float64, *Shape:* (rows,), NaN where there is no value. ``prefix``:
+    of the output columns; ``columns``: the ratings; ``system``: the column of systems."""
 
     def __init__(
         self, scored: Scored, prefix: str, columns: list[str], system: str, inputs: Indices, resamples: int

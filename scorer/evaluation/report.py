@@ -67,11 +67,8 @@ class LabelReport(Blocks):
 def evaluate(
     out: Path | Sequence[Path], options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
 ) -> LabelReport:
-    """Evaluate the output of a run or its parts, a scored file, or a folder of them.
-
-    Args:
-        note: called with each remark for the reader of the figures: a missing extra, rows with errors, an unfinished
-            run.
+    """Evaluate the output of a run or its parts, a scored file, or a folder of them. ``note`` is called with each
+    remark for the reader of the figures: a missing extra, rows with errors, an unfinished run.
 
     Raises:
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.

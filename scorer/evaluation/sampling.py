@@ -1,10 +1,7 @@
 """Rows of an output to label by hand: which ones, and the CSV file that people fill in.
 
-Rows are drawn at random within each label of the metric, at least :data:`LEAST` of each, otherwise in proportion; so
-that the share of errors among rows of one label can be estimated from any number of filled-in lines. The file has the
-facts, the text and an id that says nothing of the row: neither the metric's label nor the system, so that neither
-influences people. The id is the row's number, scrambled, and a digest of the output's labels, by which ``scorer rate``
-refuses another output.
+Rows are drawn at random within each label of the metric. The file has the facts, the text and an id: the row's number,
+scrambled, since neither the metric's label nor the system shall influence people, and a digest of the output's labels.
 """
 
 from __future__ import annotations
@@ -92,11 +89,8 @@ class LabelledOutput:
 def read_labels(
     out: Path | Sequence[Path], name: str, more: Sequence[str] = (), allow_partial: bool = False
 ) -> LabelledOutput:
-    """Read the labels of a run's output or its parts, or of a single scored file.
-
-    Args:
-        name: of the output, for people. more: columns to read as well, as far as they exist.
-        allow_partial: also of an output that is not finished, or of which parts are missing.
+    """Read the labels of a run's output or its parts, or of a single scored file, and ``more`` columns that it has.
+    ``name``: of the output, for people.
 
     Raises:
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
@@ -117,12 +111,8 @@ def read_labels(
 
 
 def draw_rows(output: LabelledOutput, count: int, seed: int, by: str | None = None) -> Indices:
-    """Numbers of the rows to label, in random order. *Shape:* (labels,).
-
-    Args:
-        count: rows to draw; a few more where every label of the metric needs :data:`LEAST`.
-        by: column over whose groups the rows of each label are spread in proportion.
-    """
+    """Numbers of ``count`` rows to label, a few more where every label of the metric needs :data:`LEAST`, in random
+    order; rows of each label are spread over the groups of a column in proportion. *Shape:* (labels,)."""
     rng = np.random.default_rng(seed)
     groups = output.groups(by)[0] if by is not None else np.zeros(len(output), np.int64)
     classes = [np.flatnonzero(output.fine == code) for code in output.classes]

@@ -1,14 +1,8 @@
 """Shares with their 95 % intervals, and the design effect of rows that share an input.
 
-A share has Wilson's score interval (1927), which stays within [0, 1] and is valid at 0 and 1. The interval of a
-difference between disjoint samples combines the squared distances to their Wilson limits (Newcombe 1998, Statistics in
-Medicine 17, 873-890, method 10); that of a difference within pairs also their correlation (Newcombe 1998, the same
-volume, 2635-2650, method 10).
-
-The design effect is the variance of a share of clustered rows over that of as many independent ones (Rao & Scott,
-Biometrics 48, 1992, 577-585). A count and its n, both divided by it, have the right variance in any method for
-independent rows; near 0 and 1 such an interval holds the share more often than a bootstrap's (Korn & Graubard, Survey
-Methodology 24, 1998).
+A share has Wilson's score interval (1927). That of a difference combines the distances to the limits of both (Newcombe
+1998, Statistics in Medicine 17, 873-890 and 2635-2650, method 10). The design effect is that of Rao & Scott (Biometrics
+48, 1992, 577-585): a count and its n, divided by it, have the right variance in any method for independent rows.
 """
 
 from __future__ import annotations

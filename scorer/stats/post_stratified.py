@@ -1,12 +1,8 @@
 """A rate from a few human labels and a metric's label of every row, by post-stratification.
 
-The classes of rows by the metric's label have known sizes; labelled rows, a random sample of each, give the share that
-counts. The sum of shares times sizes is prediction-powered inference at its best weight (PPI++, Angelopoulos, Duchi &
-Zrnic 2023, section 6) and the control variate of Chaganty, Mussmann & Liang (ACL 2018, equation 3).
-
-With few errors a normal interval is a matter of chance. So each class has Wilson's interval, or the exact one (Clopper
-& Pearson 1934) where none or all of its labels count, with a finite-population correction; the limits are combined by
-MOVER (Zou & Donner, Statistics in Medicine 27, 2008).
+It is prediction-powered inference at its best weight (PPI++, Angelopoulos, Duchi & Zrnic 2023, section 6). Each class
+of the metric has Wilson's interval, or the exact one (Clopper & Pearson 1934) where none or all of its labels count,
+with a finite-population correction; limits are combined by MOVER (Zou & Donner, Statistics in Medicine 27, 2008).
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Whether a share changed, and many such tests at once.
 
-**One test** of pairs and of two samples together (Mantel & Haenszel, JNCI 22, 1959, 719-748): each pair is a stratum,
-and so are the samples. Given the hits of each stratum, those among the later rows are a sum of independent parts: of
-``gained`` + ``lost`` pairs that changed, a binomial number gained; of the hits of both samples, a hypergeometric number
-is in the later one. With pairs alone this is McNemar's test, with samples alone Fisher's exact test.
-
-The distribution is normal where its variance is so large that this makes no difference. The two-sided p is the mid-p,
-which keeps its level without being too cautious (Fagerland, Lydersen & Laake, BMC Medical Research Methodology 13:91,
-2013); the one-sided one is exact and never too small.
+The test is that of Mantel & Haenszel (JNCI 22, 1959, 719-748): each pair is a stratum, and so are two samples. With
+pairs alone it is McNemar's test, with samples alone Fisher's. The two-sided p is the mid-p (Fagerland, Lydersen &
+Laake, BMC Medical Research Methodology 13:91, 2013), the one-sided one is exact.
 """
 
 from __future__ import annotations

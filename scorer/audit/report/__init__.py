@@ -1,11 +1,7 @@
-"""The document of an audit as people read it: the page (HTML) and the summary (Markdown, and for the console plain);
-other programs' files are in :mod:`.exports`.
+"""The document of an audit as people read it: the page (HTML) and the summary (Markdown, and for the console plain).
 
-- Text is never markup: every expression of a template is escaped as its format needs (:mod:`.text`). Only the package's
-  own style sheet and script, and what a macro has made, are :class:`markupsafe.Markup`. Attributes take ``|plain``.
-- A name that is not there is an error, never an empty place.
-- A line break in a template of the page, with the blanks around it, is nothing. A tag is written on one line, and so is
-  a sentence.
+Text is never markup: every expression of a template is escaped as its format needs, and attributes take ``|plain``. A
+line break in a template of the page, with the blanks around it, is nothing; a name that is not there is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +20,6 @@ from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 from rich.cells import cell_len, set_cell_size
 
-from ...stats.intervals import Rate
 from ..document import RATES, Document, FactShown, GroupFigures, WorstRow, describe
 from ..gates import format_figure
 from . import text
@@ -41,8 +36,7 @@ MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Error
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
-PLACES: Final = {"gate": "gates", "template": "predicates", "backoff": "predicates", "errors": "errors",
-                 "tokens": "errors", "drift": "rates", "rows": "rates"}  # fmt: skip
+PLACES: Final = {"gate": "gates", "template": "predicates", "backoff": "predicates", "drift": "rates", "rows": "rates"}
 """The section that a kind of finding is about."""
 # The picture next to the verdict, drawn in a square of 24 units.
 GLYPHS: Final = {
@@ -54,7 +48,6 @@ GLYPHS: Final = {
 ESCAPES: Final = {"html": text.framed, "md": text.for_markdown, "txt": text.on_one_line}
 """How a text of the data is written in each format."""
 WHY: Final = {"flipped": "same row, another label", "rewritten": "new text for the same facts", "new": "new facts"}
-_WIDE = 0.2  # of an interval: such a rate is too uncertain to make a scale for
 _BREAK = re.compile(r"[ \t]*\n\s*")
 _MANY_BREAKS = re.compile(r"\n{3,}")
 
@@ -163,12 +156,11 @@ def environment(kind: str) -> Environment:
         tables_of_groups,
         histories,
         sample,
-        facts_of,
         triple,
         content_security_policy,
         read_asset,
     )
-    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, scale, nice_top)} | {"raw": Markup}
+    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, nice_top)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}
     made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
                      "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY}  # fmt: skip
@@ -211,7 +203,6 @@ def sections(document: Document) -> dict[str, str]:
         "comparison": ("Two groups compared", document.comparison),
         "trend": ("Trend", len([run for run in document.history if not run.group]) > 1),
         "predicates": ("Predicates", document.groups[0].predicates),
-        "errors": ("Errors and notes", document.rows.errors or document.rows.notes),
         "worst": ("Worst rows", document.worst),
     }
     return {name: heading for name, (heading, found) in there.items() if found}
@@ -236,18 +227,6 @@ def nice_top(shares: Sequence[float | None]) -> float:
     return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if highest <= top), 1.0)
 
 
-def scale(rates: Sequence[Rate]) -> float:
-    """A round end of the scale for rates drawn beneath one another.
-
-    Rates of few rows scatter, and a scale made for them would press all others together: where there are surer ones,
-    the scale is theirs, and what lies beyond it is drawn at its end.
-    """
-    known = [rate for rate in rates if rate.value is not None]
-    firm = [rate for rate in known if (rate.high or 0.0) - (rate.low or 0.0) < _WIDE] or known
-    highest = max((rate.value or 0.0 for rate in firm), default=0.0)
-    return nice_top([min(2 * highest, max((rate.high or 0.0 for rate in firm), default=0.0))])
-
-
 def histories(document: Document, most: int) -> list[tuple[dict[str, str | None], list[float | None]]]:
     """The last not_OK rates of all rows and of each group over the runs, of groups with two runs at least."""
     found: dict[tuple[tuple[str, str | None], ...], list[float | None]] = {(): []}
@@ -262,13 +241,6 @@ def sample(document: Document, limits: Limits) -> dict[str, list[WorstRow]]:
     for row in document.worst:
         found.setdefault(row.kind, []).append(row)
     return {kind: rows[: limits.cases] for kind, rows in list(found.items())[: limits.kinds]}
-
-
-def facts_of(row: WorstRow, most: int) -> list[FactShown]:
-    """The facts of a row in their order; with too many of them the omitted ones are kept first."""
-    found = row.facts or []
-    kept = sorted(range(len(found)), key=lambda i: not found[i].omitted)[:most]
-    return [found[i] for i in sorted(kept)]
 
 
 def triple(fact: FactShown) -> str:

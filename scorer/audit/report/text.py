@@ -1,8 +1,7 @@
 """Texts and figures of a document as the page, the summary and the metrics show them.
 
-Texts of the data never become markup: each format has one function that escapes them. Characters that turn the
-direction of the line, or that are invisible, are replaced by their code points, in a frame where markup can stand, in
-brackets where it cannot (attributes, the title).
+Each format has a function that escapes texts. Invisible characters, and those that turn the direction of a line, are
+replaced by their code points: in a frame, or in brackets where no markup can stand.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from jinja2 import UndefinedError
 import scorer.audit.report
 from scorer.audit.report import MAX_BYTES, Audit, environment, render, text
 from scorer.audit.report.text import Limits, clip, clip_plain, framed, plain
-from scorer.stats.intervals import Rate, rate
+from scorer.stats.intervals import rate
 from tests.audit.report.documents import TEXTS, document, huge, infected
 from tests.audit.report.parsing import Node, parse
 from tests.conftest import ROOT
@@ -50,6 +50,7 @@ def test_the_first_screen_says_what_broke(page: Node) -> None:
     for said in (
         "gate: not_ok_rate of system = tgen rose by 4.7 points",
         "42 rows got worse, 17 got better.",
+        "Errors: too_long:hallucination 51, null_text 2.",
         "2,678 rows added, 2,410 removed, 45,532 kept.",
         "2 kept rows changed label.",
         "The template of “customer rating” looks wrong",
@@ -61,8 +62,13 @@ def test_the_first_screen_says_what_broke(page: Node) -> None:
 
 def test_figures_stand_with_their_intervals_and_failed_gates_first(page: Node) -> None:
     rows = rows_of(page, "Rates by system")
-    assert rows[0][:2] == ["All rows", "48,210"] and rows[0][2].startswith("10.1% 9.8–10.4")
-    assert [cell.split("+")[0] for cell in rows[1][:4]] == ["tgen", "16,070", "12.3% 11.8–12.8", "9.4% 9.0–9.9"]
+    assert rows[0][:3] == ["All rows", "48,210", "4,859 10.1%9.8–10.4%+2,265 (+4.3 to +5.1)"]
+    assert [cell.split("+")[0] for cell in rows[1][:4]] == [
+        "tgen",
+        "16,070",
+        "1,980 12.3%11.8–12.8%",
+        "1,511 9.4%9.0–9.9%",
+    ]
     assert rows[4][0] == "null"
     rows = rows_of(page, "Gates")
     assert [row[0] for row in rows] == ["failed", "warning", "passed", "passed", "passed", "silent"]
@@ -75,10 +81,10 @@ def test_figures_stand_with_their_intervals_and_failed_gates_first(page: Node) -
 def test_every_row_is_explained(page: Node) -> None:
     found = [case.words for case in page.one("section", id="worst").find("li", class_="case")]
     expected = {
-        0: "omittedBlue Spice is located by the riverside.Blue Spice | area | riverside0.021",
-        2: "The text says more than the facts: they entail it with probability 0.004.",
-        5: "A blank text says none of the facts",
-        6: "No label: too_long:hallucination.",
+        0: "omitted: Blue Spice is located by the riverside.",
+        2: "P(facts → text) 0.004",
+        5: "empty_text",
+        6: "too_long:hallucination",
         7: "The text is null.",
     }
     assert len(found) == 8 and all(text in found[number] for number, text in expected.items())
@@ -92,7 +98,7 @@ def test_an_audit_of_no_rows_is_a_page_too() -> None:
     whole.rates = dict.fromkeys(whole.rates, rate(0, 0))
     found.groups = found.groups[:1]
     root = parse(render(found))
-    assert rows_of(root, "Rates of all rows")[0][2] == "–"
+    assert rows_of(root, "Rates.")[0][2] == "–"
     assert "No baseline was given" in root.one("header").words
     assert not root.find("section", id="worse")
 
@@ -206,22 +212,12 @@ def test_figures_as_text_and_cuts_that_say_how_much_is_missing() -> None:
     assert clip("\u202e" * 64, 64).more > 0  # each costs more bytes than any letter
 
 
-def charted(call: str, **names: object) -> Node:
-    source = f'{{% from "macros.html.jinja" import interval, spark %}}{{{{ {call} }}}}'
-    return parse(environment("html").from_string(source).render(names, limits=Limits()))
-
-
 def at(node: Node, *names: str) -> list[float]:
     return [float((node.attributes[name] or "").rstrip("%")) for name in names]
 
 
-def test_charts_are_drawn_to_scale() -> None:
-    rate = Rate(count=10, n=100, value=0.1, low=0.08, high=0.13)
-    svg = charted('interval(rate, 0.2, 0.05, "omission")', rate=rate).one("svg", class_="interval")
-    (whisker,), (before,) = svg.find("line", class_="whisker omission"), svg.find("line", class_="before")
-    assert [*at(svg.one("circle"), "cx"), *at(whisker, "x1", "x2"), *at(before, "x1")] == [50, 40, 65, 25]
-    # A line over the runs breaks at one without a figure.
-    root = charted("spark([0.05, 0.1, none, 0.0, 0.02], 0.1)")
-    drawn = [at(line, "x1", "x2", "y2") for line in root.find("line", class_="trend-line")]
-    assert drawn == [[0, 24.5, 4], [73.5, 98, 32.8]]
+def test_a_trend_is_drawn_to_scale_and_breaks_at_a_run_without_a_figure() -> None:
+    source = '{% from "macros.html.jinja" import spark %}{{ spark([0.05, 0.1, none, 0.0, 0.02], 0.1) }}'
+    root = parse(environment("html").from_string(source).render(limits=Limits()))
+    assert [at(line, "x1", "x2", "y2") for line in root.find("line")] == [[0, 24.5, 4], [73.5, 98, 32.8]]
     assert at(root.one("circle"), "cx", "cy") == [98, 32.8]
