@@ -94,7 +94,6 @@ class ShardScorer:
         self._seen: Counts | None = Counts()  # of the first rows, until there are enough to tell
         self._plan: Begin | None = None
         self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
-        self._writing = 0.0
         self._seconds_before = dict(self.scorer.pipeline.seconds)
 
     def _measure_bound(self, request: Open) -> None:
@@ -131,13 +130,12 @@ class ShardScorer:
             # Closed here, not where it is deleted: the exception of a signal would be lost there.
             with closing(self.scorer.pipeline.stream(self._items(tasks), self._reuse, stop)) as stream:
                 for item in stream:
-                    began = time.perf_counter()
                     if isinstance(item, ScoredWindow):
                         output = item.tag
-                        self._write(item)
-                        self._writing += time.perf_counter() - began
+                        with self.scorer.pipeline.busy("write"):
+                            self._write(item)
                     else:
-                        yield self._finish(item, began)
+                        yield self._finish(item)
         finally:
             if output is not None and output.writer is not None:
                 output.writer.abandon()
@@ -188,19 +186,18 @@ class ShardScorer:
                 self._seen = None
         self._rows += len(scored.table)
 
-    def _finish(self, output: _ShardOutput, began: float) -> ShardResult:
-        """Complete the file of a shard. ``began``: when the time that this takes begins to count."""
+    def _finish(self, output: _ShardOutput) -> ShardResult:
+        """Complete the file of a shard."""
         assert self._plan is not None
-        self._rows, shard, error = 0, output.task.shard, output.error
+        self._rows, shard, writer = 0, output.task.shard, output.writer
         result = ShardResult(relative=shard.relative, identity=shard.identity)
-        if output.writer is None:
-            error = error or ShardError(f"{shard.file.uri}: no window was read")
+        if writer is None or output.error is not None:
+            error = output.error or ShardError(f"{shard.file.uri}: no window was read")
+            if writer is not None:
+                writer.abandon()
             return replace(result, error=str(error), kind=kind_of(error))
-        if error is not None:
-            output.writer.abandon()
-            return replace(result, error=str(error), kind=kind_of(error))
-        written = output.writer.finish()
-        self._writing += time.perf_counter() - began
+        with self.scorer.pipeline.busy("write"):
+            written = writer.finish()
         content = output.content.result()
         receipt = Receipt(
             relative=shard.relative,
@@ -216,7 +213,7 @@ class ShardScorer:
     def _provenance(self, run: str) -> Provenance:
         """Provenance of a shard, with the seconds and the pairs since the shard before."""
         origin, computed = self.scorer.origin, self.scorer.engine.computed
-        seconds = dict(self.scorer.pipeline.seconds, write=self._writing)
+        seconds = dict(self.scorer.pipeline.seconds)
         found = Provenance(
             run=run,
             worker=origin.device.description,
