@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 SELECTED = [
     "tests/system",
     "tests/storage/test_user_files.py",
-    "tests/run/test_runner.py",
+    "tests/run/test_completion.py",
     "tests/faults/test_surroundings.py",
     "tests/commands/test_options.py",
     "tests/inference/test_verification.py",

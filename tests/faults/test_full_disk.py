@@ -1,4 +1,4 @@
-"""Disks that are full, and file systems that fail."""
+"""Disks that are full, and file systems that fail to write or to read, in the words of the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults import harness
-from tests.faults.harness import LIMIT_S, Trial, assert_nothing_half, finish
+from tests.faults.harness import LIMIT_S, Trial, assert_nothing_half, bytes_of, finish
 
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
@@ -154,3 +154,42 @@ def test_kill_at_the_kth_call(trial: Trial, call: str, whens: Iterable[int]) -> 
         trial.resume()
         if code == 0:
             break
+
+
+SHARD = "01.parquet"
+
+
+def failing(trial: Trial, path: Path, when: str, code: int) -> str:
+    """Run while reads of one file fail; its standard error. Skips where nothing is injected."""
+    needs_strace()
+    # Of all processes, and whatever they read it with.
+    inject = ["-P", str(path), "-e", "trace=read,pread64", "-e", f"inject=read,pread64:error=EIO:when={when}"]
+    log = trial.base / "log"
+    asked = [*STRACE, "-o", str(log), *inject, *trial.command()]
+    found = subprocess.run(asked, capture_output=True, text=True, timeout=LIMIT_S)
+    assert "Traceback" not in found.stderr
+    if "(INJECTED)" not in log.read_text():
+        pytest.skip("strace attached, but did not inject")
+    assert found.returncode == code, found.stderr
+    assert not code or "Input/output error" in found.stderr
+    return found.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["1+", "6"])
+def test_an_input_that_cannot_be_read(trial: Trial, when: str) -> None:
+    """It is quarantined, at the first look or in the midst of its rows; all else is scored, and it by the next run."""
+    assert f"quarantined {SHARD}" in failing(trial, trial.data / SHARD, when, 3)
+    assert_nothing_half(trial.out)
+    harness.assert_equation(trial.out)
+    assert not trial.succeeded
+    expected = {name: content for name, content in bytes_of(trial.whole).items() if name != SHARD}
+    assert bytes_of(trial.out) == expected
+    trial.resume()
+
+
+def test_a_finished_output_that_cannot_be_read(trial: Trial) -> None:
+    """What cannot be read is not believed: it is scored again."""
+    failing(trial, trial.finished() / SHARD, "4", 0)
+    trial.check()
+    assert trial.skipped == 7

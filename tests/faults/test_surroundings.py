@@ -1,4 +1,4 @@
-"""Where a run finds itself: no network, odd locales and paths, stamps from the future, a read-only input."""
+"""Where a run finds itself: no network, odd locales and paths, clocks that were set, a read-only input."""
 
 from __future__ import annotations
 
@@ -101,3 +101,18 @@ def test_a_run_leaves_nothing_behind(tmp_path: Path, bundle: Path, monkeypatch: 
         assert not list(temporary.iterdir())
         assert not list((tmp_path / f"out{i}").rglob(".*"))
     assert children() <= others
+
+
+SHIFTS = ["-400d", pytest.param("+400d", marks=pytest.mark.slow)]
+faked = pytest.mark.skipif(shutil.which("faketime") is None, reason="faketime is not installed (apt-get install it)")
+
+
+@faked
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_run_whose_clock_was_set_resumes(trial: Trial, shift: str) -> None:
+    trial.crash("run.synced")
+    receipts = {path: path.read_bytes() for path in trial.receipts}
+    execute(["faketime", "-f", shift, *trial.command()])
+    trial.check()
+    assert {path: path.read_bytes() for path in trial.receipts} == receipts
+    assert trial.skipped == len(receipts)

@@ -1,20 +1,28 @@
-"""Exit 0 and ``_SUCCESS`` only when everything is there at the end, whatever happened meanwhile."""
+"""What a run writes, and exit 0 and ``_SUCCESS`` only when everything is there at the end, whatever happened."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import signal
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from scorer.metric.columns import OUTPUT
 from scorer.storage.output_folder import LockedOutput, OutputFolder
 from scorer.storage.plan import LOCK
 from scorer.system.codec import encode
-from tests.run.calls import run
-from tests.run.calls import scorer as command
+from tests.bundles import edit_manifest
+from tests.faults.harness import launch, summary
+from tests.run.calls import bytes_of, command, run, scorer
 from tests.storage.records import make_plan
+from tests.sweeps import sampled
 
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
@@ -43,7 +51,7 @@ def test_what_is_lost_during_a_run_is_exit_3(
     }[lost]
     with monkeypatch.context() as patch:
         before_the_end(patch, lose)
-        result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=3)
+        result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=3)
     assert "Outputs or receipts of 1 shards disappeared during the run (a.parquet)" in result.stderr
     assert not (out / "_SUCCESS").exists()
     assert json.loads((out / "_run.json").read_text())["shards"]["missing"] == 1
@@ -59,7 +67,7 @@ def test_a_removed_plan_is_written_again_and_a_replaced_one_ends_the_run(
     plan = out / "_plan.json"
     before_the_end(monkeypatch, (lambda: plan.write_bytes(encode(make_plan([])))) if replaced else plan.unlink)
     code = 2 if replaced else 0
-    said = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=code).stderr
+    said = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=code).stderr
     assert ("Another run replaced _plan.json" in said) == replaced
     assert OutputFolder(out).read_plan() is not None and (out / "_SUCCESS").exists() == (not replaced)
 
@@ -76,6 +84,41 @@ def test_a_run_that_lost_its_lock_publishes_nothing(
             (out / LOCK).unlink(missing_ok=True)
 
     monkeypatch.setattr("scorer.storage.store.crash_point", taken_over)
-    result = command("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
+    result = scorer("run", data, "--out", out, "--bundle", bundle, "--max-error-rate", "1", code=2)
     assert "was removed or replaced during the run" in result.stderr
     assert not receipt.exists()
+
+
+def test_a_run_records_that_its_bundle_is_random_and_forced(data: Path, tmp_path: Path, bundle: Path) -> None:
+    made = Path(shutil.copytree(bundle, tmp_path / "bundle"))
+    source = json.loads((made / "bundle.json").read_text())["source"]
+    edit_manifest(made, source={**source, "random_init": True}, forced=["parity"])
+    recorded = run(data, tmp_path / "out", made)
+    assert (recorded["random_weights"], recorded["forced"]) == (True, ["parity"])
+
+
+def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path) -> None:
+    out = tmp_path / "out"
+    more = ["--limit", 40, "--keep", "weight", "--prefix", "nli_", "--details", "--json"]
+    result = scorer(*command(data, out, bundle), *more)
+    assert json.loads(result.stdout) == json.loads((out / "_run.json").read_text()) and "FINE" in result.stderr
+    found = {name: pq.read_table(out / name) for name in bytes_of(out)}
+    assert {name: len(table) for name, table in found.items()} == {"a.parquet": 30, "deep/b.parquet": 10}
+    added = [f"nli_{name}" for name in (*OUTPUT.names, "worded_facts", "details")]
+    assert found["a.parquet"].schema.names == ["weight", *added]
+
+
+@pytest.mark.parametrize("after_ms", sampled(range(5, 2005, 160), 5))
+def test_sigterm_during_the_start(data: Path, tmp_path: Path, bundle: Path, after_ms: int) -> None:
+    """Thirteen moments of the first two seconds; a library that is being loaded swallows exceptions."""
+    out = tmp_path / "out"
+    process = launch(data, out, bundle)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(after_ms / 1000)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate()
+    if process.returncode == 0:
+        assert summary(out)["shards"]["done"] == 4 and (out / "_SUCCESS").exists()
+    else:
+        assert process.returncode in (143, -signal.SIGTERM), said
+        assert "Traceback" not in said and "not installed" not in said
