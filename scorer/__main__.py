@@ -1,5 +1,22 @@
-"""``python -m scorer`` is the ``scorer`` command."""
+"""The ``scorer`` command; also ``python -m scorer``."""
 
-from .commands import main
+import sys
+from contextlib import suppress
+from typing import NoReturn
 
-main()
+
+def main() -> NoReturn:
+    """Entry point. The worker of a run is started before anything else is imported, since its own imports take long."""
+    if sys.argv[1:2] == ["run"] and sys.platform != "win32" and not {"--help", "--ray"} & {*sys.argv}:
+        from .run import WORKER
+        from .system.worker_process import EARLY, WorkerProcess
+
+        with suppress(OSError):  # the run tries again, and says what is wrong
+            EARLY.append(WorkerProcess(WORKER, None))
+    from .commands import main as commands
+
+    commands()
+
+
+if __name__ == "__main__":
+    main()

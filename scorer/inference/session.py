@@ -245,6 +245,18 @@ class VariantOnDevice:
         return f"{self.bundle.name} {self.variant} on {self.device}"
 
 
+def start_early(bundle: Bundle, asked: str, precision: str) -> None:
+    """Hash the variant that will likely run, and load the libraries of its device, in threads of their own.
+
+    What fails in them fails again where it is needed. ``asked``, ``precision``: as of :func:`resolve_device` and
+    :func:`variants_for`, with their errors.
+    """
+    candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
+    on = next((one for one in candidates if one.hardware.capability), candidates[-1])
+    in_thread(lambda: on.spec.prepare(runtime()))
+    in_thread(partial(bundle.variant, variants_for(on, bundle, precision=precision, threads=1)[0].variant))
+
+
 def variants_for(
     on: Device,
     bundle: Bundle,

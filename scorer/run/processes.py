@@ -21,7 +21,8 @@ from ..storage.plan import Plan
 from ..storage.receipts import changes
 from ..storage.shards import InputFile, Shard
 from ..system.waiting import check_signals
-from ..system.worker_process import WorkerHandle, WorkerProcess
+from ..system.worker_process import EARLY, WorkerHandle, WorkerProcess
+from . import WORKER
 from .executors import (
     Begin,
     Executor,
@@ -41,8 +42,6 @@ from .executors import (
     WorkerSlot,
 )
 
-WORKER = "scorer.run.worker"
-"""The module of a worker process."""
 HANG_SECONDS = 600.0
 """A worker that owes a reply and makes no progress for so long is killed."""
 IN_FLIGHT = 2
@@ -269,7 +268,9 @@ class Processes(Executor):
         self._exclude(worker, str(error))
 
     def _start(self, slot: WorkerSlot) -> Worker:
-        return Worker(slot, WorkerProcess(WORKER, Reply))
+        process = EARLY.pop() if EARLY else WorkerProcess(WORKER, Reply)
+        process.receives = Reply
+        return Worker(slot, process)
 
     def _replace(self, worker: Worker) -> Worker:
         """Start another process in the slot of one that ended."""

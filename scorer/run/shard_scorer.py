@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import ColumnError, ScorerError, ShardError
+from ..inference.bundle import Bundle
 from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.settings import Settings
@@ -65,10 +66,10 @@ class _ShardOutput:
 class ShardScorer:
     """An open ``scorer``, and the earlier outputs that it reuses. ``log``: is told what a user should know."""
 
-    def __init__(self, request: Open, log: Callable[[str], None]) -> None:
+    def __init__(self, request: Open, log: Callable[[str], None], bundle: Bundle | None = None) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
         budgets = request.plan.budgets if request.plan is not None else Budgets()
-        self.scorer = OpenScorer(settings, budgets, log)
+        self.scorer = OpenScorer(settings, budgets, log, bundle)
         if self.scorer.engine.exact:
             self._measure_bound(request)
         self._reuse = None

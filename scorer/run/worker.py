@@ -12,10 +12,12 @@ import queue
 import sys
 import threading
 import traceback
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ScorerError
-from ..system.waiting import report_progress
+from ..system.waiting import in_thread, report_progress, result_of
 from ..system.worker_process import serve
 from .executors import (
     Begin,
@@ -30,6 +32,7 @@ from .executors import (
 )
 
 if TYPE_CHECKING:
+    from ..inference.bundle import Bundle
     from .shard_scorer import ShardScorer
 
 PROGRESS_SECONDS = 0.25
@@ -44,19 +47,25 @@ class Replies(Protocol):
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Read footers until the scorer is to be opened, then score; tell why it cannot go on."""
     try:
+        from ..scoring.opening import open_bundle
+        from ..scoring.settings import Settings
         from .inspection import inspect_files
         from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
 
         channel.send(Progress())
         scorer: ShardScorer | None = None
+        opening: Future[Bundle] | None = None
         report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):
+            settings = Settings.from_plan(request.settings, "the driver's request")
+            opening = opening or in_thread(partial(open_bundle, settings))  # while the inputs are looked at
             for footer in inspect_files(request):
                 channel.send(footer)
         assert isinstance(request, Open)
         if request.cpus:
             os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
-        scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)))
+        bundle = None if opening is None else result_of(opening)
+        scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)), bundle)
         channel.send(WorkerReady(info=scorer.info))
         begin = requests.get()
         assert isinstance(begin, Begin)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
-from ..errors import UsageError
+from ..errors import ScorerError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
+from ..inference.session import start_early
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.sentences import SentenceSide, split_text, splitter_name
@@ -27,13 +29,14 @@ class OpenScorer(Closing):
     Args:
         budgets: of an earlier run; what is ``None`` there is chosen or measured.
         log: called with each remark for people.
+        bundle: of the settings, where it is open.
 
     Attributes:
         engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
     """
 
-    def __init__(self, settings: Settings, budgets: Budgets, log: Log) -> None:
-        bundle, truncate = Bundle.load(settings.bundle), settings.overlong == "truncate"
+    def __init__(self, settings: Settings, budgets: Budgets, log: Log, bundle: Bundle | None = None) -> None:
+        bundle, truncate = bundle or open_bundle(settings), settings.overlong == "truncate"
         _check_protocol(settings, bundle)
         templates, options = load_metric(settings, log, bundle)
         self.settings = settings
@@ -103,6 +106,18 @@ class OpenScorer(Closing):
                 bound = engine.measure_bound(work, share, bound)
         assert engine.report is not None
         engine.bound = bound or ExactBound(0, engine.report.bound)
+
+
+def open_bundle(settings: Settings) -> Bundle:
+    """The bundle of settings; its variant and its device are prepared in threads, as far as they can be guessed.
+
+    Raises:
+        BundleError, UsageError: see :meth:`.Bundle.load`.
+    """
+    bundle = Bundle.load(settings.bundle)
+    with suppress(ScorerError):  # raised again when the engine is opened
+        start_early(bundle, settings.device, settings.precision)
+    return bundle
 
 
 def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> tuple[Templates, Options]:
