@@ -7,7 +7,8 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Entry point. The worker of a run is started before anything else is imported, since its own imports take long."""
-    if sys.argv[1:2] == ["run"] and sys.platform != "win32" and not {"--help", "--ray"} & {*sys.argv}:
+    is_run = sys.argv[1:2] == ["run"] and not {"--help", "--ray"} & {*sys.argv}
+    if is_run and sys.platform != "win32" and None not in (sys.stdin, sys.stdout, sys.stderr):  # none is closed
         from .run import WORKER
         from .system.worker_process import EARLY, WorkerProcess
 
