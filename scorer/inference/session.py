@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, first_line, install_hint
+from ..errors import BundleError, CallError, DeviceError, MissingDependencyError, ScorerError, first_line, install_hint
 from ..status import OUT_OF_MEMORY
 from ..system.waiting import in_thread, note_progress, result_of
 from .batching import Batch, EncodedPairs, Feed, Layout, Packed, Padded
@@ -245,16 +245,23 @@ class VariantOnDevice:
         return f"{self.bundle.name} {self.variant} on {self.device}"
 
 
-def start_early(bundle: Bundle, asked: str, precision: str) -> None:
-    """Hash the variant that will likely run, and load the libraries of its device, in threads of their own.
+def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") -> Bundle:
+    """Open a bundle, and start two threads: one hashes the variant that will likely run, one loads the libraries of its
+    device. What fails in them fails again where it is needed.
 
-    What fails in them fails again where it is needed. ``asked``, ``precision``: as of :func:`resolve_device` and
-    :func:`variants_for`, with their errors.
+    Args:
+        asked, precision: see :func:`resolve_device` and :func:`variants_for`.
+
+    Raises:
+        BundleError, UsageError: see :meth:`.Bundle.load`.
     """
-    candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
-    on = next((one for one in candidates if one.hardware.capability), candidates[-1])
-    in_thread(lambda: on.spec.prepare(runtime()))
-    in_thread(partial(bundle.variant, variants_for(on, bundle, precision=precision, threads=1)[0].variant))
+    bundle = Bundle.load(path)
+    with suppress(ScorerError):
+        candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
+        on = next((one for one in candidates if one.hardware.capability), candidates[-1])
+        in_thread(lambda: on.spec.prepare(runtime()))
+        in_thread(partial(bundle.variant, variants_for(on, bundle, precision=precision, threads=1)[0].variant))
+    return bundle
 
 
 def variants_for(

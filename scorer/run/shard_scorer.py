@@ -24,7 +24,6 @@ from ..scoring.opening import OpenScorer
 from ..scoring.pipeline import ScoredWindow, Window
 from ..scoring.settings import Settings
 from ..scoring.summary import total
-from ..storage.plan import Budgets
 from ..storage.receipts import Counts, InputRecord, Provenance, Receipt, content_sha256
 from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
@@ -68,7 +67,7 @@ class ShardScorer:
 
     def __init__(self, request: Open, log: Callable[[str], None], bundle: Bundle | None = None) -> None:
         settings, self._log = Settings.from_plan(request.settings, "the driver's request"), log
-        budgets = request.plan.budgets if request.plan is not None else Budgets()
+        budgets = None if request.plan is None else request.plan.budgets
         self.scorer = OpenScorer(settings, budgets, log, bundle)
         if self.scorer.engine.exact:
             self._measure_bound(request)

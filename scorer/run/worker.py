@@ -47,8 +47,7 @@ class Replies(Protocol):
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Read footers until the scorer is to be opened, then score; tell why it cannot go on."""
     try:
-        from ..scoring.opening import open_bundle
-        from ..scoring.settings import Settings
+        from ..inference.session import open_bundle
         from .inspection import inspect_files
         from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
 
@@ -57,8 +56,8 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         opening: Future[Bundle] | None = None
         report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):
-            settings = Settings.from_plan(request.settings, "the driver's request")
-            opening = opening or in_thread(partial(open_bundle, settings))  # while the inputs are looked at
+            settings = (request.settings[name] for name in ("bundle", "device", "precision"))
+            opening = opening or in_thread(partial(open_bundle, *settings))  # while the inputs are looked at
             for footer in inspect_files(request):
                 channel.send(footer)
         assert isinstance(request, Open)

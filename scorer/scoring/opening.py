@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 
-from ..errors import ScorerError, UsageError
+from ..errors import UsageError
 from ..inference.bundle import Bundle
 from ..inference.engine import EXACT_PAIRS, EncodedPairs, ExactBound
-from ..inference.session import start_early
+from ..inference.session import open_bundle
 from ..inference.verification import open_engine
 from ..metric import Options, factspotter
 from ..metric.sentences import SentenceSide, split_text, splitter_name
@@ -35,8 +34,9 @@ class OpenScorer(Closing):
         engine: what computes. pipeline: what happens to every row. full_signature: what the scores depend on.
     """
 
-    def __init__(self, settings: Settings, budgets: Budgets, log: Log, bundle: Bundle | None = None) -> None:
-        bundle, truncate = bundle or open_bundle(settings), settings.overlong == "truncate"
+    def __init__(self, settings: Settings, budgets: Budgets | None, log: Log, bundle: Bundle | None = None) -> None:
+        bundle = bundle or open_bundle(settings.bundle, settings.device, settings.precision)
+        budgets, truncate = budgets or Budgets(), settings.overlong == "truncate"
         _check_protocol(settings, bundle)
         templates, options = load_metric(settings, log, bundle)
         self.settings = settings
@@ -106,18 +106,6 @@ class OpenScorer(Closing):
                 bound = engine.measure_bound(work, share, bound)
         assert engine.report is not None
         engine.bound = bound or ExactBound(0, engine.report.bound)
-
-
-def open_bundle(settings: Settings) -> Bundle:
-    """The bundle of settings; its variant and its device are prepared in threads, as far as they can be guessed.
-
-    Raises:
-        BundleError, UsageError: see :meth:`.Bundle.load`.
-    """
-    bundle = Bundle.load(settings.bundle)
-    with suppress(ScorerError):  # raised again when the engine is opened
-        start_early(bundle, settings.device, settings.precision)
-    return bundle
 
 
 def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> tuple[Templates, Options]:
