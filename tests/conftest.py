@@ -29,8 +29,8 @@ SHARED = ROOT.parent / "shared" / "data"
 
 NEEDS = {
     "export": ("export/", "training/"),
-    "objects": ("faults/test_stores.py", "faults/test_ray_stores.py"),
-    "ray": ("faults/test_ray.py", "faults/test_ray_stores.py"),
+    "objects": ("faults/test_stores.py", "server"),
+    "ray": ("faults/test_ray.py",),
     "airflow": ("audit/test_airflow.py",),
     "browser": ("audit/report/test_browser.py",),
     "cuda": ("inference/test_stand_in.py",),
