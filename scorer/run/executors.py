@@ -55,15 +55,12 @@ class RunOptions:
 
 
 class Reporter(Protocol):
-    """Told of a run; shows it or not."""
+    """Told of a run; shows it or not. ``shards``: all, of which ``skipped`` are done already; ``rows``: to score, or
+    scored so far, as ``pairs`` are computed."""
 
-    def started(self, shards: int, rows: int, skipped: int) -> None:
-        """``shards``: all, of which ``skipped`` are done already. ``rows``: to score."""
-        ...
+    def started(self, shards: int, rows: int, skipped: int) -> None: ...
 
-    def progress(self, rows: float, pairs: int) -> None:
-        """Rows scored and pairs computed so far."""
-        ...
+    def progress(self, rows: float, pairs: int) -> None: ...
 
     def shard_failed(self, relative: str, reason: str) -> None: ...
 

@@ -167,19 +167,16 @@ def _open_shard(
     # The columns of a run come last, so the last one of a name is the run's own.
     prefix = next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
     for one in labels:
-        if not _has(schema, prefix + one.name, one.type):
+        place = schema.get_field_index(prefix + one.name)  # -1 also of a name that is there twice
+        if place < 0 or _plain(schema.types[place]) != _plain(one.type):
             return f"no column {one.name}"
     groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
     return EarlierShard(store, relative, info.version, receipt.output.sha256, prefix, groups)
 
 
-def _has(schema: pa.Schema, name: str, wanted: pa.DataType) -> bool:
-    if schema.names.count(name) != 1:
-        return False
-    found = schema.field(name).type
-    if pa.types.is_dictionary(wanted):  # Parquet has its own width of indices
-        return pa.types.is_dictionary(found) and bool(found.value_type == wanted.value_type)
-    return bool(found.equals(wanted))
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A type without its dictionary, whose index has another width in Parquet."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _unreadable(name: str, error: Exception) -> OutputError:
@@ -226,11 +223,7 @@ class EarlierRows:
             dotted = any("." in name for name in parquet.schema_arrow.names)
             table = parquet.read_row_group(group, columns=None if dotted else names, use_threads=False).select(names)
         # The dictionary of one row group is not that of the next, and Arrow joins only what has the same.
-        plain = [
-            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            for column in table.columns
-        ]
-        return pa.table(plain, names=list(columns))
+        return pa.table([column.cast(_plain(column.type)) for column in table.columns], names=list(columns))
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:

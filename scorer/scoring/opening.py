@@ -129,16 +129,13 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
 
 def _check_protocol(settings: Settings, bundle: Bundle) -> None:
     """Refuse a bundle that was trained for other questions than the protocol asks: FactSpotter, or the others."""
-    one_text = bundle.layout.one_text
-    if settings.protocol == "factspotter":
+    one_text, spots_facts = bundle.layout.one_text, settings.protocol == "factspotter"
+    if spots_facts:
         factspotter.require_transliteration()
-        if not one_text:
-            raise UsageError(
-                f"the bundle {bundle.name} reads pairs of texts, and --protocol factspotter asks for a triple and a "
-                "text in one string; give a bundle that `scorer export --task factspotter` made"
-            )
-    elif one_text:
-        raise UsageError(
-            f"the bundle {bundle.name} reads a triple and a text in one string, which --protocol {settings.protocol} "
-            "does not ask; score with --protocol factspotter"
+    if one_text != spots_facts:
+        reads, way = (
+            ("a triple and a text in one string", "score with --protocol factspotter")
+            if one_text
+            else ("pairs of texts", "give a bundle that `scorer export --task factspotter` made")
         )
+        raise UsageError(f"the bundle {bundle.name} reads {reads}, unlike --protocol {settings.protocol}; {way}")

@@ -150,9 +150,8 @@ def serve(descriptor: int, requests: Any) -> tuple[Channel, queue.SimpleQueue[An
     Returns the channel to reply on, and the queue of requests. The process ends when the connection closes, whatever
     its other threads do.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         with suppress(OSError):  # where memory is short, the system ends a worker, and not its parent
