@@ -14,15 +14,7 @@ from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..scoring.settings import Settings
 from ..storage.receipts import Counts, FactCounts
-from ..storage.shards import (
-    FIRST_ROWS,
-    WINDOW_BYTES,
-    WINDOW_ROWS,
-    Shard,
-    limit_rows,
-    read_shards,
-    read_windows,
-)
+from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_shards, read_windows
 from ..system.numbers import percent
 from .executors import FooterRead, Inspect
 

@@ -31,18 +31,7 @@ from ..storage.store import Store, open_store
 from ..system.codec import decode, encode, program_version
 from ..system.worker_process import WorkerHandle, become_worker
 from .devices import share_of
-from .executors import (
-    Inspected,
-    Job,
-    Open,
-    Reply,
-    Reporter,
-    Request,
-    Score,
-    ShardResult,
-    WorkerReady,
-    WorkerSlot,
-)
+from .executors import Inspected, Job, Open, Reply, Reporter, Request, Score, ShardResult, WorkerReady, WorkerSlot
 from .processes import Processes, Worker, WorkerEnded
 from .ray_cluster import (
     Nodes,

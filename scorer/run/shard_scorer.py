@@ -29,23 +29,8 @@ from ..storage.shards import MEMORY, Shard, read_windows
 from ..storage.store import require_space
 from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
-from .executors import (
-    Begin,
-    Open,
-    Progress,
-    ReuseInfo,
-    Score,
-    ShardResult,
-    WorkerInfo,
-)
-from .inspection import (
-    HOPELESS_AFTER_ROWS,
-    columns_of,
-    kind_of,
-    read_first_rows,
-    refuse_hopeless,
-    warning_of_backoff,
-)
+from .executors import Begin, Open, Progress, ReuseInfo, Score, ShardResult, WorkerInfo
+from .inspection import HOPELESS_AFTER_ROWS, columns_of, kind_of, read_first_rows, refuse_hopeless, warning_of_backoff
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""

@@ -19,17 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import ScorerError
 from ..system.waiting import in_thread, report_progress, result_of
 from ..system.worker_process import serve
-from .executors import (
-    Begin,
-    Inspect,
-    LogMessage,
-    Open,
-    OutOfMemory,
-    Progress,
-    Request,
-    WorkerError,
-    WorkerReady,
-)
+from .executors import Begin, Inspect, LogMessage, Open, OutOfMemory, Progress, Request, WorkerError, WorkerReady
 
 if TYPE_CHECKING:
     from ..inference.bundle import Bundle

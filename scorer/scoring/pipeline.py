@@ -22,15 +22,7 @@ import pyarrow as pa
 from ..inference.engine import EncodedPairs, Predictions
 from ..metric import ColumnNames, Options
 from ..metric.checks import Checks, build_checks, verbalise
-from ..metric.columns import (
-    OUTPUT,
-    output_schema,
-    row_keys,
-    to_columns,
-    to_details,
-    to_sentences,
-    to_worded_facts,
-)
+from ..metric.columns import OUTPUT, output_schema, row_keys, to_columns, to_details, to_sentences, to_worded_facts
 from ..metric.facts import Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.sentences import SentenceSide, add_sentences
@@ -303,11 +295,7 @@ def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
 
 
 def prefetch(
-    function: Callable[[Item], Result],
-    source: Iterable[Item],
-    *,
-    name: str,
-    stop: Callable[[], None] = lambda: None,
+    function: Callable[[Item], Result], source: Iterable[Item], *, name: str, stop: Callable[[], None] = lambda: None
 ) -> Generator[Result, None, None]:
     """The results of ``function`` for the items of ``source``, in order, at most one of them ahead of the caller.
 

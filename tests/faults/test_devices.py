@@ -24,8 +24,7 @@ Crew = Callable[[Trial], subprocess.Popen[str]]
 
 
 ON_RAY = pytest.param(
-    "ray",
-    marks=[pytest.mark.slow, pytest.mark.ray, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)],
+    "ray", marks=[pytest.mark.slow, pytest.mark.ray, pytest.mark.skipif(not PYTHON.exists(), reason=WITHOUT_RAY)]
 )
 
 

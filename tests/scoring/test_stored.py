@@ -19,12 +19,7 @@ from tests.stored_values import values_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
 OF_INFERENCE = Path(__file__).parents[1] / "inference" / "fixtures"
-KINDS: dict[str, Any] = {
-    "plan.json": Plan,
-    "run.json": RunSummary,
-    "receipt.json": Receipt,
-    "failed.json": FailedShard,
-}
+KINDS: dict[str, Any] = {"plan.json": Plan, "run.json": RunSummary, "receipt.json": Receipt, "failed.json": FailedShard}
 
 
 def read(data: bytes, kind: Any, where: str = "x") -> Any:

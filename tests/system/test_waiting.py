@@ -69,10 +69,7 @@ def become_another_error() -> None:
     raise MissingDependencyError("it is not installed")
 
 
-@pytest.mark.parametrize(
-    ("number", "raised"),
-    [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)],
-)
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
 @pytest.mark.parametrize("goes_on", [check_signals, lambda: None, become_another_error])
 def test_one_that_was_swallowed_comes_again(
     number: int, raised: type[BaseException], goes_on: Callable[[], None]
