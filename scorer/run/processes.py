@@ -262,8 +262,8 @@ class Processes(Executor):
 
     def _stop(self, worker: Worker, error: ScorerError) -> None:
         """Go on without a worker that cannot, unless the others could not either: then its error is raised."""
-        nothing_begun = self._begin is None
-        if nothing_begun or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
+        is_first = self._begin is None and worker is self._workers[0]
+        if is_first or len(self._workers) == 1 or isinstance(error, InputError | OutputError | UsageError):
             raise error
         self._exclude(worker, str(error))
 
