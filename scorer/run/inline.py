@@ -54,4 +54,4 @@ class Inline(Executor):
     def close(self) -> None:
         """Close the scorer."""
         if self._shards is not None:
-            self._shards.scorer.close()
+            self._shards.scorer.engine.close()

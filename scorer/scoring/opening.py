@@ -14,7 +14,6 @@ from ..metric import Options, factspotter
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, parse_optional
 from ..storage.plan import Budgets, ExactBudget
-from ..system.waiting import Closing
 from .pipeline import Pipeline
 from .settings import Settings
 from .summary import ComputeEnvironment, Device, signature_of
@@ -22,7 +21,7 @@ from .summary import ComputeEnvironment, Device, signature_of
 Log = Callable[[str], None]
 
 
-class OpenScorer(Closing):
+class OpenScorer:
     """The open model of ``settings``, and what is around it: what a run scores with.
 
     Args:
@@ -61,10 +60,6 @@ class OpenScorer(Closing):
             side = SentenceSide(split_text, engine.room, premise, hypothesis, truncate)
         self.pipeline = Pipeline(engine, templates, options, settings.columns, side)
         self.full_signature = signature_of(engine, templates, options, truncate=truncate)
-
-    def close(self) -> None:
-        """Stop the threads that compute; what is being computed is given up."""
-        self.engine.close()
 
     @property
     def budgets(self) -> Budgets:

@@ -200,12 +200,6 @@ class Pipeline:
         )
         return Judged(prepared, verdicts)
 
-    def score(self, rows: Rows) -> Judged:
-        """All stages of one window, one after the other."""
-        prepared = self.prepare(rows)
-        prepared.answers = self.model.predict(prepared.work)
-        return self.judge(prepared)
-
     def finish(self, window: Window, judged: Judged) -> ScoredWindow:
         """The kept input columns of a window, then the output columns; schema metadata kept."""
         schema = output_schema(self.names)

@@ -17,8 +17,9 @@ from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
 from ..storage.plan import Budgets
 from ..system.arguments import described
+from ..system.waiting import Closing
 from .opening import OpenScorer
-from .pipeline import ScoredWindow, Window
+from .pipeline import Judged, ScoredWindow, Window
 from .results import Verdict, verdicts_of
 from .settings import Settings
 from .tables import TripleLike, as_table, from_attribute_pairs, from_fact_pairs, from_pairs, has_nothing, read_table
@@ -31,7 +32,7 @@ def of_python(error: ColumnError) -> ColumnError:
     return type(error)(_OPTION.sub(lambda option: f"ColumnNames({option[1] or option[2]}=...)", str(error)))
 
 
-class Scorer(OpenScorer):
+class Scorer(OpenScorer, Closing):
     """Scores data-to-text rows with an NLI model (Dušek & Kasner, INLG 2020).
 
     Args:
@@ -82,7 +83,7 @@ class Scorer(OpenScorer):
         nothing: the threads are those of the process that opened the scorer."""
         self._closed = True
         if os.getpid() == self._process:
-            super().close()
+            self.engine.close()
 
     def __repr__(self) -> str:
         """The model, how it runs, and the protocol, in one line."""
@@ -170,8 +171,14 @@ class Scorer(OpenScorer):
 
     def _verdicts(self, rows: Rows) -> list[Verdict]:
         self._check_usable()
-        judged = self.pipeline.score(rows)
+        judged = self._judge(rows)
         return verdicts_of(judged, self.engine.bundle.max_length, self.settings.columns)
+
+    def _judge(self, rows: Rows) -> Judged:
+        """All stages of one window, one after the other."""
+        prepared = self.pipeline.prepare(rows)
+        prepared.answers = self.pipeline.model.predict(prepared.work)
+        return self.pipeline.judge(prepared)
 
     def score_table(self, table: Any) -> Any:
         """Add the output columns to a table; order, rows and other columns unchanged.
@@ -193,7 +200,7 @@ class Scorer(OpenScorer):
         if has_nothing(found):
             return table
         columns = self._find_columns(found.schema)
-        judged = self.pipeline.score(columns.rows(found))
+        judged = self._judge(columns.rows(found))
         return restore(self.pipeline.finish(Window(None, found, columns), judged).table)
 
     def _find_columns(self, schema: pa.Schema) -> InputColumns:

@@ -190,11 +190,6 @@ class RunSummary(OpenRecord, frozen=True, kw_only=True):
     finished: str
 
     @property
-    def signature(self) -> Signature:
-        """Both forms of the signature."""
-        return Signature(self.signature_line, canonical(self.signature_parts))
-
-    @property
     def counts(self) -> Counts:
         """All counts."""
         return Counts(self.rows, self.labels, self.facts, self.checks, self.tokens)

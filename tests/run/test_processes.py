@@ -120,7 +120,7 @@ class ScriptedProcess:
 
     def close(self) -> None:
         if self.scorer is not None:
-            self.scorer.scorer.close()
+            self.scorer.scorer.engine.close()
         for descriptor in (self._here, self._there):
             if descriptor >= 0:
                 os.close(descriptor)
