@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..metric.facts import Triple
-from ..metric.templates import Templates
+from ..metric.templates import Templates, written
 from ..metric.verdict import UNKNOWN_TOKENS
 from ..scoring.output_columns import spelled
 from ..scoring.outputs import Output
@@ -266,8 +266,9 @@ def template_findings(
         everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
         if everywhere:
             entry.suspect = True
-            if templates is not None and not templates.depends_on_object(entry.predicate):
-                lines.append(f"template: {templates.lookup(Triple('', entry.predicate, '')).text}")
+            template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
+            if template is not None and template.object is None:  # one for all objects
+                lines.append(f"template: {written(template.pattern)}")
             lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
             text = f"the template of {entry.predicate!r} looks wrong"
             found.append(Finding(kind="template", severity="warn", message=text, evidence=lines))

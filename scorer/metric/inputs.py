@@ -211,7 +211,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
     elif names.subject is not None:
         read.append(names.subject)
         # Several columns have no keys, of which one could be the subject.
-        if facts not in _paths(schema, facts) or _find_path(schema, names.subject):
+        if facts not in _find_all(schema, facts) or _find(schema, names.subject):
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
@@ -287,11 +287,10 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
     """The type of what a name means; of several columns, a struct of them."""
-    paths = _paths(schema, name)
-    if not paths:
-        missing = next((part for part in split_names(name) if _find_path(schema, part) is None), name)
+    if not holders_of(schema, name):
+        missing = next((part for part in split_names(name) if _find(schema, part) is None), name)
         raise ColumnError(f"no column {missing!r}; the columns are {_listed(schema)}; name it with --{what}-column")
-    return paths[name].kind if name in paths else pa.struct([(part, path.kind) for part, path in paths.items()])
+    return one_array(schema, name).type
 
 
 def _listed(schema: pa.Schema) -> str:
@@ -302,40 +301,51 @@ def _listed(schema: pa.Schema) -> str:
 # --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
 
 
-class _Path(NamedTuple):
-    """Where a name leads. ``steps``: a column, and the fields that lead on from it; ``kind``: the type found there."""
+class _Found(NamedTuple):
+    """Where a name leads. ``steps``: a column, and the fields that lead on from it; ``values``: those found there."""
 
     steps: tuple[str, ...]
-    kind: pa.DataType
+    values: pa.Array
 
 
-def _paths(schema: pa.Schema, name: str) -> dict[str, _Path]:
+def _find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, _Found]:
     """By each name in a name (``brand,weight``), where it leads; empty if one of them leads nowhere.
 
     A column whose own name has the dots or commas goes first.
     """
-    if (one := _find_path(schema, name)) is not None:
+    if (one := _find(source, name)) is not None:
         return {name: one}
     parts = split_names(name)
-    found = {part: path for part in parts if (path := _find_path(schema, part)) is not None}
+    found = {part: one for part in parts if (one := _find(source, part)) is not None}
     return found if len(found) == len({*parts}) > 1 else {}
 
 
-def _find_path(schema: pa.Schema, name: str) -> _Path | None:
-    """Where a column's name leads, or the dots after one (``output.text``): to fields of structs, and of objects of
-    JSON, which may have any; ``None`` if it leads nowhere."""
+def _find(source: pa.Table | pa.Schema, name: str) -> _Found | None:
+    """Where a column's name leads, or the dots after one (``output.text``); ``None`` if it leads nowhere. A schema has
+    no values."""
+    schema = source if isinstance(source, pa.Schema) else source.schema
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         column, fields = ".".join(parts[:length]), parts[length:]
-        kind = schema.field(column).type if column in schema.names else None
-        for field in fields:
-            if kind is not None and pa.types.is_struct(kind) and len(kind.get_all_field_indices(field)) == 1:
-                kind = kind.field(field).type
-            else:
-                kind = pa.string() if kind is not None and is_text(kind) and not pa.types.is_null(kind) else None
-        if kind is not None:
-            return _Path((column, *fields), kind)
+        if column in schema.names:
+            table = pa.schema([schema.field(column)]).empty_table() if isinstance(source, pa.Schema) else source
+            values = table[column].combine_chunks()
+            if isinstance(values, pa.ChunkedArray):
+                values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
+            if (values := _follow(values, fields)) is not None:
+                return _Found((column, *fields), values)
     return None
+
+
+def _follow(values: pa.Array, fields: Sequence[str]) -> pa.Array | None:
+    """What fields lead to: those of structs, of which a null one has null fields, and of objects of JSON, which may
+    have any."""
+    if not fields:
+        return values
+    if pa.types.is_struct(values.type):
+        is_there = len(values.type.get_all_field_indices(fields[0])) == 1
+        return _follow(pc.struct_field(values, fields[0]), fields[1:]) if is_there else None
+    return _in_json(values, fields) if is_text(values.type) and not pa.types.is_null(values.type) else None
 
 
 def split_names(name: str) -> list[str]:
@@ -349,31 +359,19 @@ def split_names(name: str) -> list[str]:
 
 def holders_of(schema: pa.Schema, name: str) -> list[str]:
     """The columns to read for what a name means, each once; empty if there is no such thing."""
-    return list(dict.fromkeys(path.steps[0] for path in _paths(schema, name).values()))
+    return list(dict.fromkeys(one.steps[0] for one in _find_all(schema, name).values()))
 
 
-def one_array(table: pa.Table, name: str) -> pa.Array:
-    """The values of what a name means, as one array. A null struct has null fields.
+def one_array(source: pa.Table | pa.Schema, name: str) -> pa.Array:
+    """The values of what a name means, as one array.
 
     Raises:
         KeyError: there is no such thing.
     """
-    paths = _paths(table.schema, name)
-    if not paths:
+    values = {part: one.values for part, one in _find_all(source, name).items()}
+    if not values:
         raise KeyError(name)
-    columns = {part: _read_path(table, path) for part, path in paths.items()}
-    return columns[name] if name in columns else pa.StructArray.from_arrays([*columns.values()], names=[*columns])
-
-
-def _read_path(table: pa.Table, path: _Path) -> pa.Array:
-    column = table[path.steps[0]].combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    for depth, field in enumerate(path.steps[1:], 1):
-        if is_text(column.type):
-            return _in_json(column, path.steps[depth:])
-        column = pc.struct_field(column, field)
-    return column
+    return values[name] if name in values else pa.StructArray.from_arrays([*values.values()], names=[*values])
 
 
 def _in_json(column: pa.Array, keys: Sequence[str]) -> pa.Array:
@@ -406,8 +404,8 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     parse = FORMS[form].parse
     if parse is not None:
         return parse(one_array(table, facts))
-    paths = _paths(table.schema, facts)
-    columns = {part: to_python(_read_path(table, path)) for part, path in paths.items()}
+    found = _find_all(table, facts)
+    columns = {part: to_python(one.values) for part, one in found.items()}
     if facts in columns:
         values = columns[facts]
     else:
@@ -416,17 +414,17 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
                 if part in columns and columns[part][row] is not None:
                     columns[part][row] = parse_json(columns[part][row])
         values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    own = _find_path(table.schema, subject) if subject is not None else None
-    if subject is None or own is None:
+    own = _find(table, subject) if subject is not None else None
+    if own is None:
         return from_attributes(values, key=subject or NAME)
     if facts in columns:  # it may be one attribute of each subject
-        name = paths[facts].steps[-1]
+        name = found[facts].steps[-1]
         values = [value if value is None or _is_object(value) else {name: value} for value in values]
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
-    for part, (steps, _) in paths.items():
+    for part, (steps, _) in found.items():
         if own.steps[: len(steps)] == steps:
-            within = (*(() if facts in paths else (part,)), *own.steps[len(steps) :])
-    return from_attributes(values, to_python(one_array(table, subject)), within=within)
+            within = (*(() if facts in found else (part,)), *own.steps[len(steps) :])
+    return from_attributes(values, to_python(own.values), within=within)
 
 
 def _is_object(value: Any) -> bool:

@@ -38,6 +38,10 @@ Pattern = tuple[str, ...]
 """A template split at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
 
 
+Key = tuple[str, str | None]
+"""A template of the file: its predicate, and in a per-object map the object."""
+
+
 class Fact(NamedTuple):
     """A triple in words. ``backoff``: no template was found for it."""
 
@@ -57,11 +61,6 @@ class Lookup(NamedTuple):
     backoff: bool
     predicate: str
     object: str | None
-
-    @property
-    def text(self) -> str:
-        """The template in the notation of a template file."""
-        return written(self.pattern)
 
 
 @dataclass(frozen=True)
@@ -130,22 +129,32 @@ class Templates:
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
         made = cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
-        if warn is not None and (incomplete := without_slot(made)):
-            warn(_slot_warning(incomplete, where))
+        if warn is not None and (lacking := made.without_slot()):
+            (predicate, value), slots = next(iter(lacking.items()))
+            name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
+            absent = " and ".join(f"<{slot}>" for slot in slots)
+            more = f"; templates of the file without a slot: {len(lacking):,}" if len(lacking) > 1 else ""
+            warn(f"{where}: the template of {name} has no {absent}{more}")
         return made
 
-    def is_identified_by(self, digest: str) -> bool:
-        """Whether a digest is that of these templates; signatures show only its first 12 digits."""
-        return digest == self.sha256 or (len(digest) == 12 and self.sha256.startswith(digest))
+    def without_slot(self) -> dict[Key, tuple[str, ...]]:
+        """The slots that templates lack: the subject's in any, the object's in those that are not for one object."""
+        plain = [((predicate, None), pattern, ("subject", "object")) for predicate, pattern in self.plain.items()]
+        special = [
+            ((predicate, value), pattern, ("subject",))
+            for predicate, choices in self.by_object.items()
+            for value, pattern in choices.items()
+        ]
+        lacking = {
+            key: tuple(slot for slot in slots if slot not in pattern[1::2])
+            for key, pattern, slots in (*plain, *special)
+        }
+        return {key: slots for key, slots in lacking.items() if slots}
 
     def key_of(self, predicate: str) -> str:
         """The key in the file for a predicate of the data: the predicate itself, or the one that it is an alias of."""
         is_known = predicate in self.plain or predicate in self.by_object
         return predicate if is_known else self.aliases.get(predicate, predicate)
-
-    def depends_on_object(self, predicate: str) -> bool:
-        """Whether the template of a predicate is chosen by the object."""
-        return self.key_of(predicate) in self.by_object
 
     def lookup(self, triple: Triple) -> Lookup:
         """The template that is used for a triple, otherwise the general one (the paper, section 3)."""
@@ -223,42 +232,3 @@ def _aliases(value: Any, known: set[str], where: str) -> dict[str, str]:
         if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")
     return dict(value)
-
-
-Key = tuple[str, str | None]
-"""A template of the file: its predicate, and in a per-object map the object."""
-
-
-class IncompleteTemplate(NamedTuple):
-    """A template that lacks ``slots``."""
-
-    key: Key
-    template: str
-    slots: tuple[str, ...]
-
-
-def without_slot(templates: Templates) -> list[IncompleteTemplate]:
-    """Templates that lack a slot: the subject's in any, the object's in those that are not for one object."""
-    plain = [((predicate, None), pattern, ("subject", "object")) for predicate, pattern in templates.plain.items()]
-    special = [
-        ((predicate, value), pattern, ("subject",))
-        for predicate, choices in templates.by_object.items()
-        for value, pattern in choices.items()
-    ]
-    return [
-        IncompleteTemplate(key, written(pattern), absent)
-        for key, pattern, slots in (*plain, *special)
-        if (absent := tuple(slot for slot in slots if slot not in pattern[1::2]))
-    ]
-
-
-def _slot_warning(found: list[IncompleteTemplate], where: str) -> str:
-    """One line about the templates of ``where`` that lack a slot."""
-    (predicate, value), template, slots = found[0]
-    name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
-    shown = template if len(template) <= 80 else f"{template[:77]}..."
-    more = "" if len(found) == 1 else f" ({len(found):,} templates of the file lack a slot)"
-    return (
-        f"{where}: the template of {name} has no {' and '.join(f'<{slot}>' for slot in slots)}, so its facts do not "
-        f"name the {' and '.join(slots)}: {shown!r}{more}"
-    )

@@ -88,7 +88,7 @@ class Output(FinishedOutput):
             found = Templates.load(path)
         except TemplateError:
             return None
-        return (found, path) if found.is_identified_by(digest) else None
+        return (found, path) if digest and found.sha256.startswith(digest) else None
 
 
 def open_labels(*outs: Path, allow_partial: bool = False) -> Output:

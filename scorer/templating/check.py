@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..metric import ColumnNames
-from ..metric.templates import Key, Templates, without_slot
+from ..metric.templates import Key, Templates, written
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
 from ..system.codec import Record
@@ -79,9 +79,15 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
         missing=[TemplateUse(predicate=p, object=value, facts=n) for (p, value), n in missing.most_common()],
         without_slot=[
             TemplateUse(
-                predicate=one.key[0], object=one.key[1], facts=used[one.key], template=one.template, slots=one.slots
+                predicate=predicate,
+                object=value,
+                facts=used[predicate, value],
+                template=written(
+                    templates.plain[predicate] if value is None else templates.by_object[predicate][value]
+                ),
+                slots=slots,
             )
-            for one in without_slot(templates)
+            for (predicate, value), slots in templates.without_slot().items()
         ],
         unused=sorted(known - {predicate for predicate, _ in used}),
     )

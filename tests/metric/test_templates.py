@@ -9,7 +9,7 @@ import pytest
 
 from scorer.errors import TemplateError, UsageError
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates, parse_optional
+from scorer.metric.templates import Templates, parse_optional, written
 
 RATED = {
     "$version": 1,
@@ -39,7 +39,7 @@ def test_what_is_looked_up_is_what_is_filled(
 ) -> None:
     templates = Templates.from_dict(RATED)
     found = templates.lookup(Triple(*triple))
-    assert (found.text, found.backoff, (found.predicate, found.object)) == (text, backoff, key)
+    assert (written(found.pattern), found.backoff, (found.predicate, found.object)) == (text, backoff, key)
     fact = templates.fill(Triple(*triple))
     value = re.sub("^['\"](.*)['\"]$", r"\1", triple[2])
     assert fact.text == text.replace("<subject>", "A").replace("<object>", value)
@@ -105,14 +105,14 @@ WHOLE = {"p": "<subject> is <object>.", "q": {"yes": "<subject> does."}, "r": ["
     ("data", "warning"),
     [
         (WHOLE, None),
-        ({"p": "<subject> is it."}, "the template of 'p' has no <object>, so its facts do not name the object: "),
+        ({"p": "<subject> is it."}, "the template of 'p' has no <object>"),
         ({"p": ["It is <object>.", "<subject> <object>"]}, "the template of 'p' has no <subject>"),
         ({"p": "<Subject> is <object >."}, "has no <subject> and <object>"),
         (
             {"q": {"yes": "It does.", "no": "<subject> does not."}},
             "the template of 'q', object 'yes', has no <subject>",
         ),
-        (WHOLE | {"a": "x", "b": "y", "c": {"d": "z"}}, "(3 templates of the file lack a slot)"),
+        (WHOLE | {"a": "x", "b": "y", "c": {"d": "z"}}, "templates of the file without a slot: 3"),
     ],
 )
 def test_one_line_names_the_first_and_counts_the_rest(
