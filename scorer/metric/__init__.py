@@ -1,16 +1,8 @@
 """The metric of Dušek & Kasner (INLG 2020), without I/O and models: which checks are asked, and what the results mean.
 
-Here are the choices of a user: protocols, sides, names of columns; importing them costs no import of pyarrow.
-
-``facts``      the facts of a window, interned; the rows
-``values``     single values as text, in one spelling; columns of Arrow as objects of Python
-``formats``    triples, sentences and documents, parsed; ``attributes``: those of a subject as triples
-``inputs``     which column holds which input; why a row is invalid
-``templates``  triples to facts
-``checks``     facts and text to (premise, hypothesis) pairs; ``factspotter``: those of another metric
-``sentences``  the sentences of a text, and the facts that fit; ``selection``: which facts these are
-``verdict``    probabilities to labels
-``columns``    labels to Arrow columns; the key by which a later run finds a row again
+A window of rows goes from ``inputs`` (which column holds what) by ``formats`` and ``attributes`` to ``facts``, by
+``templates`` to ``checks`` and ``sentences``, and with their probabilities by ``verdict`` to ``columns``. Here are the
+choices of a user; importing them costs no import of pyarrow.
 """
 
 from __future__ import annotations
@@ -29,18 +21,16 @@ Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
 triples up in the text: no templates, no hallucination side."""
 Sides = Literal["both", "hallucination"]
-"""The sides that are checked."""
 MissingTemplate = Literal["backoff", "error"]
-"""Treatment of a triple without a template: the backoff template, or an error that ends the run."""
+"""Treatment of a triple without a template: the general one, or an error that ends the run."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The options that decide which checks are asked; all are part of the signature.
 
-    ``optional``: (predicate, object) pairs that a text may leave out. ``missing_template``: ``backoff``, or ``error``
-    to refuse a triple without a template. ``sentences``: the sentence splitter, if the sentences of a text are checked
-    too (:mod:`scorer.metric.sentences`).
+    ``optional``: (predicate, object) pairs that a text may leave out. ``sentences``: the sentence splitter, if the
+    sentences of a text are checked too.
     """
 
     protocol: Protocol = "paper"
@@ -52,16 +42,15 @@ class Options:
 
 @dataclass(frozen=True)
 class ColumnNames(CheckedFields):
-    """The names of input and output columns. Every field is an argument of the same name; none has to be given.
+    """The names of input and output columns.
 
-    ``text``: the column of texts. ``triples``, ``attributes``, ``facts``, ``mr``: the column of the facts, as triples,
-    as attributes of a subject, as sentences or as E2E meaning representations; where none is given, a column of one of
-    these names is looked for. ``attributes`` may also name several columns with commas between them, each an attribute.
-    ``subject``: the column that names the subject of the attributes, or, where there is no such column, their key that
-    does; ``name`` by default. ``document``: the column of source texts whose sentences
-    are the facts. ``keep``: input columns to pass through (all by default).
-    ``prefix``: put before the name of every output column. ``sentences``, ``details``: whether the output has these
-    columns.
+    ``triples``, ``attributes``, ``facts``, ``mr``: the column of the facts, as triples, as attributes of a subject, as
+    sentences or as E2E meaning representations; where none is given, a column of one of these names is looked for.
+    ``attributes`` may also name several columns with commas between them, each an attribute. ``subject``: the column
+    that names the subject of the attributes, or, where there is no such column, their key that does; ``name`` by
+    default. ``document``: the column of source texts whose sentences are the facts. ``keep``: input columns to pass
+    through (all by default). ``prefix``: of every output column. ``sentences``, ``details``: whether the output has
+    these columns.
     """
 
     text: str = "text"

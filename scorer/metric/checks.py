@@ -2,17 +2,14 @@
 
 The paper (section 3) checks entailment in both directions: the text must entail each fact (otherwise that fact is
 omitted), and all facts together must entail the text (otherwise it hallucinates). The paper's code has a third check:
-the text must entail all facts together (:data:`ALL_FACTS`).
-
-FactSpotter (:mod:`.factspotter`) asks of each triple whether the text says it, and nothing else. Such a check counts as
-an omission check: premise = text, hypothesis = the triple.
+the text must entail all facts together. FactSpotter has omission checks alone, whose hypothesis is the triple.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +30,7 @@ KIND_NAMES = ("omission", "hallucination", "all_facts", "sentence")
 
 @dataclass
 class Sentences:
-    """The sentences of a window, all rows concatenated.
+    """The sentences of a window.
 
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``starts[offsets[r]:offsets[r + 1]]``. ``starts``, ``ends``:
     int32, *Shape:* (sentences,), code points of the row's text. ``decides``: bool, *Shape:* (rows,), rows whose
@@ -52,13 +49,12 @@ class Sentences:
 class Checks:
     """The checks of a window, and the strings that they refer to.
 
-    ``texts``: every distinct string, once; an id is a position in it. ``premise``, ``hypothesis``: int32,
-    *Shape:* (checks,), ids. ``row``: int64, *Shape:* (checks,). ``kind``: int8, *Shape:* (checks,), one of
-    :data:`OMISSION`, :data:`HALLUCINATION`, :data:`ALL_FACTS`, :data:`SENTENCE`. ``fact``: int64, *Shape:* (checks,),
-    for an omission check the position among all facts of the window, else -1. ``blank``: bool, *Shape:* (rows,), rows
-    without an error whose text has no letter and no digit. ``facts``: text id of each distinct triple's fact.
-    ``backoff``: bool, *Shape:* (distinct triples,). ``sentences``: the sentences, in the order of their checks, if
-    these were asked. ``refused``: by row, the error of those that get no check.
+    ``texts``: every distinct string; an id is a position in it. ``premise``, ``hypothesis``: int32, *Shape:* (checks,),
+    ids. ``row``: int64, ``kind``: int8, *Shape:* (checks,), position in :data:`KIND_NAMES`. ``fact``: int64,
+    *Shape:* (checks,), for an omission check the position among all facts of the window, else -1. ``blank``: bool,
+    *Shape:* (rows,), rows without an error whose text has no letter and no digit. ``facts``: int32, text ids, and
+    ``backoff``: bool, *Shape:* (distinct triples,). ``sentences``: in the order of their checks, if these were asked.
+    ``refused``: by row, the error of those that get no check.
     """
 
     texts: list[str]
@@ -75,26 +71,26 @@ class Checks:
 
 
 def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
-    """The checks of the protocol for every row that has a text and facts.
+    """The checks of the protocol for every row without an error and with a text that is not blank.
 
-    Rows with an error or a blank text get no check. Order: omission checks by row and position, then hallucination
-    checks by row, then the third checks of the protocol.
-
-    Raises:
-        TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
-        ColumnError: the facts are sentences, and the protocol takes triples apart.
+    Order: omission checks by row and position, then hallucination checks by row, then the third checks of the protocol.
+    Raises as :func:`verbalise`.
     """
     triples, spots_facts = rows.triples, options.protocol == "factspotter"
     filled = verbalise(rows, templates, options)
     strings: dict[str, int] = {}  # to its id, in order of first appearance
     says_nothing = [text is not None and _SAID.search(text) is None for text in rows.texts]
-    blank = np.array([*says_nothing, False])[rows.text_codes]  # code -1, null, finds the False at the end
+    blank = np.array(says_nothing)[rows.text_codes]
     blank[list(rows.errors)] = False
     active = ~blank
     active[list(rows.errors)] = False
 
     fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
-    text_ids = _text_ids(rows, active, strings, factspotter.plain_text if spots_facts else None)
+    ids = np.full(len(rows.texts), -1, np.int32)
+    for code in np.unique(rows.text_codes[active]).tolist():
+        text = rows.texts[code] or ""
+        ids[code] = strings.setdefault(factspotter.plain_text(text) if spots_facts else text, len(strings))
+    text_ids = ids[rows.text_codes]
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
     used = active[row_of_fact]
     if rows.used is not None:
@@ -145,31 +141,19 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
         TemplateError: a triple has no template and ``missing_template`` is ``error``; names the triple.
         ColumnError: the facts are sentences, and the protocol takes triples apart.
     """
+    triples = rows.triples.distinct
     if options.protocol == "factspotter":
         if rows.triples.sentences:
             raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")
-        return [Fact(factspotter.describe(triple), backoff=False) for triple in rows.triples.distinct]
-    distinct = rows.triples.distinct
-    filled = [templates.fill(triple) for triple in distinct]
-    missing = [triple for triple, fact in zip(distinct, filled, strict=True) if fact.backoff]
+        return [Fact(factspotter.describe(factspotter.plain_parts(triple)), backoff=False) for triple in triples]
+    filled = [templates.fill(triple) for triple in triples]
+    missing = [triple for triple, fact in zip(triples, filled, strict=True) if fact.backoff]
     if missing and options.missing_template == "error":
         raise TemplateError(
             f"no template for predicate {missing[0].predicate!r} (object {missing[0].object!r}; {len(missing)} such "
             "triples in this window): add it to the template file, or allow --missing-template backoff"
         )
     return filled
-
-
-def _text_ids(
-    rows: Rows, active: npt.NDArray[np.bool_], strings: dict[str, int], read: Callable[[str], str] | None
-) -> npt.NDArray[np.int32]:
-    """Text id of each row's text, as ``read`` has it; int32, *Shape:* (rows,), -1 for rows that are not asked about."""
-    ids = np.full(len(rows.texts) + 1, -1, np.int32)
-    for code in np.unique(rows.text_codes[active]).tolist():
-        text = rows.texts[code]
-        if text is not None:
-            ids[code] = strings.setdefault(text if read is None else read(text), len(strings))
-    return ids[rows.text_codes]
 
 
 def _joined(rows: Rows, texts: list[str], used: npt.NDArray[np.bool_], strings: dict[str, int]) -> Ids:
@@ -179,14 +163,11 @@ def _joined(rows: Rows, texts: list[str], used: npt.NDArray[np.bool_], strings: 
     ids = rows.triples.ids[used]
     seen: dict[bytes, int] = {}
     result = np.full(len(rows), -1, np.int32)
-    for r in range(len(rows)):
-        start, end = offsets[r], offsets[r + 1]
-        if start == end:
-            continue
-        sequence = ids[start:end]
-        key = sequence.tobytes()
-        if key not in seen:
-            facts = " ".join([texts[i] for i in sequence.tolist()])
-            seen[key] = strings.setdefault(facts, len(strings))
-        result[r] = seen[key]
+    for row, (start, end) in enumerate(pairwise(offsets)):
+        if start < end:
+            key = ids[start:end].tobytes()
+            if key not in seen:
+                facts = " ".join([texts[i] for i in ids[start:end].tolist()])
+                seen[key] = strings.setdefault(facts, len(strings))
+            result[row] = seen[key]
     return result

@@ -25,9 +25,8 @@ INVALID_SELECTION = "invalid_selection"
 NAME = "name"
 """The slot, or the attribute, that names the subject of the others."""
 NULL = b"\xff\xff\xff\xff"
-"""The length of a part that is null, as row keys have it."""
 counted = struct.Struct("<I").pack
-"""A number to the bytes of the number of parts that follow, as row keys have it."""
+"""Row keys have the number of parts as four bytes, and the length of each; the length of null is :data:`NULL`."""
 
 
 class Triple(NamedTuple):
@@ -89,17 +88,14 @@ class Rows:
 
     def __post_init__(self) -> None:
         lengths = self.triples.lengths
-        if len(lengths) != len(self.text_codes):
-            raise ValueError(f"{len(lengths)} rows of triples, but {len(self.text_codes)} texts")
         self.texts = [*map(decode, self.text_values), None]
+        broken = np.array([text is None for text in self.texts])
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         if self.used is not None:
-            before = np.concatenate([[0], np.cumsum(self.used)])
-            lengths = np.diff(before[self.triples.offsets])
+            lengths = np.diff(_offsets(self.used)[self.triples.offsets])
         found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
         found.update(self.errors)
         found.update(self.triples.errors)
-        broken = np.array([text is None for text in self.texts])
         found.update(dict.fromkeys(np.flatnonzero(broken[self.text_codes]).tolist(), INVALID_UTF8))
         found.update(dict.fromkeys(np.flatnonzero(self.text_codes < 0).tolist(), NULL_TEXT))
         self.errors = found
@@ -113,16 +109,11 @@ Selection = list[int] | None | str
 
 
 def from_arrow(triples: FactTable, text: pa.Array, selected: Sequence[Selection] | None = None) -> Rows:
-    """Put parsed triples, a string-like text column and the selections of rows together."""
+    """Put parsed triples, a string-like text column and the selections of rows together; a position that a row does not
+    have is the error ``invalid_selection``."""
     codes, values = encode(text)
-    used, selections, errors = _used(triples, selected) if selected is not None else (None, {}, {})
-    return Rows(triples, codes, values, used, selections, errors)
-
-
-def _used(
-    triples: FactTable, selected: Sequence[Selection]
-) -> tuple[npt.NDArray[np.bool_], dict[int, list[int] | str], dict[int, str]]:
-    """The facts that are selected; a position that the row does not have is the error ``invalid_selection``."""
+    if selected is None:
+        return Rows(triples, codes, values)
     lengths, starts = triples.lengths.tolist(), triples.offsets.tolist()
     used = np.repeat(np.array([one is None for one in selected], bool), triples.lengths)
     given = {row: positions for row, positions in enumerate(selected) if positions is not None}
@@ -132,11 +123,11 @@ def _used(
         used[[starts[row] + position for position in inside]] = True
         if isinstance(positions, str) or (len(inside) < len(positions) and row not in triples.errors):
             errors[row] = INVALID_SELECTION
-    return used, given, errors
+    return Rows(triples, codes, values, used, given, errors)
 
 
 class FactError(ValueError):
-    """The reason why a value holds no facts: ``kind`` is the error of the row, the message says what is wrong."""
+    """A value holds no facts: ``kind`` is the error of its row, the message says what is wrong."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -144,7 +135,6 @@ class FactError(ValueError):
 
 
 Parsed = list[Triple] | FactError
-"""The facts of a value, or why it has none."""
 
 
 def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
@@ -210,7 +200,8 @@ def build_facts(
 
 
 def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
-    """The rows at some positions, which may repeat, in the order given. int64, *Shape:* (n,) → n rows."""
+    """The rows at some positions, which may repeat, in the order given, and the triples that they have. int64,
+    *Shape:* (n,) → n rows."""
     triples, facts, old = rows.triples, _facts(rows.triples, chosen), chosen.tolist()
     distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
     taken = FactTable(
@@ -221,14 +212,10 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
         sentences=triples.sentences,
     )
-    codes = rows.text_codes[chosen]
-    texts, inverse = np.unique(codes[codes >= 0], return_inverse=True)
-    new_codes = np.full(len(codes), -1, np.int64)
-    new_codes[codes >= 0] = inverse
     return Rows(
         taken,
-        new_codes,
-        [rows.text_values[i] for i in texts.tolist()],
+        rows.text_codes[chosen],
+        rows.text_values,
         None if rows.used is None else rows.used[facts],
         {new: rows.selections[row] for new, row in enumerate(old) if row in rows.selections},
         {new: rows.errors[row] for new, row in enumerate(old) if row in rows.errors},
@@ -261,7 +248,7 @@ def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:
 
 
 def to_bytes(text: str) -> bytes:
-    """A text as UTF-8; halves of surrogate pairs, which Python's strings may hold, give bytes that are not UTF-8."""
+    """UTF-8; halves of surrogate pairs, which Python's strings may hold, give bytes that are not UTF-8."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -279,5 +266,5 @@ def is_utf8(text: str) -> bool:
 
 
 def sized(value: bytes | None) -> bytes:
-    """Bytes after their length, as row keys have them."""
+    """Bytes after their length."""
     return NULL if value is None else counted(len(value)) + value

@@ -18,28 +18,14 @@ from .facts import Triple
 from .templates import split_camel_case
 
 
-def require_transliteration() -> None:
-    """Make sure that texts can be transliterated.
-
-    Raises:
-        MissingDependencyError: the extra ``factspotter`` is not installed.
-    """
-    _transliteration()
-
-
 def plain_parts(triple: Triple) -> Triple:
     """The parts of a triple as the classifier reads them."""
     subject, value = (part.replace("_", " ") for part in (triple.subject, triple.object))
     return Triple(*map(_plain, (subject, split_camel_case(triple.predicate), value)))
 
 
-def describe(triple: Triple) -> str:
-    """A triple as the classifier reads it: ``predicate: p, subject: s, object: o``."""
-    return join_parts(plain_parts(triple))
-
-
-def join_parts(plain: Triple) -> str:
-    """Parts that :func:`plain_parts` made, in their places."""
+def describe(plain: Triple) -> str:
+    """The parts of :func:`plain_parts` in their places."""
     return f"predicate: {plain.predicate}, subject: {plain.subject}, object: {plain.object}"
 
 
@@ -56,12 +42,16 @@ def plain_text(text: str) -> str:
 
 def _plain(text: str) -> str:
     """ASCII in lower case."""
-    return (text if text.isascii() else str(_transliteration()(text))).lower().strip()
+    return (text if text.isascii() else str(transliteration()(text))).lower().strip()
 
 
 @cache
-def _transliteration() -> Any:
-    """Unicode to ASCII. The package has had one version since 2019, so the same text always gives the same string."""
+def transliteration() -> Any:
+    """Unicode to ASCII. The package has had one version since 2019, so the same text always gives the same string.
+
+    Raises:
+        MissingDependencyError: the extra ``factspotter`` is not installed.
+    """
     try:
         from text_unidecode import unidecode
     except ImportError as e:

@@ -35,12 +35,11 @@ LEAST_TOKENS = 32
 
 @dataclass(frozen=True)
 class SentenceSide:
-    """Functions and limits that the checks of sentences need in addition to the rows.
+    """Functions and limits of the checks of sentences.
 
     ``split``: text → (start, end) of its sentences. ``limit``: largest number of tokens of both texts of a pair
-    together. ``premise``, ``hypothesis``: functions from texts to the number of tokens that each takes in that
-    position, int64, *Shape:* (texts,), or :data:`scorer.status.NOT_TOKENISED`. ``truncates``: whether pairs that are
-    too long are cut.
+    together. ``premise``, ``hypothesis``: the tokens of texts in that position, or
+    :data:`scorer.status.NOT_TOKENISED`. ``truncates``: whether pairs that are too long are cut.
     """
 
     split: Split
@@ -162,26 +161,31 @@ class _Asking:
                 facts, terms = self._facts_of(row_of[key], max(LEAST_TOKENS, min(rooms)))
                 if index is None or indexed != facts:
                     index, indexed = FactIndex(terms, self.side.limit), facts
-                chosen = self._select(
-                    p, sentences, [None if premises[p] <= room else room for room in rooms], facts, index
-                )
+                chosen = self._select((p, premises[p]), sentences, rooms, facts, index)
             decides = premises[p] + lengths[h] > self.side.limit
             found[key] = _Text(spans[h], sentences, chosen, decides, any(premise != p for premise in chosen))
         return found
 
     def _select(
-        self, everything: int, sentences: list[int], rooms: list[int | None], facts: list[int], index: FactIndex
+        self, all_facts: tuple[int, int], sentences: list[int], rooms: list[int], facts: list[int], index: FactIndex
     ) -> list[int]:
-        """The premise of each sentence of one text, as text ids. ``rooms``: the tokens that are left for the facts,
-        ``None`` where all fit."""
-        tokens = np.array([self.added_tokens[fact] for fact in facts], np.int64)
+        """The premise of each sentence of one text, as text ids.
+
+        Args:
+            all_facts: text id of the premise of all facts, and its tokens.
+            rooms: the tokens that each sentence leaves for the facts.
+        """
+        tokens = self._tokens(facts)
         premises = []
         subjects: dict[int, float] = {}
         for sentence, room in zip(sentences, rooms, strict=True):
             terms = terms_of(self.strings.texts[sentence])
             subjects = index.subjects(terms) or subjects
-            ranked = index.choose(terms, subjects) or range(len(facts)) if room is not None else ()
-            premises.append(everything if room is None else self._fitting(ranked, facts, tokens, room))
+            if all_facts[1] <= room:
+                premises.append(all_facts[0])
+            else:
+                ranked = index.choose(terms, subjects) or range(len(facts))
+                premises.append(self._fitting(ranked, facts, tokens, room))
         return premises
 
     def _fitting(self, ranked: Sequence[int], facts: list[int], tokens: Ints, left: int) -> int:
@@ -201,45 +205,42 @@ class _Asking:
         ``most`` tokens is cut into parts."""
         used = self.used(row).tolist()
         facts = [int(self.checks.facts[number]) for number in used]
-        self._count_tokens(facts)
         found: list[tuple[int, FactTerms]] = []
-        for number, fact in zip(used, facts, strict=True):
+        for number, fact, tokens in zip(used, facts, self._tokens(facts).tolist(), strict=True):
             triple = self.rows.triples.distinct[number]
             if number not in self.terms:
                 self.terms[number] = terms_of_fact(triple, self.strings.texts[fact])
-            if triple.sentence is None or self.added_tokens[fact] <= most:
+            if triple.sentence is None or tokens <= most:
                 found.append((fact, self.terms[number]))
                 continue
             parts = cut(self.strings.texts[fact], most, self._added)
             found += [(self.strings[part], terms_of_fact(Triple("", part, ""), part)) for part in parts]
-        self._count_tokens([fact for fact, _ in found])
         return [fact for fact, _ in found], [terms for _, terms in found]
+
+    def _tokens(self, facts: list[int]) -> Ints:
+        """The number of tokens that each fact adds to a premise."""
+        new = {fact for fact in facts if fact not in self.added_tokens}
+        self.added_tokens.update(self.measured(new, self._added))
+        return np.array([self.added_tokens[fact] for fact in facts], np.int64)
 
     def _added(self, texts: Sequence[str]) -> Ints:
         """The number of tokens that each text adds to a premise, including the blank before it."""
         none, *added = self.side.premise(["", *(" " + text for text in texts)]).tolist()
         return np.array(added, np.int64) - none
 
-    def _count_tokens(self, facts: list[int]) -> None:
-        """Note the number of tokens that each fact adds to a premise."""
-        new = {fact for fact in facts if fact not in self.added_tokens}
-        self.added_tokens.update(self.measured(new, self._added))
 
-
-PACKAGE = "nupunkt"
 _EMPTY_LINES = re.compile(r"\n[ \t\r\f\v\n]*\n")
 _BLANK_LINES = re.compile(r"\n[ \t\r\f\v]*\n\s*")
 _ENDS = re.compile(r"[.?!\u2026\u3002\uff01\uff1f]")
 """A character that may end a sentence within a paragraph; most lines of a table have none, and need no splitter."""
-_LONGEST_PARAGRAPH = 8192
-"""Code points that are given to the splitter of sentences at once; its time grows faster than some texts."""
+_LONGEST_PARAGRAPH = 8192  # code points for the splitter at once; its time grows faster than some texts
 
 
 def splitter_name() -> str:
     """Package and version of the splitter, as the signature has it."""
     from importlib import metadata
 
-    return f"{PACKAGE}-{metadata.version(PACKAGE)}"
+    return f"nupunkt-{metadata.version('nupunkt')}"
 
 
 def split_text(text: str) -> list[Span]:

@@ -4,8 +4,8 @@ A template file is JSON, version 1: ``predicate`` → string | list of strings (
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
 (``"eatType=restaurant"``) that a text may leave out. The two files of the original project load unchanged.
 
-A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3),
-which works for any predicate, but less well than a template of its own; so every use of it is counted.
+A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
+every use of it is counted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from ..system.numbers import unique_keys
 from .facts import Triple
 
 VERSION = 1
-LARGEST_FILE = 64 * 1024 * 1024
-"""Largest size of a template file in bytes; larger files are refused without reading them."""
+LARGEST_FILE = 64 * 1024 * 1024  # bytes
 _SETTINGS = {"$version", "$aliases", "$optional"}
 _SLOT = re.compile(r"<(subject|object)>")
 _OTHER_SLOT = re.compile(r"\{(subject|object)\}", re.IGNORECASE)
@@ -50,12 +49,8 @@ class Fact(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The template for a triple.
-
-    ``pattern``: the template itself. ``backoff``: the file has none for this triple, and ``pattern`` is the general
-    one. ``predicate``: the key of the template in the file, or the key that is missing. ``object``: the key in the map
-    of that predicate, ``None`` if the predicate has no such map.
-    """
+    """The template for a triple. ``backoff``: it is the general one. ``predicate``: its key in the file, or the key
+    that is missing; ``object``: the key in the map of that predicate, ``None`` if the predicate has no such map."""
 
     pattern: Pattern
     backoff: bool
@@ -80,10 +75,7 @@ class Templates:
 
     @classmethod
     def load(cls, path: str | Path, warn: Warn | None = None) -> Templates:
-        """Read a template file, a regular file of at most :data:`LARGEST_FILE` bytes.
-
-        Args:
-            warn: called with one line if templates lack a slot.
+        """Read a template file. ``warn``: called with one line if templates lack a slot.
 
         Raises:
             TemplateError: unreadable, not JSON, a duplicate key, or not of the form above; names the file and the key.
@@ -100,7 +92,7 @@ class Templates:
     def from_dict(cls, data: Any, where: str = "templates", warn: Warn | None = None) -> Templates:
         """Build from the parsed JSON of a template file. ``where``: the data, for people; otherwise as :meth:`load`."""
         if not isinstance(data, Mapping):
-            raise TemplateError(f"{where}: the top level is {type(data).__name__}, not an object of predicates")
+            raise TemplateError(f"{where}: the top level is {described(data)}, not an object of predicates")
         plain: dict[str, Pattern] = {}
         by_object: dict[str, dict[str, Pattern]] = {}
         for predicate, value in data.items():
@@ -157,7 +149,6 @@ class Templates:
         return predicate if is_known else self.aliases.get(predicate, predicate)
 
     def lookup(self, triple: Triple) -> Lookup:
-        """The template that is used for a triple, otherwise the general one (the paper, section 3)."""
         key, value = self.key_of(triple.predicate), None
         choices = self.by_object.get(key)
         if choices is None:
@@ -227,7 +218,7 @@ def _pattern(value: Any, where: str) -> Pattern:
 
 def _aliases(value: Any, known: set[str], where: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise TemplateError(f"{where}: '$aliases' is {type(value).__name__}, not an object of spelling → predicate")
+        raise TemplateError(f"{where}: '$aliases' is {described(value)}, not an object of spelling → predicate")
     for other, predicate in value.items():
         if not isinstance(predicate, str) or predicate not in known:
             raise TemplateError(f"{where}: alias {other!r} points to {predicate!r}, which has no template in the file")

@@ -1,8 +1,7 @@
-"""One spelling of a value in all forms: numbers, Booleans, dates and times as text, and Arrow's columns as such values.
+"""One spelling of a value in all forms, and Arrow's columns as values of Python whose single values are text.
 
 A whole number has no point (``5.0`` is ``5``), a float is the shortest decimal that reads back, an exponent is written
-out (:mod:`scorer.system.numbers`), dates and times are ISO 8601 with a blank between the two, durations ISO 8601,
-Booleans ``true`` and ``false``. Digits that a file has stay as they are: ``8.50``, twenty digits.
+out (:mod:`scorer.system.numbers`), dates, times and durations are ISO 8601 with a blank between date and time.
 """
 
 from __future__ import annotations
@@ -109,7 +108,6 @@ def stored_values(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any], C
 
 
 def _temporal(kind: pa.DataType) -> Callable[[int], str]:
-    """How the numbers of a type of times are written."""
     if types.is_date(kind):
         per_day = 1 if types.is_date32(kind) else 86400 * 1000
         return lambda ticks: (date(1970, 1, 1) + timedelta(days=ticks // per_day)).isoformat()
@@ -120,8 +118,7 @@ def _temporal(kind: pa.DataType) -> Callable[[int], str]:
 
 
 def _moment(ticks: int, per: int, kind: pa.DataType) -> str:
-    """A time, with a day or without. Parts of a second are written as :mod:`datetime` writes them: none, six digits, or
-    nine where six do not do."""
+    """A time, with a day or without. Parts of a second have six digits, or nine where six do not do."""
     seconds, rest = divmod(ticks, per)
     moment = _EPOCH + timedelta(seconds=seconds)
     if types.is_timestamp(kind):
@@ -146,7 +143,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _duration(nanoseconds: int) -> str:
-    """ISO 8601: ``P1DT2H3M4.5S``, ``PT0S``."""
+    """``P1DT2H3M4.5S``, ``PT0S``."""
     sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     seconds, rest = divmod(left, 10**9)
     days, seconds = divmod(seconds, 86400)
@@ -190,19 +187,10 @@ def flatten(column: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """A column of strings or bytes as it is, and of any other scalars as :func:`spell_column` writes them."""
-    if is_text(column.type) or types.is_large_binary(column.type):
+    """A column of strings as it is, and of other scalars as they are spelled; null where there is no text."""
+    if is_text(column.type):
         return column
     return pa.array([None if text is UNREADABLE else text for text in spell_column(column)], pa.string())
-
-
-def to_bytes_list(column: pa.Array) -> list[bytes | None]:
-    """The values of a column of a scalar type as UTF-8."""
-    found = as_text(column)
-    if types.is_dictionary(found.type):
-        found = found.dictionary_decode()
-    values: list[bytes | None] = found.cast(pa.large_binary()).to_pylist()
-    return values
 
 
 def to_python(column: pa.Array) -> list[Any]:
@@ -215,20 +203,20 @@ def to_python(column: pa.Array) -> list[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if is_text(kind):
-        values = to_bytes_list(column)
+        values = column.cast(pa.large_binary()).to_pylist()
         return [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
     if is_part(kind):
         return spell_column(column)
     found: list[Any] = [UNREADABLE] * len(column)
     if types.is_struct(kind):
-        names = [kind.field(i).name for i in range(kind.num_fields)]
+        names = [field.name for field in kind]
         children = [to_python(child) for child in column.flatten()]
         rows = zip(*children, strict=True) if children else [()] * len(column)
         found = [_object(names, row) for row in rows]
     elif is_list(kind) or (types.is_map(kind) and is_part(kind.key_type)):
         lengths, flat = flatten(column)
-        ends = np.cumsum(lengths).tolist()
         parts = [to_python(flat.field(name)) for name in ("key", "value")] if types.is_map(kind) else [to_python(flat)]
+        ends = np.cumsum(lengths).tolist()
         for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
             held = [part[start:end] for part in parts]
             found[row] = _object(*held) if types.is_map(kind) else held[0]

@@ -126,7 +126,7 @@ def _check_protocol(settings: Settings, bundle: Bundle) -> None:
     """Refuse a bundle that was trained for other questions than the protocol asks: FactSpotter, or the others."""
     one_text, spots_facts = bundle.layout.one_text, settings.protocol == "factspotter"
     if spots_facts:
-        factspotter.require_transliteration()
+        factspotter.transliteration()
     if one_text != spots_facts:
         reads, way = (
             ("a triple and a text in one string", "score with --protocol factspotter")

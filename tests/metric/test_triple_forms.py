@@ -195,4 +195,3 @@ def test_taken_rows_are_the_same_rows_and_hold_nothing_else(chosen: list[int]) -
     keys = row_keys(rows)
     assert row_keys(part).to_pylist() == [keys[row].as_py() for row in chosen]
     assert set(part.triples.distinct) == {triple for row in after for triple in row}
-    assert set(part.text_values) == {texts[row] for row in chosen} - {None}

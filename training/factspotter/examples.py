@@ -58,7 +58,7 @@ def _examples(row: DataText, position: int, known: Known, rng: random.Random) ->
 
 def said(triple: Triple, text: str) -> str:
     """The string that the classifier reads. ``triple``, ``text``: as :mod:`scorer.metric.factspotter` makes them."""
-    return f"{factspotter.first_text(factspotter.join_parts(triple))} {text}"
+    return f"{factspotter.first_text(factspotter.describe(triple))} {text}"
 
 
 def _exchanged(row: DataText, position: int, known: Known, rng: random.Random) -> tuple[Triple, str, list[Triple]]:
