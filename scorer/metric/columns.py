@@ -20,7 +20,7 @@ from ..status import SCORED
 from . import ColumnNames
 from .checks import KIND_NAMES, Checks
 from .facts import NULL, Rows, counted, sized, to_bytes
-from .verdict import FINE, ROUGH, Verdicts
+from .verdict import Verdicts, to_lists
 
 SIZE = 16
 """Bytes of a row key."""
@@ -62,33 +62,15 @@ gave no result."""
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
     """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
-    n, offsets = len(rows), rows.triples.offsets
-    fine = verdicts.fine.astype(np.int64)
-    rough = np.where(fine > 0, 1, fine)
-    omitted = np.flatnonzero(verdicts.omitted)
-    owner = np.searchsorted(offsets, omitted, side="right") - 1
-    positions = (omitted - offsets[owner]).astype(np.int32)
-    omitted_before = np.concatenate([[0], np.cumsum(verdicts.omitted)])
-    return [  # from_pandas: NaN is null
-        _labels(fine, FINE),
-        _labels(rough, ROUGH),
-        pa.array(verdicts.confidence, from_pandas=True),
-        _lists(pa.array(positions), omitted_before[offsets], verdicts.omission_known),
-        _lists(pa.array(verdicts.fact_entailment, from_pandas=True), offsets, verdicts.facts_checked),
-        pa.array(verdicts.text_entailment, from_pandas=True),
-        pa.array(verdicts.all_facts_entailment, from_pandas=True),
-        _sparse(verdicts.errors, n),
-        _sparse(verdicts.notes, n),
-        pa.array(np.zeros(n, bool)),
-        row_keys(rows) if keys is None else keys,
-    ]
+    reused = pa.array(np.zeros(len(rows), bool))
+    return [*verdicts.columns.values(), reused, row_keys(rows) if keys is None else keys]
 
 
 def to_worded_facts(rows: Rows, checks: Checks) -> pa.Array:
     """The array of :data:`WORDED_FACTS`."""
     offsets = rows.triples.offsets
     facts = pa.array([checks.texts[i] for i in checks.facts.tolist()], pa.string())
-    return _lists(facts.take(pa.array(rows.triples.ids)), offsets, np.diff(offsets) > 0)
+    return to_lists(facts.take(pa.array(rows.triples.ids)), offsets, np.diff(offsets) > 0)
 
 
 def to_details(
@@ -110,7 +92,7 @@ def to_details(
     struct = pa.StructArray.from_arrays([kinds, fact, *classes], fields=list(DETAILS.type.value_type))
     counts = np.bincount(checks.row, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return _lists(struct, offsets, np.ones(len(rows), bool))
+    return to_lists(struct, offsets, np.ones(len(rows), bool))
 
 
 def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
@@ -122,30 +104,7 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
     struct = pa.StructArray.from_arrays(columns, fields=list(SENTENCES.type.value_type))
     looked_at = np.ones(len(rows), bool)
     looked_at[[*rows.errors, *checks.refused]] = False
-    return _lists(struct, found.offsets, looked_at)
-
-
-def _sparse(values: dict[int, str], n: int) -> pa.Array:
-    """The values of some of ``n`` rows by row, null for the others; nothing is done for each row."""
-    index = np.full(n, -1)
-    index[list(values)] = np.arange(len(values))
-    return pa.array(list(values.values()), pa.string()).take(pa.array(index, mask=index < 0))
-
-
-def _labels(codes: npt.NDArray[np.int64], names: tuple[str, ...]) -> pa.Array:
-    indices = pa.array(codes.astype(np.int8), mask=codes < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(names))
-
-
-def _lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
-    """Lists of ``values``; null for rows that are not ``valid`` (their values are left out)."""
-    lengths = np.diff(offsets)
-    if not valid.all() and lengths[~valid].any():
-        values = values.filter(pa.array(np.repeat(valid, lengths)))
-    lengths = np.where(valid, lengths, 0)
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    mask = pa.array(~valid) if not valid.all() else None
-    return pa.ListArray.from_arrays(pa.array(ends), values, mask=mask)
+    return to_lists(struct, found.offsets, looked_at)
 
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:

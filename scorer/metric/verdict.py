@@ -1,10 +1,8 @@
 """From probabilities to labels (the paper, section 3).
 
-A check passes if entailment has the highest of its three probabilities; a tie fails. If a model has no other classes
-(their probabilities are NaN), a check passes if P(entailment) is at least the model's threshold. The omission side of a
-row fails if any of its omission checks fails (or the third check of the ``nlgi_eval`` protocol), its hallucination side
-if the hallucination check fails. The confidence is the smallest entailment probability of all checks of the row; under
-the protocol ``factspotter`` it is their mean, and 1 where no fact is asked about.
+The omission side of a row fails if any of its omission checks fails (or the third check of the ``nlgi_eval`` protocol),
+its hallucination side if the hallucination check fails. The confidence is the smallest entailment probability of all
+checks of the row; under the protocol ``factspotter`` it is their mean, and 1 where no fact is asked about.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
 model: then they replace its hallucination check, and all must pass.
@@ -12,10 +10,12 @@ model: then they replace its hallucination check, and all must pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ..status import SCORED, STATUS_NAMES
 from . import FINE
@@ -34,31 +34,20 @@ CONTRADICTION, NEUTRAL, ENTAILMENT = 0, 1, 2
 
 @dataclass
 class Verdicts:
-    """The labels of a window. NaN and -1 stand for null.
+    """The labels of a window.
 
-    ``fine``: int8, *Shape:* (rows,), position in :data:`FINE`. ``confidence``, ``text_entailment``,
-    ``all_facts_entailment``: float32, *Shape:* (rows,). ``fact_entailment``: float32, *Shape:* (facts,).
-    ``sentence_entailment``: float32, *Shape:* (sentences,), empty unless asked. ``omitted``: bool, *Shape:* (facts,).
-    ``omission_known``: bool, *Shape:* (rows,), whether ``omitted`` is valid for the row. ``facts_checked``: bool,
-    *Shape:* (rows,), whether the row had any omission check.
-    ``errors``, ``notes``: by row.
+    ``columns``: the arrays of :data:`.columns.OUTPUT` by name, without those that do not depend on the model.
+    ``sentence_entailment``: float32, *Shape:* (sentences,), NaN where there is none. ``errors``, ``notes``: by row.
     """
 
-    fine: npt.NDArray[np.int8]
-    confidence: npt.NDArray[np.float32]
-    text_entailment: npt.NDArray[np.float32]
-    all_facts_entailment: npt.NDArray[np.float32]
-    fact_entailment: npt.NDArray[np.float32]
-    omitted: npt.NDArray[np.bool_]
-    omission_known: npt.NDArray[np.bool_]
-    facts_checked: npt.NDArray[np.bool_]
+    columns: dict[str, pa.Array]
+    sentence_entailment: npt.NDArray[np.float32]
     errors: dict[int, str]
     notes: dict[int, str]
-    sentence_entailment: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
 
 
 def passes(probabilities: npt.NDArray[np.float32], threshold: float = 0.5) -> npt.NDArray[np.bool_]:
-    """Whether entailment is strictly the highest, or without other classes at least ``threshold``.
+    """Whether entailment is strictly the highest (a tie fails), or without other classes at least ``threshold``.
 
     *Shape:* (n, 3), float32, in the order C, N, E, NaN for a class that the model does not have → (n,), bool.
     """
@@ -82,16 +71,14 @@ def decide(
     """Judge every row of a window.
 
     Args:
-        probabilities: float32, *Shape:* (checks, 3), contradiction, neutral, entailment; NaN for a class that the
-            model does not have.
+        probabilities: float32, *Shape:* (checks, 3), as :func:`passes` takes them.
         status: int8, *Shape:* (checks,), :data:`scorer.status.SCORED` or the reason for missing probabilities.
         truncated: bool, *Shape:* (checks,), checks whose pair was truncated to fit the model.
         unknown: bool, *Shape:* (checks,), checks with characters that the tokenizer does not know.
-        omission_side: False if the omission side is switched off for the whole run.
-        mean: whether the confidence is the mean of the entailment probabilities instead of the smallest.
-        threshold: the smallest P(entailment) that passes, if the model has no other classes.
+        omission_side: whether the run checks it. mean: whether the confidence is a mean instead of the smallest.
+        threshold: as :func:`passes` takes it.
     """
-    n, facts = len(rows), len(rows.triples.ids)
+    n, any_in_row = len(rows), partial(_any_in_row, checks.row, len(rows))
     scored = status == SCORED
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
     failed = scored & ~passes(probabilities, threshold)
@@ -101,57 +88,87 @@ def decide(
     sentences = checks.sentences
     by_sentences = in_sentence & sentences.decides[checks.row] if sentences is not None else in_sentence
     counts = ~in_sentence | by_sentences
-    judged = scored & counts
-
-    about_fact = checks.kind == OMISSION
-    fact_entailment = np.full(facts, np.nan, np.float32)
-    fact_entailment[checks.fact[about_fact]] = entailment[about_fact]
-    omitted = np.zeros(facts, bool)
-    omitted[checks.fact[about_fact & failed]] = True
-
-    def any_in_row(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        result = np.zeros(n, bool)
-        result[checks.row[chosen]] = True
-        return result
 
     text_entailment, all_facts_entailment = np.full((2, n), np.nan, np.float32)
     for kind, of_rows in ((HALLUCINATION, text_entailment), (ALL_FACTS, all_facts_entailment)):
         of_rows[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
     about_text = (checks.kind == HALLUCINATION) | by_sentences
-    omission = any_in_row(failed & counts & ~about_text)
-    hallucination = any_in_row(failed & about_text)
-    fine = (omission + 2 * hallucination).astype(np.int8)
-    confidence = _confidence(checks.row[judged], entailment[judged], n, mean)
+    fine = (any_in_row(failed & counts & ~about_text) + 2 * any_in_row(failed & about_text)).astype(np.int8)
+    confidence = _confidence(checks.row[scored & counts], entailment[scored & counts], n, mean)
 
     errors = dict(rows.errors)
     if not scored.all():
         errors.update(_check_errors(checks, status, counts))
     errors.update(checks.refused)
     # A blank text expresses none of its facts; the model is not asked.
-    blank_facts = np.repeat(checks.blank, rows.triples.lengths)
-    omitted |= blank_facts if rows.used is None else blank_facts & rows.used
-    fine[checks.blank] = FINE.index("omission")
-    confidence[checks.blank] = 0.0
-
+    fine[checks.blank], confidence[checks.blank] = FINE.index("omission"), 0.0
     broken = list(errors)
-    fine[broken] = -1
-    confidence[broken] = np.nan
-    unchecked = any_in_row(~scored & about_fact)
+    fine[broken], confidence[broken] = -1, np.nan
+
+    notes = _notes(checks, truncated, unknown)
+    unchecked = any_in_row(~scored & (checks.kind == OMISSION))
     unchecked[list(rows.errors)] = True
     known = ~unchecked if omission_side else checks.blank
-    return Verdicts(
-        fine=fine,
-        confidence=confidence,
-        text_entailment=text_entailment,
-        all_facts_entailment=all_facts_entailment,
-        fact_entailment=fact_entailment,
-        sentence_entailment=entailment[in_sentence],
-        omitted=omitted,
-        omission_known=known,
-        facts_checked=any_in_row(about_fact),
-        errors=errors,
-        notes=_notes(checks, truncated, unknown),
-    )
+    columns = {  # from_pandas: NaN is null
+        "fine": _labels(fine, FINE),
+        "rough": _labels(np.minimum(fine, 1), ROUGH),
+        "confidence": pa.array(confidence, from_pandas=True),
+        **_fact_columns(rows, checks, entailment, failed, known),
+        "text_entailment": pa.array(text_entailment, from_pandas=True),
+        "all_facts_entailment": pa.array(all_facts_entailment, from_pandas=True),
+        "error": _sparse(errors, n),
+        "note": _sparse(notes, n),
+    }
+    return Verdicts(columns, entailment[in_sentence], errors, notes)
+
+
+def _any_in_row(row: npt.NDArray[np.int64], rows: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether a row has a chosen check. bool, *Shape:* (rows,)."""
+    result = np.zeros(rows, bool)
+    result[row[chosen]] = True
+    return result
+
+
+def _fact_columns(
+    rows: Rows,
+    checks: Checks,
+    entailment: npt.NDArray[np.float32],
+    failed: npt.NDArray[np.bool_],
+    known: npt.NDArray[np.bool_],
+) -> dict[str, pa.Array]:
+    """The columns of single facts. ``known``: bool, *Shape:* (rows,), rows whose omissions are known."""
+    offsets, lengths, about_fact = rows.triples.offsets, rows.triples.lengths, checks.kind == OMISSION
+    omitted = np.repeat(checks.blank, lengths) & (True if rows.used is None else rows.used)
+    omitted[checks.fact[about_fact & failed]] = True
+    positions = (np.arange(len(omitted)) - np.repeat(offsets[:-1], lengths))[omitted].astype(np.int32)
+    omitted_before = np.concatenate([[0], np.cumsum(omitted)])[offsets]
+    values = np.full(len(omitted), np.nan, np.float32)
+    values[checks.fact[about_fact]] = entailment[about_fact]
+    checked = _any_in_row(checks.row, len(rows), about_fact)
+    return {
+        "omitted": to_lists(pa.array(positions), omitted_before, known),
+        "fact_entailment": to_lists(pa.array(values, from_pandas=True), offsets, checked),
+    }
+
+
+def _sparse(values: dict[int, str], n: int) -> pa.Array:
+    """The values of some of ``n`` rows by row, null for the others; nothing is done for each row."""
+    index = np.full(n, -1)
+    index[list(values)] = np.arange(len(values))
+    return pa.array(list(values.values()), pa.string()).take(pa.array(index, mask=index < 0))
+
+
+def _labels(codes: npt.NDArray[np.int8], names: tuple[str, ...]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names))
+
+
+def to_lists(values: pa.Array, offsets: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """Lists of ``values``; null for rows that are not ``valid`` (their values are left out)."""
+    lengths = np.diff(offsets)
+    if not valid.all() and lengths[~valid].any():
+        values = values.filter(pa.array(np.repeat(valid, lengths)))
+    ends = np.concatenate([[0], np.cumsum(np.where(valid, lengths, 0))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), values, mask=pa.array(~valid) if not valid.all() else None)
 
 
 def _notes(

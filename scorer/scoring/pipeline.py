@@ -261,7 +261,7 @@ def count(judged: Judged) -> Counts:
     checks, work, errors, reused = prepared.checks, prepared.work, Counter[str](), 0
     errors.update(error.partition(":")[0] for error in verdicts.errors.values())
     scored, noted = len(rows) - len(verdicts.errors), list(verdicts.notes.values())
-    labels = np.bincount(verdicts.fine[verdicts.fine >= 0], minlength=len(FINE))
+    labels = np.bincount(verdicts.columns["fine"].indices.drop_null(), minlength=len(FINE))
     if match is not None:
         rows, backoff, reused = match.rows, match.backoff, len(match.reused)
         labels += np.bincount(match.labels["fine"].indices, minlength=len(FINE))
