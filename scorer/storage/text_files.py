@@ -317,8 +317,11 @@ def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Te
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
-    # An array, unless it is a whole list in one of several lines: then it is a row that is none.
-    is_array = start and start[0][1].lstrip().startswith(b"[") and not (len(start) > 1 and _is_json(start[0][1]))
+    begins = [line.strip() for _, line in start]
+    # An array, unless one of the first two lines is JSON by itself: then a line that is none costs its row alone.
+    is_array = b"".join(begins[:1]).startswith(b"[") and (
+        begins[0] == b"[" or len(begins) == 1 or not any(map(_is_json, begins))
+    )
     first: TextRow | None = None
     for number, text in _elements(everything) if is_array else everything:
         record = _parse(number, text.strip())
