@@ -14,7 +14,7 @@ from typing import Any
 
 from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference import PRECISIONS
-from scorer.inference.bundle import MANIFEST, Bundle, Manifest, Parity, SmallFile, Variant
+from scorer.inference.bundle import MANIFEST, Bundle, Manifest, SmallFile, Variant
 from scorer.system.codec import encode
 
 from . import toolchain
@@ -218,7 +218,7 @@ def _variant(
         opset=OPSET,
         inputs=tuple(packed_inputs(segments) if packed else inputs_of(segments)),
         fused={operator: counts[operator] for operator in _FUSED if operator in counts},
-        parity=None if parity is None else Parity(**parity),
+        parity=parity,
     )
 
 

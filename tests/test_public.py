@@ -17,7 +17,7 @@ from scorer import ColumnNames, Scorer, Triple
 from scorer.audit import AuditOptions
 from scorer.errors import ScorerError
 from scorer.evaluation import EvaluateOptions
-from scorer.inference import BUILTIN_BUNDLES, BuiltinBundle
+from scorer.inference import BUILTIN_BUNDLES
 from scorer.integrations.ray import ScoreBatches
 from scorer.metric.templates import parse_optional
 from scorer.scoring.settings import Settings
@@ -40,7 +40,7 @@ def test_wrong_types(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # It opens faster; which model does not matter.
-    monkeypatch.setitem(BUILTIN_BUNDLES, "embedded", BuiltinBundle("tiny", tiny, ""))
+    monkeypatch.setitem(BUILTIN_BUNDLES, "embedded", tiny)
     refused = 0
     for wrong in WRONG:
         try:

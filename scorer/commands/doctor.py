@@ -183,7 +183,7 @@ def print_findings(console: Console, findings: Findings) -> None:
     if (bundle := findings.bundle) is not None:
         report = bundle.report
         isolated = "a pair's result does not depend on the rest of its batch"
-        if not report.isolated:
+        if report.invariance_error:
             isolated = f"a logit changes by up to {number(report.invariance_error)} with the rest of its batch"
         lines |= {
             "bundle": f"{bundle.name} ({bundle.path})",

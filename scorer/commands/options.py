@@ -393,17 +393,19 @@ def bundle_argument(given: str, what: str) -> str:
 
 def say_bundle_notes(settings: Settings) -> None:
     """Say what a user should know of the bundle before its labels, where there is something."""
-    shipped = BUILTIN_BUNDLES.get(str(settings.bundle))
-    if shipped is not None:
-        note: str | None = shipped.note
-    else:
+    is_builtin = str(settings.bundle) in BUILTIN_BUNDLES
+    note: str | None = (
+        "the embedded model is small, knows English only, and is often wrong; for production-quality labels, export a "
+        "large checkpoint and pass its bundle with --bundle"
+    )
+    if not is_builtin:
         from ..inference.bundle import folder_of, read_manifest
         from ..inference.diagnosis import caveat
 
         note = caveat(read_manifest(folder_of(settings.bundle))[0])
     if note:
         say(f"note: {note}")
-    if shipped is not None and settings.columns.document is not None:
+    if is_builtin and settings.columns.document is not None:
         say("note: the embedded model is not for documents; export a checkpoint that is (docs/checkpoints.md)")
 
 

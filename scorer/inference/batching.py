@@ -47,8 +47,7 @@ class Batch:
     """Pairs of one call.
 
     ``pairs``: int64, *Shape:* (batch,), positions of the pairs; one may occur more than once. ``sequence_length``: of
-    the longest of them, padding included. ``rows``: pairs that the call has: these, and others that fill it up.
-    ``tokens``: that the device computes.
+    the longest, padding included. ``rows``: of these pairs and fillers. ``tokens``: that the device computes.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -74,7 +73,7 @@ class Pairs:
 
 @dataclass
 class EncodedPairs:
-    """A window of encoded pairs: what :meth:`Engine.predict` needs and nothing more."""
+    """A window of encoded pairs. ``lengths``: int64, *Shape:* (pairs,), tokens, special ones included."""
 
     pairs: Pairs
     first: Tokens
@@ -84,18 +83,18 @@ class EncodedPairs:
     batches: list[Batch]
     lengths: npt.NDArray[np.int64]
     recomputed: int = 0
-    """Pairs that ran in fp32 in addition to their variant, known once the window has run."""
+    """Pairs that ran in fp32 too, known once the window has run."""
     computed_tokens: int = 0
     """Tokens of the batches that the device has computed so far, padding included."""
 
     @property
     def real_tokens(self) -> int:
-        """Tokens of the pairs to compute, special tokens included, padding not."""
+        """Tokens of the pairs to compute, padding not included."""
         return int(self.lengths[self.status == SCORED].sum())
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens the device computes in the batches of this window, padding included."""
+        """Tokens that the device computes, padding included."""
         return sum(batch.tokens for batch in self.batches)
 
 
@@ -193,13 +192,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class Packed:
-    """Calls of the packed layout.
-
-    Args:
-        token_budget: tokens of the largest call; rounded down to a power of two.
-        max_length: tokens of the longest pair.
-        pair: where a pair has which special tokens.
-    """
+    """Pairs end to end, in calls of a few sizes; ``token_budget``: of the largest, rounded down to a power of two."""
 
     token_budget: int
     max_length: int
@@ -213,7 +206,7 @@ class Packed:
         return tuple(sorted({max(least, largest // fraction) for fraction in _FRACTIONS}, reverse=True))
 
     def pack(self, lengths: Ints, chosen: Ints) -> list[Batch]:
-        """Batches that cover the chosen pairs, longest first."""
+        """As :meth:`Padded.pack`."""
         order = chosen[np.lexsort((chosen, -lengths[chosen]))]
         batches: list[Batch] = []
         for group in np.split(order, np.flatnonzero(np.diff(_classes(lengths[order]))) + 1):
@@ -222,7 +215,7 @@ class Packed:
         return batches
 
     def full(self, lengths: Ints, chosen: Ints) -> Batch:
-        """A batch as full as they get, over and over of those chosen pairs that share calls with the first."""
+        """As :meth:`Padded.full`, of those chosen pairs that share calls with the first."""
         size = self.sizes[0]
         classes = _classes(lengths[chosen])
         chosen = chosen[classes == classes[0]]
@@ -247,7 +240,7 @@ class Packed:
         return feed
 
     def smaller(self, batch: Batch, lengths: Ints) -> list[Batch]:
-        """Batches with fewer tokens for the same pairs; empty where there is no smaller one."""
+        """As :meth:`Padded.smaller`."""
         sizes = tuple(size for size in self.sizes if size < batch.tokens)
         return self._cover(lengths, batch.pairs, sizes) if sizes else []
 
@@ -289,13 +282,10 @@ def _classes(lengths: Ints) -> Ints:
 def places(lengths: Ints, starts: Ints, batch: Batch) -> dict[str, Int32]:
     """Positions of the tokens of a call, as the packed operators take them.
 
-    Args:
-        lengths: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included.
-        starts: int64, *Shape:* (rows + 1,), where each begins; the last is the number of tokens.
-
-    Returns:
-        ``position_ids``: int32, *Shape:* (tokens,), of each token within its pair, from 0. ``token_offset``: int32,
-        *Shape:* (rows, longest), see :func:`_offsets`. ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
+    ``lengths``: int64, *Shape:* (rows,), tokens of each pair of the call, fillers included. ``starts``: int64, *Shape:*
+    (rows + 1,), where each begins; the last is the number of tokens. Returns ``position_ids``: int32, *Shape:*
+    (tokens,), of each token within its pair, from 0; ``token_offset``: int32, *Shape:* (rows, longest), see
+    :func:`_offsets`; ``cumulative_sequence_length``: int32, *Shape:* (rows + 1,).
     """
     return {
         "position_ids": np.arange(batch.tokens, dtype=np.int32) - np.repeat(starts[:-1].astype(np.int32), lengths),
@@ -312,8 +302,7 @@ def _offsets(rows: int, longest: int) -> Int32:
 
 
 def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPairs, pair: PairLayout) -> Ints:
-    """Write each pair of a batch into a flat array from its start; where their second texts begin. *Shape:* (pairs,)
-    → (pairs,)."""
+    """Write each pair of a batch into a flat array from its start; returns where their second texts begin."""
     pairs, chosen = encoded.pairs, batch.pairs
     firsts = starts + len(pair.prefix)
     separators = _write_texts(ids, firsts, encoded.first, pairs.first[chosen], pairs.first_length[chosen])
@@ -326,7 +315,7 @@ def _write(ids: npt.NDArray[Any], starts: Ints, batch: Batch, encoded: EncodedPa
 
 
 def _write_texts(ids: npt.NDArray[Any], at: Ints, tokens: Tokens, texts: Ints, used: Ints) -> Ints:
-    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; where each ends."""
+    """Write the first ``used[i]`` tokens of text ``texts[i]`` at ``at[i]``; returns where each ends."""
     before = np.cumsum(used) - used
     within = np.arange(int(used.sum()))
     there, here = (np.repeat(begins - before, used) + within for begins in (at, tokens.offsets[texts]))

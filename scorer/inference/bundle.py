@@ -1,8 +1,8 @@
 """A bundle: the immutable folder that ``scorer export`` writes. Checked whole before anything in it is used.
 
-Layout: ``bundle.json``, ``tokenizer.json``, ``probes.parquet``, ``model.<precision>[.packed].onnx`` for each variant,
-where weights lie outside their graphs ``*.data`` files, optionally ``templates.json``. ``bundle.json`` holds the sha256
-of every other file. What its types say is checked when it is decoded; the exporter writes the same types.
+``bundle.json`` (:class:`Manifest`) holds the sha256 of every other file: ``tokenizer.json``, ``probes.parquet``,
+``model.<precision>[.packed].onnx`` for each variant, ``*.data`` where weights lie outside their graphs, optionally
+``templates.json``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -54,7 +53,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 class Scheme(Record, frozen=True):
-    """Meaning of the logits of a bundle; nothing is inferred from names.
+    """Meaning of the logits of a bundle.
 
     ========  =======================================  ==============================  =======================
     kind      model                                    P(entailment)                   a check passes when
@@ -66,9 +65,6 @@ class Scheme(Record, frozen=True):
 
     ``labels``: of the logits' columns, in their order. ``supported``: of ``binary``, the label that says that the
     premise supports the hypothesis. ``threshold``: of ``binary`` and ``score``, the least P(entailment) that passes.
-
-    Raises:
-        ValueError: the fields do not go together; says which.
     """
 
     kind: str
@@ -112,8 +108,10 @@ class Scheme(Record, frozen=True):
             return found
 
     def decisions(self, logits: Logits) -> npt.NDArray[np.int64]:
-        """Decision on each pair: the column of its label, or whether it passes (0, 1); -1 where a logit is not finite.
-        float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,)."""
+        """The column of each pair's label, or whether it passes (0, 1); -1 where a logit is not finite.
+
+        float32, *Shape:* (pairs, width) → int64, *Shape:* (pairs,).
+        """
         import numpy as np
 
         finite = np.asarray(np.isfinite(logits).all(axis=1))
@@ -127,9 +125,8 @@ class Scheme(Record, frozen=True):
     def margins(self, logits: Logits) -> npt.NDArray[np.float64]:
         """By how much two logits of a pair must move against each other to change what the model says.
 
-        A single logit moves against nothing, so that its distance counts twice: compared with twice the largest
-        movement of a logit, all schemes are treated the same. float32, *Shape:* (pairs, width) → float64, *Shape:*
-        (pairs,); not finite where a logit is not.
+        A single logit moves against nothing, so that its distance counts twice. float32, *Shape:* (pairs, width) →
+        float64, *Shape:* (pairs,); not finite where a logit is not.
         """
         import numpy as np
 
@@ -188,24 +185,12 @@ class CheckpointSource(Record, frozen=True, kw_only=True):
     files: dict[str, Digest] = msgspec.field(default_factory=dict)
 
 
-class Parity(Record, frozen=True, kw_only=True):
-    """A variant against the checkpoint in PyTorch, see :func:`export.parity.compare`."""
-
-    provider: str
-    pairs: int
-    label_agreement: float
-    max_abs_logit: float
-    max_abs_probability: float
-    bound: float
-    within_margin: float
-
-
 class Variant(Record, frozen=True, kw_only=True):
     """One ONNX file of a bundle.
 
     ``layout``: ``padded`` (a row a pair) or ``packed`` (pairs end to end). ``external``: sha256 of the files that hold
     its weights, by name; empty where they are in the graph's own file. ``fused``: how often each fused operator occurs.
-    ``parity``: ``None`` where it was not measured.
+    ``parity``: of :func:`export.parity.measure_variant`; ``None`` where it was not measured.
     """
 
     file: GraphName
@@ -217,7 +202,7 @@ class Variant(Record, frozen=True, kw_only=True):
     opset: int
     inputs: tuple[str, ...]
     fused: dict[str, int] = msgspec.field(default_factory=dict)
-    parity: Parity | None = None
+    parity: dict[str, int | float | str] | None = None
 
 
 class Manifest(Record, frozen=True, kw_only=True):
@@ -257,11 +242,12 @@ def folder_of(bundle: Path | str) -> Path:
     Raises:
         UsageError: it is the URI of a store, or of the form of a hub id, and no folder here.
     """
-    if builtin := BUILTIN_BUNDLES.get(str(bundle)):
-        return builtin.folder
-    if isinstance(bundle, str) and "://" in bundle:
+    given = str(bundle)
+    if given in BUILTIN_BUNDLES:
+        return BUILTIN_BUNDLES[given]
+    if "://" in given:
         raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
-    if isinstance(bundle, str) and _HUB_ID.fullmatch(bundle) and not Path(bundle).exists():
+    if _HUB_ID.fullmatch(given) and not Path(given).exists():
         raise UsageError(
             f"there is no folder {bundle} here; for a checkpoint of that name on the hub, `scorer export {bundle} DIR` "
             "makes a bundle"
@@ -270,7 +256,7 @@ def folder_of(bundle: Path | str) -> Path:
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """Decode ``bundle.json``; its content and its sha256. Imports nothing heavy.
+    """Content and sha256 of ``bundle.json``. Imports nothing heavy.
 
     Raises:
         BundleError: it is not there, is damaged, or has another schema; the path is not UTF-8.
@@ -296,7 +282,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:
-    """The path of a file of a bundle, whose content is what was exported.
+    """The path of a file of a bundle, once its content is what was exported.
 
     Raises:
         BundleError: the file is missing, no regular file, or changed.
@@ -318,25 +304,22 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
     return path
 
 
-@dataclass(frozen=True)
-class Probes:
-    """The pairs a variant is verified with, sorted by length.
+class Probes(NamedTuple):
+    """The pairs a variant is verified with, sorted by length, and the checkpoint's own logits in fp32.
 
-    ``logits``: float32, *Shape:* (probes, labels), the checkpoint's own in fp32, in the bundle's label order.
+    ``logits``: float32, *Shape:* (probes, labels), in the bundle's label order.
     """
 
-    premises: Sequence[str]
-    hypotheses: Sequence[str]
-    logits: npt.NDArray[np.float32]
+    premises: list[str]
+    hypotheses: list[str]
+    logits: Logits
 
 
 @dataclass(frozen=True)
 class Bundle:
     """A bundle whose ``bundle.json`` and small files have been checked; a variant is checked when it is asked for.
 
-    ``sha256``: of ``bundle.json``, which holds the hashes of all else, so it identifies the bundle. ``scheme``: how its
-    logits are read. ``max_length``: tokens of a whole pair. ``variants``: by ``<precision>``, or
-    ``<precision>.packed``.
+    ``sha256``: of ``bundle.json``, which identifies the bundle. ``max_length``: tokens of a whole pair.
     """
 
     path: Path
@@ -348,11 +331,10 @@ class Bundle:
     max_length: int
     variants: Mapping[str, Variant]
     _checked: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
-    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle folder, or a model that ships by its word (:data:`scorer.inference.BUILTIN_BUNDLES`).
+        """Open a bundle by its folder or its word.
 
         Raises:
             BundleError: no bundle there, another schema, a field missing or odd, a file missing or changed.
@@ -375,27 +357,25 @@ class Bundle:
         return found if isinstance(found, int) else 0
 
     def variant(self, name: str) -> Path:
-        """The checked ONNX file of a variant. It is hashed once, at the first call; any thread may ask.
+        """The ONNX file of a variant, hashed at the first call.
 
         Raises:
             BundleError: the bundle has no such variant, or its file is not what was exported.
         """
         if name not in self.variants:
             raise self.lacks(name)
-        with self._lock:
-            if name not in self._checked:
-                chosen = self.variants[name]
-                path = check_file(self.path, chosen.file, chosen.sha256)
-                for data, expected in chosen.external.items():
-                    check_file(self.path, data, expected)
-                self._checked[name] = path
-            return self._checked[name]
+        if name not in self._checked:
+            chosen = self.variants[name]
+            path = check_file(self.path, chosen.file, chosen.sha256)
+            for data, expected in chosen.external.items():
+                check_file(self.path, data, expected)
+            self._checked[name] = path
+        return self._checked[name]
 
     def lacks(self, wanted: str) -> BundleError:
-        """The error that says that a variant is not there."""
         return BundleError(
             f"bundle {self.name} ({self.path}) has no {wanted} variant, only {', '.join(self.variants)}; "
-            f"choose one of these, or export it with --precision {wanted.split()[-1]}"
+            f"choose one of these, or export it with --precision {wanted}"
         )
 
     def probes(self) -> Probes:

@@ -1,8 +1,7 @@
 """The engine: interned pairs in, probabilities out.
 
-It has two halves, so that they can overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack) and may
-run in any one thread; :meth:`Engine.predict` belongs to the one thread that owns the device. How pairs share calls is
-chosen by what keeps a pair's numbers its own (DESIGN: isolation), see :mod:`.batching`.
+Two halves overlap: :meth:`Engine.encode` is host work (tokenise, deduplicate, pack) and may run in any one thread;
+:meth:`Engine.predict` belongs to the one thread that waits for the device.
 
 With ``exact``, labels are those of fp32: pairs that are too close to call run again. A pair's label can differ from
 fp32's only where a variant moves its two highest logits past each other, that is where they lie within twice the
@@ -81,11 +80,6 @@ class DeviceReport(Record, frozen=True, kw_only=True):
     invariance_error: Magnitude
     token_budget: Annotated[int, Meta(gt=0)]
 
-    @property
-    def isolated(self) -> bool:
-        """Whether a pair's numbers are the same bits whatever else is in the batch."""
-        return self.invariance_error == 0
-
 
 @dataclass(frozen=True)
 class Predictions:
@@ -93,8 +87,8 @@ class Predictions:
 
     ``probabilities``: float32, *Shape:* (asked, 3), contradiction, neutral, entailment; NaN without an answer, and
     where the model has no such class. ``status``: int8, *Shape:* (asked,), of :mod:`scorer.status`. ``truncated``:
-    bool, *Shape:* (asked,). ``unknown``: the same, pairs of which the tokenizer does not know a character; ``None``
-    where it knows all. ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
+    bool, *Shape:* (asked,). ``unknown``: the same, pairs of which the tokenizer does not know a character.
+    ``threshold``: the least P(entailment) that passes, of a model that has no other classes.
     """
 
     probabilities: npt.NDArray[np.float32]
@@ -108,7 +102,6 @@ class Engine(Closing):
     """A variant of a bundle on a device, as :func:`.open_engine` opens it.
 
     Args:
-        use: bundle, variant, device, threads and options of the provider.
         token_budget: tokens a batch, padding included.
         truncate: cut pairs that are too long instead of refusing them.
         one_string: write pairs as one string (:class:`.PairFormat`) instead of by the bundle's own pair encoding.
@@ -116,15 +109,12 @@ class Engine(Closing):
         verify: called with the fp32 variant, and tokens a batch, before it answers for another variant.
 
     Attributes:
-        provider: what computes the variant, as a plan records it.
         room: tokens that the two texts of a pair may have together.
         report: what the variant does on this device; ``None`` before it is verified.
         fallback_reason: why the preferred form or precision is not the one that runs; empty where it is.
         exact: whether undecided pairs run again in fp32; never for fp32 itself.
         bound: of ``exact``; measured on the first window where it is ``None``.
         computed: pairs computed so far, for progress.
-        thread: makes all calls of the model.
-        session: the variant's session; for measurements too.
         probe_format: the format that the bundle's probes are in, and that its model was trained on.
 
     Raises:
@@ -172,13 +162,12 @@ class Engine(Closing):
             raise
 
     def set_budget(self, token_budget: int) -> None:
-        """Have calls of so many tokens from here on."""
         self.grid = self.use.padded(token_budget)
         self.session.layout = self.use.layout_of(token_budget)
 
     def lengths(self, texts: Sequence[str], *, hypothesis: bool) -> npt.NDArray[np.int64]:
-        """Tokens that each text takes as the one or the other half of a pair; :data:`NOT_TOKENISED` where it is too
-        long. Called by the thread that encodes. *Shape:* (texts,), int64."""
+        """Tokens of each text as one half of a pair, :data:`NOT_TOKENISED` where it is too long; int64, *Shape:*
+        (texts,). Called by the thread that encodes."""
         second = hypothesis != self.bundle.layout.hypothesis_first
         before, after = (self._format.before_second, "") if second else ("", self._format.after_first)
         tokens = self.tokenizer.encode([before + text + after for text in texts])
@@ -217,12 +206,12 @@ class Engine(Closing):
         return EncodedPairs(pairs, first, second, status, truncated, batches, lengths)
 
     def predict(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Predictions:
-        """Compute an encoded window. Called by the one thread that owns the device.
+        """Compute an encoded window.
 
         A pair with a logit that is not finite runs once more, in fp32; where that does not help it gets no answer.
 
         Raises:
-            CancelledError: ``stop`` was set; looked at between batches, so that an interrupted run ends soon.
+            CancelledError: ``stop`` was set; looked at between batches.
         """
         logits = self.compute(encoded, stop)
         if self.exact:
@@ -237,17 +226,15 @@ class Engine(Closing):
         still = broken[~np.isfinite(logits[broken]).all(axis=1)]
         encoded.status[still[encoded.status[still] == SCORED]] = NOT_FINITE
         inverse = encoded.pairs.inverse
-        unknown = None
-        if encoded.first.unknown is not None and encoded.second.unknown is not None:
-            first, second = encoded.first.unknown[encoded.pairs.first], encoded.second.unknown[encoded.pairs.second]
-            unknown = (first | second)[inverse]
+        unknown = encoded.first.unknown[encoded.pairs.first] | encoded.second.unknown[encoded.pairs.second]
         scheme = self.bundle.scheme
         answers = scheme.probabilities(logits)[inverse]
-        return Predictions(answers, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown)
+        return Predictions(
+            answers, encoded.status[inverse], encoded.truncated[inverse], scheme.threshold, unknown[inverse]
+        )
 
     def compute(self, encoded: EncodedPairs, stop: threading.Event | None = None) -> Logits:
-        """The bare logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:*
-        (pairs, labels)."""
+        """Logits of a window's distinct pairs, NaN where none were computed; float32, *Shape:* (pairs, labels)."""
         logits = np.full((len(encoded.lengths), self.bundle.scheme.width), np.nan, np.float32)
 
         def call(batch: Batch, feed: Feed) -> None:
@@ -288,11 +275,7 @@ class Engine(Closing):
     def measure_bound(
         self, encoded: EncodedPairs, limit: int = EXACT_PAIRS, before: ExactBound | None = None
     ) -> ExactBound:
-        """The bound of ``exact`` as up to ``limit`` pairs of a window show it, spread evenly over lengths.
-
-        Args:
-            before: the bound of other pairs, which the result includes.
-        """
+        """The bound of ``exact`` by up to ``limit`` pairs of a window, evenly over lengths, joined to another one."""
         chosen = np.flatnonzero(encoded.status == SCORED)
         if len(chosen) > limit:
             order = chosen[np.argsort(encoded.lengths[chosen], kind="stable")]
@@ -306,11 +289,11 @@ class Engine(Closing):
         return join_bounds(fast[chosen], fp32[chosen], at_least, before)
 
     def cancel(self) -> None:
-        """Stop the calls that are running; no caller waits for them any more."""
+        """Cancel the call under way, for which no caller waits any more."""
         self.thread.cancel()
 
     def close(self) -> None:
-        """Stop the threads that make calls; what is being computed is cancelled."""
+        """Cancel the call under way, and end the thread that makes calls."""
         self.thread.close()
 
     def admit_fp32(self) -> VariantOnDevice:

@@ -56,10 +56,7 @@ def resolve_device(
     warn: Callable[[str], None] = lambda message: None,
     is_known: Callable[[Device], bool] = lambda device: False,
 ) -> Device:
-    """Turn ``auto``, ``cpu``, ``cuda`` or ``cuda:N`` into a device on which a session starts.
-
-    ``auto`` is the first kind of :data:`.KINDS` on which one starts. The session is of a graph of this program's own,
-    opened once for each device: a bundle's graph is not opened to find out where it could run.
+    """Turn ``cpu``, ``cuda``, ``cuda:N``, or ``auto`` for the first that starts, into a device that starts.
 
     Args:
         warn: told when ``auto`` passes over a device of which the runtime has the provider.
@@ -85,11 +82,7 @@ def resolve_device(
 
 @cache
 def _start(on: Device) -> None:
-    """Open a session of our own graph on a device, and call it: some libraries are loaded by the first call.
-
-    Raises:
-        DeviceError: it does not start.
-    """
+    """Open a session of our own graph, and call it: some libraries are loaded by the first call."""
     session = create_session(OWN_GRAPH, on, 1)
     try:
         session.run(None, dict.fromkeys("ab", np.ones((8, 8), np.float32)))
@@ -98,14 +91,14 @@ def _start(on: Device) -> None:
 
 
 def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
-    """An ``InferenceSession`` of ``model`` that really runs on a device.
+    """An ``InferenceSession`` of a graph that really runs on a device.
 
     Args:
         threads: of this process, where the device computes with them.
         options: of the provider, in addition to those of the device's kind, or instead of them.
 
     Raises:
-        DeviceError: the provider is not in this build, or it did not start; says what was found.
+        DeviceError: the provider is not in this build, or it did not start.
     """
     ort, spec = runtime(), on.spec
     available = ort.get_available_providers()
@@ -148,8 +141,8 @@ class OutOfMemoryError(Exception):
 class DeviceThread(ThreadPoolExecutor):
     """The thread that makes all calls of an engine's sessions, one at a time; the next ones wait in it already.
 
-    Python answers no signal in a thread while it is in a call, so whoever asks waits elsewhere, and the runtime is told
-    to cancel what nobody waits for. And a provider plans, and opens handles of its libraries, for each thread.
+    Python answers no signal while a thread is in a call, so whoever asks waits in another, and the runtime is told to
+    cancel what nobody waits for. And a provider plans, and opens handles of its libraries, for each thread.
     """
 
     def __init__(self) -> None:
@@ -158,7 +151,7 @@ class DeviceThread(ThreadPoolExecutor):
         self._ended = False
 
     def call(self, action: Callable[[], Result]) -> Result:
-        """Do something in the thread, and wait for it."""
+        """Result of an action in the thread."""
         waiting = self.submit(action)
         try:
             return result_of(waiting)
@@ -168,11 +161,7 @@ class DeviceThread(ThreadPoolExecutor):
             raise
 
     def run(self, session: Any, feed: Feed, settings: Mapping[str, str]) -> Any:
-        """One call of the runtime, in this thread: the logits as they come.
-
-        Raises:
-            CancelledError: it was cancelled. Otherwise what the runtime raises.
-        """
+        """One call of the runtime, in this thread: the logits as they come, or :class:`CancelledError`."""
         options = runtime().RunOptions()
         for name, value in settings.items():
             options.add_run_config_entry(name, value)
@@ -190,12 +179,12 @@ class DeviceThread(ThreadPoolExecutor):
             self._running = None
 
     def cancel(self) -> None:
-        """Have the call that is under way end, as soon as the runtime looks."""
+        """Cancel the call under way: it ends as soon as the runtime looks."""
         if (running := self._running) is not None:
             running.terminate = True
 
     def close(self) -> None:
-        """Cancel what is under way, and allow no more."""
+        """Cancel the call under way, and allow no more."""
         self._ended = True
         self.cancel()
         wait([in_thread(partial(self.shutdown, cancel_futures=True))], _NOTICE_S)
@@ -203,10 +192,11 @@ class DeviceThread(ThreadPoolExecutor):
 
 @dataclass(frozen=True)
 class VariantOnDevice:
-    """A variant of a bundle on a device, with so many threads where it computes with those of this process.
+    """A variant of a bundle on a device.
 
-    ``options``: of the provider, besides those of the device's kind; they choose kernels, and so the last bits.
-    ``device_memory``: GiB of the device that a session may take, 0 for all; no number depends on it.
+    ``threads``: of this process, where the device computes with them. ``options``: of the provider, besides those of
+    the device's kind; they choose kernels, and so the last bits. ``device_memory``: GiB that a session may take, 0 for
+    all; no number depends on it.
     """
 
     bundle: Bundle
@@ -226,18 +216,17 @@ class VariantOnDevice:
 
     @property
     def attention(self) -> str:
-        """Operator and kernel options of the attention in one line, such as ``PackedMultiHeadAttention sdpa_kernel=2``;
-        plans record it."""
+        """Operator and kernel options as plans record them, such as ``PackedMultiHeadAttention sdpa_kernel=2``."""
         operator = PACKED_ATTENTION if self.layout == PACKED else ATTENTION
         return " ".join([operator, *(f"{name}={value}" for name, value in sorted(self.options.items()))])
 
     def padded(self, token_budget: int) -> Padded:
-        """The shapes of its padded calls."""
+        """Arrangement of pairs in padded calls."""
         few = self.precision == "fp32" and not self.device.spec.is_host
         return Padded(token_budget, self.bundle.max_length, self.bundle.layout, few_lengths=few)
 
     def layout_of(self, token_budget: int) -> Layout:
-        """Arrangement of pairs in its calls of so many tokens."""
+        """Arrangement of pairs in calls of so many tokens."""
         if self.layout == PACKED:
             return Packed(token_budget, self.bundle.max_length, self.bundle.layout)
         return self.padded(token_budget)
@@ -266,20 +255,13 @@ def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") 
 
 
 def variants_for(
-    on: Device,
-    bundle: Bundle,
-    *,
-    precision: str = "auto",
-    layout: str = "auto",
-    attention: str | None = None,
-    **settings: Any,
+    on: Device, bundle: Bundle, *, precision: str = "auto", attention: str | None = None, **settings: Any
 ) -> list[VariantOnDevice]:
     """Variants that may run on a device, the preferred one first.
 
     Args:
         precision: ``auto`` (those of the device: fp16, then fp32 on CUDA; int8, then fp32 on the CPU), or one of
             :data:`scorer.inference.PRECISIONS`.
-        layout: ``auto`` for those that suit the device, ``packed`` or ``padded``.
         attention: operator and kernels as a plan recorded them; ``None`` for what the device prefers.
         settings: further fields of :class:`.VariantOnDevice`.
 
@@ -294,22 +276,22 @@ def variants_for(
     if reason := on.spec.refused.get(wanted[0]):
         raise DeviceError(f"precision {wanted[0]} does not run on {on}: {reason}; choose another one")
     found = [
-        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(form, {}), **settings)
+        VariantOnDevice(bundle, key, on, options=on.spec.attention.get(layout, {}), **settings)
         for name in wanted
-        for form in (on.spec.layouts if layout == "auto" else (layout,))
+        for layout in on.spec.layouts
         for key, variant in bundle.variants.items()
-        if (variant.precision, variant.layout) == (name, form)
+        if (variant.precision, variant.layout) == (name, layout)
     ]
     if not found:
-        raise bundle.lacks(wanted[0] if layout == "auto" else f"{layout} {wanted[0]}")
+        raise bundle.lacks(wanted[0])
     if attention is None:
         return found
     for use in found:
         if use.attention == attention:
             return [use]
     raise DeviceError(
-        f"the plan records the layout {layout} with the attention {attention!r}, which bundle {bundle.name} does not "
-        f"have on {on}; run into a new folder"
+        f"the plan records the attention {attention!r}, which bundle {bundle.name} does not have on {on}; run into a "
+        "new folder"
     )
 
 
@@ -321,11 +303,7 @@ class ModelSession:
     since what the arena holds in pieces cannot serve a larger request.
 
     Attributes:
-        layout: how the inputs of a batch are put together, and how a batch becomes smaller ones.
         session: the runtime's own. inputs: names of the graph's inputs.
-
-    Raises:
-        BundleError: its files are not there, or not what was exported. DeviceError: it does not start.
     """
 
     def __init__(self, use: VariantOnDevice, thread: DeviceThread, layout: Layout, warn: Callable[[str], None]) -> None:
@@ -343,8 +321,7 @@ class ModelSession:
     ) -> None:
         """Write the logits of a batch's pairs, float32, *Shape:* (pairs, labels); what does not fit gets a status.
 
-        Args:
-            feed: of the layout's ``assemble``, where it was put together beforehand.
+        ``feed``: of the layout's ``assemble``, where it was put together beforehand.
         """
         smaller = self.layout.smaller(batch, encoded.lengths) if batch.tokens > self._limit else []
         if not smaller:
@@ -371,10 +348,7 @@ class ModelSession:
     def run(self, feed: Feed, rows: int, *, shrink: bool = False) -> npt.NDArray[np.float32]:
         """One call: logits, float32, *Shape:* (rows, labels).
 
-        Args:
-            feed: what the graph takes of it is its input.
-            rows: pairs of the call.
-            shrink: give the memory that the arena does not use back to the device when the call has ended.
+        ``shrink``: give the memory that the arena does not use back to the device when the call has ended.
 
         Raises:
             OutOfMemoryError: it does not fit the memory. CancelledError: it was cancelled.

@@ -72,14 +72,13 @@ class Tokens:
 
     ``ids``: int32, *Shape:* (tokens,). ``offsets``: int64, *Shape:* (texts + 1,). ``oversized``: bool, *Shape:*
     (texts,), texts too long for any pair, which were not tokenised (or only their beginning was, for truncation).
-    ``unknown``: bool, *Shape:* (texts,), texts with characters that the tokenizer does not know; ``None`` where it
-    knows all.
+    ``unknown``: bool, *Shape:* (texts,), texts with characters that the tokenizer does not know.
     """
 
     ids: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
     oversized: npt.NDArray[np.bool_]
-    unknown: npt.NDArray[np.bool_] | None = None
+    unknown: npt.NDArray[np.bool_]
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -100,17 +99,9 @@ class TextTokenizer:
         self._layout = bundle.layout
         self._max_length = bundle.max_length
         self._where = bundle.path / "tokenizer.json"
-        try:
-            text = self._where.read_text("utf-8")
-            content = json.loads(text)
-        except OSError as e:
-            raise BundleError(f"{self._where} cannot be read: {e.strerror or e}; copy the bundle again") from e
-        except (ValueError, RecursionError) as e:
-            raise BundleError(f"{self._where} is not a tokenizer ({e}); export the bundle again") from e
-        if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
-            raise BundleError(f"{self._where} is not a tokenizer: it has no model; export the bundle again")
         with self._errors("is not a tokenizer"):
-            self._tokenizer = Tokenizer.from_str(text)
+            self._tokenizer = Tokenizer.from_file(str(self._where))
+        content = json.loads(self._where.read_bytes())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True
@@ -118,12 +109,11 @@ class TextTokenizer:
         self._words = WordTokens(self._tokenizer, self._blank) if self._blank is not None else None
         is_byte_level = any(step.get("type") == "ByteLevel" for step in _steps(content, "pre_tokenizer"))
         model, unknown = content["model"], None
-        if model.get("type") == "WordPiece":
+        if not is_byte_level and model.get("type") == "WordPiece":
             unknown = self._tokenizer.token_to_id(str(model.get("unk_token")))
-        elif model.get("type") == "Unigram" and not model.get("byte_fallback"):
+        elif not is_byte_level and model.get("type") == "Unigram" and not model.get("byte_fallback"):
             unknown = model.get("unk_id")
-        # Byte-level tokenizers know every character.
-        self._unknown = unknown if isinstance(unknown, int) and not is_byte_level else None
+        self._unknown = -1 if unknown is None else unknown
         longest = max(map(len, self._tokenizer.get_vocab(with_added_tokens=False)), default=1)
         # A byte-level token spells one byte a character. In the others a character has up to four bytes, and what a
         # normalizer drops or a word of unknown characters takes no room: a text has twice as much to be sure.
@@ -145,16 +135,11 @@ class TextTokenizer:
             self._words = WordTokens(self._tokenizer, self._blank)
         with self._errors():
             ids, offsets = self._words.encode(kept) if self._words is not None else _encode_whole(self._tokenizer, kept)
-        if self._unknown is None:
-            return Tokens(ids, offsets, oversized)
         before = np.concatenate([[0], np.cumsum(ids == self._unknown)])
         return Tokens(ids, offsets, oversized, before[offsets[1:]] > before[offsets[:-1]])
 
     def check_pair_encoding(
-        self,
-        premises: Sequence[str],
-        hypotheses: Sequence[str],
-        pair_format: PairFormat = PairFormat.ONE_STRING,
+        self, premises: Sequence[str], hypotheses: Sequence[str], pair_format: PairFormat = PairFormat.ONE_STRING
     ) -> None:
         """Compare joined parts with the tokenizer's own reading of the pairs.
 
@@ -166,17 +151,18 @@ class TextTokenizer:
         """
         made = self._tokenizer
         separator = "".join(made.id_to_token(token) or "?" for token in self._layout.separator)
+        formats = {pair_format} if pair_format == PairFormat.NO_SEPARATOR else {PairFormat.SEPARATE, pair_format}
         for premise, hypothesis in zip(premises, hypotheses, strict=True):
             a, b = (hypothesis, premise) if self._layout.hypothesis_first else (premise, hypothesis)
-            readings: dict[PairFormat, tuple[str, ...]] = {PairFormat.SEPARATE: (a, b)}
-            if pair_format == PairFormat.NO_SEPARATOR:
-                readings = {pair_format: (f"{a} {b}",)}
-            elif pair_format == PairFormat.ONE_STRING:
-                readings[pair_format] = (f"{a} {separator} {b}",)
-            for one, given in readings.items():
+            readings = {
+                PairFormat.SEPARATE: (a, b),
+                PairFormat.ONE_STRING: (f"{a} {separator} {b}",),
+                PairFormat.NO_SEPARATOR: (f"{a} {b}",),
+            }
+            for one in formats:
                 made.encode_special_tokens = False  # a separator in a string is one
                 with self._errors():
-                    expected = made.encode(*given).ids
+                    expected = made.encode(*readings[one]).ids
                 made.encode_special_tokens = True
                 if (joined := self.join(premise, hypothesis, one)) != expected:
                     raise BundleError(

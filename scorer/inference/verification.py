@@ -54,11 +54,10 @@ _GROUP = 16
 _FAR = 1e30
 """Stands for an infinite difference, which JSON cannot say."""
 _LARGEST_RECORD = 1 << 16
-SILENCE_S = 600.0
-"""Longest time without progress of a process that verifies, and so of one call; as of a worker of a run."""
+SILENCE_S, _TICK_S = 600.0, 0.5
+"""Longest time without progress of a process that verifies, and so of one call; how often it reports progress."""
 WORKER = "scorer.inference.verification"
 """The module of such a process."""
-_TICK_S = 0.5
 Warn = Callable[[str], None]
 
 
@@ -71,7 +70,6 @@ def open_engine(
     *,
     device: str = "auto",
     precision: str = "auto",
-    layout: str = "auto",
     attention: str | None = None,
     token_budget: int | None = None,
     threads: int | None = None,
@@ -84,9 +82,9 @@ def open_engine(
     """Open the variant of a bundle that suits a device, verified there by an earlier use or now.
 
     Args:
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``; a named one that does not start is an error.
-        precision, layout, attention: see :func:`.variants_for`. threads, device_memory: see :class:`.VariantOnDevice`.
+        device: as :func:`.resolve_device` takes it. precision, attention: as :func:`.variants_for` does.
         token_budget: tokens a batch, padding included; ``None`` for what verification finds.
+        threads, device_memory: see :class:`.VariantOnDevice`.
         exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
         warn: told what a user should know.
         options: of :class:`.Engine`.
@@ -95,13 +93,11 @@ def open_engine(
         BundleError: no such variant, or damaged, or it keeps the labels of fewer than 99 % of the probes on this
             device, or does not run in bounded time and memory.
         DeviceError: the device does not start, or does not run the precision that was named.
-        MissingDependencyError: the runtime is not installed.
     """
     variants = partial(
         variants_for,
         bundle=bundle,
         precision=precision,
-        layout=layout,
         attention=attention,
         threads=threads or len(usable_cpus()) or os.cpu_count() or 1,
         device_memory=device_memory,
@@ -162,9 +158,6 @@ def verify(use: VariantOnDevice, budget: int | None, warn: Warn, engine: Engine 
 
     ``None`` if it is not on record and this process is a worker itself, which goes on with an engine of its own.
 
-    Args:
-        budget: tokens a batch; ``None`` to have the best chosen.
-
     Raises:
         DisagreementError: under 99 % of the probes keep the checkpoint's label.
         BundleError, DeviceError: it does not run here.
@@ -188,42 +181,34 @@ def verify(use: VariantOnDevice, budget: int | None, warn: Warn, engine: Engine 
 
 def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None:
     """The report on record for a budget; ``None`` where there is none that can be decoded."""
-    for asked in dict.fromkeys((None, budget)):  # the budget that was chosen may be the wanted one
-        path = report_path(use, asked)
-        with suppress(OSError, ValueError, DamagedFileError, SchemaError):
-            found = decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
-            if budget in (asked, found.token_budget):
-                return found
+    path = report_path(use, budget)
+    with suppress(OSError, ValueError, DamagedFileError, SchemaError):
+        return decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
     return None
 
 
 def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
     """Put a report on record; where the folder cannot be written, every start verifies again, with the same result."""
-    path = report_path(use, budget)
+    folder = cache_folder()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode(report))  # half of it decodes to nothing
+        folder.mkdir(parents=True, exist_ok=True)
+        for asked in {budget, report.token_budget}:  # a resumed run asks for the budget that was chosen
+            report_path(use, asked).write_bytes(encode(report))  # half of it decodes to nothing
     except OSError as error:
         warn(
-            f"note: the result cannot be kept in {path.parent} ({error.strerror}), so that every start verifies again; "
-            "set XDG_CACHE_HOME to a folder that can be written"
+            f"note: the result cannot be kept in {folder} ({error.strerror}), so that every start verifies again; set "
+            "XDG_CACHE_HOME to a folder that can be written"
         )
 
 
 def report_path(use: VariantOnDevice, budget: int | None) -> Path:
-    """The file of a report: named by bundle, variant, kind of hardware, versions, options and budget, by whole digests.
-
-    Devices of one name, driver and cuDNN compute the same, so several GPUs of one machine share reports.
-    """
+    """The file of a report, named by what it depends on; GPUs of one name, driver and cuDNN share it."""
     import tokenizers
 
-    on, hardware = use.device, use.device.hardware
-    # Besides the name, what decides which kernels run, and so the last bits of every number.
-    kernels = (hardware.capability, str(hardware.multiprocessors), hardware.driver, hardware.cudnn)
+    on = use.device
     parts = [
         on.kind,
-        hardware.name or str(on),
-        kernels if hardware.capability else (),
+        str(replace(on.hardware, uuid="", memory=0)),
         use.threads if on.spec.is_host else 0,
         sorted(use.options.items()),
         use.bundle.variants[use.variant].sha256,
@@ -245,10 +230,7 @@ def cache_folder() -> Path:
 
 
 def measure(engine: Engine, budget: int | None) -> DeviceReport:
-    """Measure what the variant of an open engine does on its device, whatever is on record.
-
-    Args:
-        budget: tokens a batch; ``None`` to have the engine take the best from here on.
+    """Measure an open engine, with a budget or, if that is ``None``, with the best one, which the engine then keeps.
 
     Raises:
         BundleError, DeviceError: it does not run.
@@ -307,50 +289,41 @@ def choose_budget(engine: Engine, probes: EncodedPairs) -> int:
     """The best of the budgets of this kind of device, in tokens a call.
 
     What more tokens cost or save depends on the model and the machine: they keep a GPU busy, and exceed a CPU's caches.
-    So a few are timed on a CPU; on a GPU the first one that fits is taken.
-
-    Raises:
-        DeviceError: the model fails on this device, other than by a lack of memory.
+    So a few are timed on a CPU, with probes of 32 to 63 tokens, as most pairs of real data have them; on a GPU the
+    first one that fits is taken.
     """
-    budgets, classes, groups = engine.device.spec.token_budgets, probes.lengths // 32, []
-    # Most pairs of real data have such lengths, and pairs of one group share calls of the packed layout.
-    for found in (np.flatnonzero(classes == 1), np.flatnonzero((classes == 2) | (classes == 3))):
-        if len(found):
-            groups.append(found[np.linspace(0, len(found) - 1, 4).astype(int)])
+    budgets, chosen = engine.device.spec.token_budgets, np.flatnonzero(probes.lengths // 32 == 1)
+    if not len(chosen):
+        return budgets[0]
+    chosen = chosen[np.linspace(0, len(chosen) - 1, 4).astype(int)]
     if not engine.device.spec.is_host:
-        fitting = (budget for budget in budgets if _rate(engine, probes, groups, budget, calls=1) is not None)
-        return next(fitting, budgets[-1])
-    rates = {budget: _rate(engine, probes, groups, budget) or 0.0 for budget in budgets}
+        return next((one for one in budgets if _rate(engine, probes, chosen, one, calls=1)), budgets[-1])
+    rates = {budget: _rate(engine, probes, chosen, budget) for budget in budgets}
     best = max(rates, key=lambda budget: rates[budget])
     return best if rates[best] > WORTH * rates[budgets[0]] else budgets[0]
 
 
 def _rate(
-    engine: Engine, probes: EncodedPairs, groups: Sequence[npt.NDArray[np.int64]], budget: int, calls: int = _CALLS
-) -> float | None:
-    """Tokens per second of full calls, one a group, padding not counted; ``None`` if a call does not fit."""
-    layout = engine.use.layout_of(budget)
-    tokens, seconds = 0, 0.0
-    for group in groups:
-        batch = layout.full(probes.lengths, group)
-        feed = layout.assemble(batch, probes)
-        best = float("inf")
-        try:
-            for _ in range(calls):
-                began = time.perf_counter()
-                engine.thread.call(partial(engine.session.run, feed, batch.rows))
-                best = min(best, time.perf_counter() - began)
-                if best > _LONG_S:
-                    break
-        except OutOfMemoryError:
-            return None
-        tokens += int(probes.lengths[batch.pairs].sum())
-        seconds += best
-    return tokens / seconds if seconds else 0.0
+    engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], budget: int, calls: int = _CALLS
+) -> float:
+    """Tokens per second of full calls of the chosen probes, padding not counted; 0 if they do not fit."""
+    layout, best = engine.use.layout_of(budget), float("inf")
+    batch = layout.full(probes.lengths, chosen)
+    feed = layout.assemble(batch, probes)
+    try:
+        for _ in range(calls):
+            began = time.perf_counter()
+            engine.thread.call(partial(engine.session.run, feed, batch.rows))
+            best = min(best, time.perf_counter() - began)
+            if best > _LONG_S:
+                break
+    except OutOfMemoryError:
+        return 0.0
+    return int(probes.lengths[batch.pairs].sum()) / best
 
 
 class _Request(Record, frozen=True, kw_only=True):
-    """A variant to verify. ``use``: further fields of :class:`.VariantOnDevice`."""
+    """A variant to verify: a bundle's folder, a device by its name, further fields of :class:`.VariantOnDevice`."""
 
     bundle: str
     device: str
@@ -367,29 +340,16 @@ class _Reply(Record, frozen=True, kw_only=True):
 
 
 def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
-    """Verify a variant in a process that is ended when it makes no progress.
-
-    Raises:
-        BundleError, DeviceError: it does not run here.
-    """
-
-    def ended(how: str) -> BundleError:
-        return BundleError(
-            f"bundle {use}: the process that tried it {how}; a bundle that `scorer export` wrote does not do that: "
-            "export it again, or choose another --precision or --device"
-        )
-
+    """Verify a variant in a process that is ended when it makes no progress."""
     request = _Request(
         bundle=str(use.bundle.path.absolute()),
         device=str(use.device),
         use={name: getattr(use, name) for name in ("variant", "threads", "options", "device_memory")},
         budget=budget,
     )
+    worker, how = None, f"was stopped after {SILENCE_S:.0f} s without progress"
     try:
         worker = WorkerProcess(WORKER, _Reply)
-    except OSError as e:
-        raise BundleError(f"bundle {use}: no process could be started to try it in: {e.strerror or e}") from e
-    try:
         worker.send(request)
         while wait([worker.connection], SILENCE_S):
             reply = worker.receive()
@@ -398,14 +358,18 @@ def verify_in_worker(use: VariantOnDevice, budget: int | None) -> DeviceReport:
                 raise getattr(errors, reply.kind, BundleError)(reply.error)
             if reply.report is not None:
                 return reply.report
-        raise ended(f"was stopped after {SILENCE_S:.0f} s without progress")
-    except (EOFError, OSError):
-        raise ended(worker.describe_end()) from None
+    except (EOFError, OSError) as e:
+        how = f"could not be started: {first_line(e)}" if worker is None else worker.describe_end()
     except (DamagedFileError, SchemaError) as e:
-        raise ended(f"gave no result ({e})") from e
+        how = f"gave no result ({e})"
     finally:
-        worker.kill()
-        worker.close()
+        if worker is not None:
+            worker.kill()
+            worker.close()
+    raise BundleError(
+        f"bundle {use}: the process that tried it {how}; a bundle that `scorer export` wrote does not do that: export "
+        "it again, or choose another --precision or --device"
+    )
 
 
 def serve_verification(descriptor: int) -> NoReturn:

@@ -43,7 +43,6 @@ class OpenScorer:
             bundle,
             device=settings.device,
             precision=settings.precision,
-            layout=budgets.layout or "auto",
             attention=budgets.attention,
             device_memory=settings.device_memory,
             token_budget=budgets.batch_tokens,

@@ -39,7 +39,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def general_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkpoint of the model that ships."""
     folder = tmp_path_factory.mktemp("checkpoints") / "general"
-    rebuild(BUILTIN_BUNDLES["embedded"].folder, folder)
+    rebuild(BUILTIN_BUNDLES["embedded"], folder)
     return folder
 
 

@@ -62,7 +62,7 @@ def test_operators_and_parity_stand_in_the_manifest(made: tuple[Path, Bundle]) -
     packed = {"fp16.packed"} if family.form == ENCODER else set()
     assert set(variants) == {"fp32", "fp16", "int8"} | packed
     fp32 = variants["fp32"]
-    assert fp32.parity is not None and fp32.parity.label_agreement == 1 and fp32.parity.bound < 1e-4
+    assert fp32.parity is not None and fp32.parity["label_agreement"] == 1 and fp32.parity["bound"] < 1e-4
     counts = family.fused(LAYERS)
     if family.form == ENCODER:
         counts = cpu_counts(LAYERS)
@@ -123,7 +123,7 @@ def test_labels_are_those_of_transformers(tmp_path: Path, name: str) -> None:
     bundle = exported(checkpoint, tmp_path / "out", answers=FACTSPOTTER)
     assert bundle.layout.one_text and not bundle.layout.segments and bundle.layout.separator == ()
     assert (bundle.scheme.kind, bundle.scheme.supported) == ("binary", "label_1")
-    assert bundle.variants["fp32"].parity.bound < 1e-4  # type: ignore[union-attr]  # fp32 is always measured
+    assert bundle.variants["fp32"].parity["bound"] < 1e-4  # type: ignore[index]  # fp32 is always measured
     model = AutoModelForSequenceClassification.from_pretrained(checkpoint, dtype=torch.float32).eval()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
     asked = ["predicate: birth place, subject: alan bean, object: wheeler, texas",

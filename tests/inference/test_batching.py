@@ -44,7 +44,7 @@ def test_cutting_keeps_as_much_as_the_tokenizers_longest_first(a: int, b: int, r
     REFERENCE.enable_truncation(room + LAYOUT.overhead, strategy="longest_first")
     encoding = REFERENCE.encode("x" * a, "y" * b)
     sides = [encoding.sequence_ids.count(0), encoding.sequence_ids.count(1)]
-    table = Tokens(np.zeros(a + b, np.int32), np.array([0, a, a + b]), np.zeros(2, bool))
+    table = Tokens(np.zeros(a + b, np.int32), np.array([0, a, a + b]), np.zeros(2, bool), np.zeros(2, bool))
     pairs = distinct_pairs(np.array([0], np.int32), np.array([1], np.int32), table, table)
     cut_to_fit(pairs, room, np.array([a + b > room]))
     assert [int(pairs.first_length[0]), int(pairs.second_length[0])] == sides

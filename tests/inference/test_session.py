@@ -201,13 +201,11 @@ def test_the_forms_of_a_precision_follow_the_device(forms: Path) -> None:
         return variants_for(device(kind), opened, precision=precision, threads=1, **options)
 
     assert [one.attention for one in chosen("cuda", "fp16")] == [PREFERRED, FALLBACK]
-    assert [one.variant for one in chosen("cuda", "fp16", layout="packed", attention=PREFERRED)] == ["fp16.packed"]
+    assert [one.variant for one in chosen("cuda", "fp16", attention=PREFERRED)] == ["fp16.packed"]
     assert [one.variant for one in chosen("cuda", "auto")] == ["fp16.packed", "fp16", "fp32"]
     assert [one.variant for one in chosen("cpu", "fp16")] == ["fp16"]
-    with pytest.raises(BundleError, match="has no packed fp32 variant, only"):
-        chosen("cuda", "fp32", layout="packed")
-    with pytest.raises(DeviceError, match="the plan records the layout padded with the attention 'Other'"):
-        chosen("cuda", "fp16", layout="padded", attention="Other")
+    with pytest.raises(DeviceError, match="the plan records the attention 'Other'"):
+        chosen("cuda", "fp16", attention="Other")
 
 
 @pytest.mark.parametrize("failure", [BundleError("SIGSEGV"), DeviceError("no kernel image"), CallError("CUDNN_FE")])
