@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Logits: TypeAlias = npt.NDArray[np.float32]
 
 MANIFEST = "bundle.json"
-LARGEST = 16 << 20
-"""Bytes of ``bundle.json``; real ones have a few thousand."""
 ATTENTION, PACKED_ATTENTION = "Attention", "PackedMultiHeadAttention"
 """Operators of attention: of padded graphs (whatever they are in the graph), and of packed ones."""
 LABELS = ("contradiction", "neutral", "entailment")
@@ -42,12 +40,9 @@ WIDTHS = {NLI: 3, BINARY: 2, SCORE: 1}
 THRESHOLD = 0.5
 
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-"""A sha256."""
 GraphName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.onnx\Z")]
 WeightsName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.data\Z")]
 SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
-"""The files of a classifier besides graphs and their weights."""
-Layout = Literal["padded", "packed"]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -147,10 +142,9 @@ class Scheme(Record, frozen=True):
 class PairLayout(Record, frozen=True):
     """A pair in ids: ``prefix`` + first text + ``separator`` + second text + ``suffix``, padded with ``pad_id``.
 
-    ``segments``: whether the model is fed segment ids, 0 up to the end of the separator and 1 from there to the end of
-    the suffix. ``hypothesis_first``: whether the hypothesis is the first text. ``one_string``: whether the pair is
-    written as one string, in which blanks stand before and after the separator and reach the tokenizer; without a
-    separator, one blank stands between the texts.
+    ``segments``: whether the model is fed segment ids, 1 from the end of the separator to the end of the suffix.
+    ``one_string``: whether the pair is written as one string, in which blanks stand before and after the separator and
+    reach the tokenizer; without a separator, one blank stands between the texts.
     """
 
     prefix: tuple[TokenId, ...]
@@ -173,10 +167,7 @@ class PairLayout(Record, frozen=True):
 
 
 class CheckpointSource(Record, frozen=True, kw_only=True):
-    """Origin of the weights: a hub id with its revision, the name of a folder, or ``random_init`` of a size.
-
-    ``files``: sha256 of the checkpoint's files.
-    """
+    """Origin of the weights: a hub id, the name of a folder, or ``random_init`` of a size; its files with sha256."""
 
     checkpoint: str
     revision: str | None = None
@@ -195,7 +186,7 @@ class Variant(Record, frozen=True, kw_only=True):
 
     file: GraphName
     precision: VariantPrecision
-    layout: Layout = "padded"
+    layout: Literal["padded", "packed"] = "padded"
     sha256: Digest
     bytes: int
     external: dict[WeightsName, Digest] = msgspec.field(default_factory=dict)
@@ -264,7 +255,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     path = folder / MANIFEST
     try:
         str(folder).encode()
-        raw = read_small(path, LARGEST)
+        raw = read_small(path, 16 << 20)
         manifest = decode(raw, Manifest, str(path))
     except UnicodeEncodeError as e:
         raise BundleError(
@@ -282,11 +273,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:
-    """The path of a file of a bundle, once its content is what was exported.
-
-    Raises:
-        BundleError: the file is missing, no regular file, or changed.
-    """
+    """The path of a file of a bundle; :class:`BundleError` if it is missing, no plain file, or changed."""
     path = folder / name
     try:
         if not path.is_file():
@@ -305,10 +292,8 @@ def check_file(folder: Path, name: str, expected: str) -> Path:
 
 
 class Probes(NamedTuple):
-    """The pairs a variant is verified with, sorted by length, and the checkpoint's own logits in fp32.
-
-    ``logits``: float32, *Shape:* (probes, labels), in the bundle's label order.
-    """
+    """Pairs that a variant is verified with, sorted by length. ``logits``: the checkpoint's own in fp32, float32,
+    *Shape:* (probes, labels), in the bundle's label order."""
 
     premises: list[str]
     hypotheses: list[str]
@@ -334,11 +319,7 @@ class Bundle:
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
-        """Open a bundle by its folder or its word.
-
-        Raises:
-            BundleError: no bundle there, another schema, a field missing or odd, a file missing or changed.
-        """
+        """Open a bundle by its folder or its word; see :func:`read_manifest` and :func:`check_file`."""
         folder = folder_of(path)
         found, digest = read_manifest(folder)
         for name, expected in found.files.items():
@@ -379,11 +360,7 @@ class Bundle:
         )
 
     def probes(self) -> Probes:
-        """Read the probe pairs.
-
-        Raises:
-            BundleError: the file does not hold them in the bundle's form.
-        """
+        """Read the probe pairs; :class:`BundleError` if the file does not hold them in the bundle's form."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -42,7 +42,7 @@ them. FlashAttention (1) is as fast: 9,613 against 9,624 pairs a second on an H2
 
 @dataclass(frozen=True)
 class Hardware:
-    """One device, as its driver describes it; empty what it does not say, as all but the name of a CPU.
+    """One device, as its driver describes it; of a CPU the name alone.
 
     ``name``: in words. ``uuid``: of this very GPU or MIG instance. ``capability``: CUDA's, as ``9.0``. ``memory``:
     bytes. ``driver``: the CUDA version that it supports, as ``13.0``. ``cudnn``: as ``9.14.0``.
@@ -97,7 +97,7 @@ class DeviceKind:
 
 @dataclass(frozen=True)
 class Device:
-    """A resolved device. ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind."""
+    """A device. ``kind``: a name in :data:`KINDS`. ``index``: which one of that kind."""
 
     kind: str
     index: int = 0
@@ -147,9 +147,7 @@ def read_gpu(index: int) -> Hardware | None:
             return None
         driver.cuDriverGetVersion(ctypes.byref(version))
         driver.cuDeviceGetName(name, len(name), device)
-        # The second form tells MIG instances apart; drivers before 11.4 have the first alone.
-        get_uuid = getattr(driver, "cuDeviceGetUuid_v2", None) or driver.cuDeviceGetUuid
-        get_uuid(identity, device)
+        driver.cuDeviceGetUuid_v2(identity, device)  # the form that tells MIG instances apart
         driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
         for number, value in zip(_ATTRIBUTES, attributes, strict=True):
             driver.cuDeviceGetAttribute(ctypes.byref(value), number, device)
@@ -191,9 +189,8 @@ def library_folders() -> list[str]:
 def preload(runtime: Any) -> None:
     """Load the CUDA and cuDNN libraries that came as wheels, once; where they are system-wide there is nothing to do.
 
-    The runtime's own function looks next to the runtime alone unless it is told a folder, and the wheels may be in
-    another folder of Python's path. It prints what it did not find, and stdout is for data: whether the libraries
-    suffice is seen when a session starts.
+    The runtime's own function looks next to the runtime alone unless it is told a folder, and prints what it did not
+    find; whether the libraries suffice is seen when a session starts.
     """
     if load := getattr(runtime, "preload_dlls", None):
         with contextlib.redirect_stdout(io.StringIO()):

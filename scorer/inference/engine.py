@@ -69,8 +69,7 @@ class DeviceReport(Record, frozen=True, kw_only=True):
     """Agreement, bound, isolation and token budget of a variant on a device.
 
     ``agreement``: share of probes with the checkpoint's fp32 label. ``bound``: largest |Δlogit| against it.
-    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others. ``token_budget``: tokens of a
-    call.
+    ``invariance_error``: largest |Δlogit| of a pair between being alone and with others; 0 is *isolated*.
     """
 
     schema: int = 1

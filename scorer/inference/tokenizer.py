@@ -90,7 +90,7 @@ class TextTokenizer:
     """The tokenizer of a bundle, set up for texts that are data.
 
     Raises:
-        BundleError: tokenizer.json is not a tokenizer, or joining parts is not its pair encoding.
+        BundleError: tokenizer.json is not a tokenizer.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -141,10 +141,7 @@ class TextTokenizer:
     def check_pair_encoding(
         self, premises: Sequence[str], hypotheses: Sequence[str], pair_format: PairFormat = PairFormat.ONE_STRING
     ) -> None:
-        """Compare joined parts with the tokenizer's own reading of the pairs.
-
-        Args:
-            pair_format: checked in addition to the tokenizer's own pair encoding.
+        """Compare joined parts with the tokenizer's own reading of the pairs, as a pair and in ``pair_format``.
 
         Raises:
             BundleError: they differ.
@@ -181,7 +178,6 @@ class TextTokenizer:
 
     @contextmanager
     def _errors(self, what: str = "cannot tokenise") -> Iterator[None]:
-        """Raise errors of the library as errors of the bundle."""
         try:
             yield
         except (UnicodeError, MemoryError):
@@ -211,10 +207,8 @@ _HARMLESS = {
 def blank_before_words(content: Mapping[str, Any]) -> str | None:
     """Prefix of the second and later words of a text, or ``None`` for a tokenizer of another build.
 
-    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it.
-
-    Args:
-        content: of tokenizer.json, checked.
+    It is a blank, or nothing where the tokenizer itself prepends one to whatever it gets, or drops it. ``content``: of
+    tokenizer.json.
     """
     for token in content.get("added_tokens") or []:
         # One that is no special token must lie in one word wherever it is found in a text that is taken apart, which
@@ -265,12 +259,7 @@ def _whole_for_unigram(text: str) -> bool:
 
 
 class WordTokens:
-    """Keeps the ids of words. Used by one thread.
-
-    Args:
-        tokenizer: set up as texts want it.
-        blank: what :func:`blank_before_words` says of its file.
-    """
+    """Keeps the ids of words. Used by one thread. ``blank``: of :func:`blank_before_words`."""
 
     def __init__(self, tokenizer: Tokenizer, blank: str) -> None:
         self._tokenizer = tokenizer

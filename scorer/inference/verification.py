@@ -50,14 +50,9 @@ _CALLS, _LONG_S = 3, 1.0
 _LARGE_MODEL, _PROBES_OF_LARGE = 50_000_000, 256
 """A model of more parameters is verified on a CPU with so many probes, taken evenly over the lengths: with all of them
 it would take many minutes there."""
-_GROUP = 16
-_FAR = 1e30
-"""Stands for an infinite difference, which JSON cannot say."""
-_LARGEST_RECORD = 1 << 16
 SILENCE_S, _TICK_S = 600.0, 0.5
 """Longest time without progress of a process that verifies, and so of one call; how often it reports progress."""
 WORKER = "scorer.inference.verification"
-"""The module of such a process."""
 Warn = Callable[[str], None]
 
 
@@ -84,14 +79,12 @@ def open_engine(
     Args:
         device: as :func:`.resolve_device` takes it. precision, attention: as :func:`.variants_for` does.
         token_budget: tokens a batch, padding included; ``None`` for what verification finds.
-        threads, device_memory: see :class:`.VariantOnDevice`.
+        threads, device_memory: see :class:`.VariantOnDevice`. warn, options: of :class:`.Engine`.
         exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
-        warn: told what a user should know.
-        options: of :class:`.Engine`.
 
     Raises:
-        BundleError: no such variant, or damaged, or it keeps the labels of fewer than 99 % of the probes on this
-            device, or does not run in bounded time and memory.
+        BundleError: no such variant, or damaged, or under 99 % of the probes keep their labels with it on this device,
+            or it does not run in bounded time and memory.
         DeviceError: the device does not start, or does not run the precision that was named.
     """
     variants = partial(
@@ -123,8 +116,7 @@ def open_engine(
 def _open_first(
     uses: Sequence[VariantOnDevice], token_budget: int | None, warn: Warn, options: dict[str, Any]
 ) -> Engine:
-    """The first variant that runs and keeps the labels; another precision only stands in for one that does not keep
-    them. One that is not on record is verified: in this process if it is a worker, else in a worker first."""
+    """The first variant that runs and keeps the labels; another precision only stands in for one that does not."""
     reason = ""
     for use, other in zip_longest(uses, uses[1:]):
         try:
@@ -154,9 +146,8 @@ def _verify_fp32(use: VariantOnDevice, token_budget: int, warn: Warn) -> None:
 
 
 def verify(use: VariantOnDevice, budget: int | None, warn: Warn, engine: Engine | None = None) -> DeviceReport | None:
-    """The report of a variant, on record or found now: with its open engine, or in a worker process.
-
-    ``None`` if it is not on record and this process is a worker itself, which goes on with an engine of its own.
+    """The report of a variant, on record or found now: with its open engine, or in a worker process. ``None`` if it is
+    not on record and this process is a worker itself, which goes on with an engine of its own.
 
     Raises:
         DisagreementError: under 99 % of the probes keep the checkpoint's label.
@@ -183,12 +174,12 @@ def read_report(use: VariantOnDevice, budget: int | None) -> DeviceReport | None
     """The report on record for a budget; ``None`` where there is none that can be decoded."""
     path = report_path(use, budget)
     with suppress(OSError, ValueError, DamagedFileError, SchemaError):
-        return decode(read_small(path, _LARGEST_RECORD), DeviceReport, path.name)
+        return decode(read_small(path, 1 << 16), DeviceReport, path.name)
     return None
 
 
 def keep_report(use: VariantOnDevice, budget: int | None, report: DeviceReport, warn: Warn) -> None:
-    """Put a report on record; where the folder cannot be written, every start verifies again, with the same result."""
+    """Put a report on record, or say that there is no place for it."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -230,11 +221,7 @@ def cache_folder() -> Path:
 
 
 def measure(engine: Engine, budget: int | None) -> DeviceReport:
-    """Measure an open engine, with a budget or, if that is ``None``, with the best one, which the engine then keeps.
-
-    Raises:
-        BundleError, DeviceError: it does not run.
-    """
+    """Measure an open engine, with a budget or, if that is ``None``, with the best one, which the engine then keeps."""
     probes, scheme = engine.bundle.probes(), engine.bundle.scheme
     encoded = engine.encode_pairs(probes.premises, probes.hypotheses)
     if (encoded.status != SCORED).any():
@@ -261,7 +248,7 @@ def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
     worst = 0.0
     sizes, counts = np.unique(padded, return_counts=True)
     for size in sizes[np.argsort(-counts, kind="stable")[:3]]:
-        group = np.flatnonzero(padded == size)[:_GROUP]
+        group = np.flatnonzero(padded == size)[:16]
         alone = np.concatenate([_logits(engine, probes, group[i : i + 1]) for i in range(len(group))])
         crowd = engine.session.layout.full(probes.lengths, group)
         full = engine.compute(replace(probes, batches=[crowd]))[group]
@@ -273,8 +260,8 @@ def _invariance_error(engine: Engine, probes: EncodedPairs) -> float:
 
 
 def _distance(one: Logits, other: Logits) -> float:
-    with np.errstate(invalid="ignore"):  # of two infinities
-        return float(np.nan_to_num(np.abs(one - other), nan=_FAR, posinf=_FAR).max(initial=0.0))
+    with np.errstate(invalid="ignore"):  # of two infinities; JSON cannot say infinite
+        return float(np.nan_to_num(np.abs(one - other), nan=1e30, posinf=1e30).max(initial=0.0))
 
 
 def _logits(engine: Engine, probes: EncodedPairs, chosen: npt.NDArray[np.int64], *, turned: bool = False) -> Logits:
@@ -332,7 +319,7 @@ class _Request(Record, frozen=True, kw_only=True):
 
 
 class _Reply(Record, frozen=True, kw_only=True):
-    """Progress; with a report or an error the last one. ``kind``: the class of the error."""
+    """Progress, or with a report or an error the last one. ``kind``: the class of the error."""
 
     report: DeviceReport | None = None
     kind: str = ""

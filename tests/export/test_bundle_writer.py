@@ -84,8 +84,8 @@ def test_each_form_of_fp16_is_measured_where_a_gpu_starts(
     made = exported(checkpoint, tmp_path / "out", precisions=("fp16",)).variants
     assert {key: one.parity is not None for key, one in made.items()} == {"fp16": True, "fp16.packed": kernel}
     for figures in [one.parity for one in made.values() if one.parity is not None]:
-        assert figures.provider == "CUDAExecutionProvider"
-        assert figures.label_agreement > 0.9 and 0 < figures.bound < 0.2
+        assert figures["provider"] == "CUDAExecutionProvider"
+        assert figures["label_agreement"] > 0.9 and 0 < figures["bound"] < 0.2
 
 
 def test_probes_hold_the_logits_of_transformers(bundle: Path, checkpoint: Path) -> None:

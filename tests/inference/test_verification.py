@@ -113,13 +113,13 @@ REPORT = {"schema": 1, "probes": 32, "agreement": 1.0, "bound": 0.0, "invariance
 def test_a_report_of_the_wrong_form_is_measured_again(
     tiny: Path, kept: Path, workers: list[WorkerProcess], change: dict[str, Any]
 ) -> None:
-    start(tiny, precision="fp32")
-    for path in kept.iterdir():
-        path.write_text(json.dumps(REPORT | change))
-    report = start(tiny, precision="fp32").report
+    start(tiny, precision="fp32", token_budget=1024)
+    (path,) = kept.iterdir()
+    path.write_text(json.dumps(REPORT | change))
+    report = start(tiny, precision="fp32", token_budget=1024).report
     assert len(workers) == 2
     assert report is not None and report.probes == 32 and report.agreement == 1.0
-    assert {decode(path.read_bytes(), DeviceReport, path.name) for path in kept.iterdir()} == {report}
+    assert decode(path.read_bytes(), DeviceReport, path.name) == report
 
 
 @pytest.mark.parametrize(
