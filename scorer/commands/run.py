@@ -137,10 +137,7 @@ def _run(job: Job, workers: WorkerOptions) -> Outcome:
             return run(Ray(job, module, workers.ray_cpus, reporter), reporter)
     slots = [WorkerSlot("", job.settings.device)]
     if workers.devices is not None:
-        from ..inference.device import usable_cpus
-        from ..inference.diagnosis import find_gpus
-
-        slots = parse_devices(workers.devices, len(find_gpus()), usable_cpus())
+        slots = parse_devices(workers.devices)
     with make_reporter() as reporter:
         return run(Processes(job, slots, reporter), reporter)
 

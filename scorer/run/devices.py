@@ -6,23 +6,27 @@ import re
 from collections.abc import Sequence
 
 from ..errors import DeviceError, UsageError
+from ..inference.device import usable_cpus
+from ..inference.diagnosis import find_gpus
 from .executors import WorkerSlot
 
 _MOST_PROCESSES = 1024
 
 
-def parse_devices(given: str, gpus: int, cpus: Sequence[int]) -> list[WorkerSlot]:
+def parse_devices(given: str, gpus: int | None = None, cpus: Sequence[int] | None = None) -> list[WorkerSlot]:
     """The workers that ``--devices`` asks for.
 
     Args:
-        gpus: how many CUDA devices this machine has.
-        cpus: the processors that this process may use; workers on the CPU get equal shares.
+        gpus: how many CUDA devices there are; ``None`` for those of this machine.
+        cpus: processors, of which workers on the CPU get equal shares; ``None`` for those that this process may use.
 
     Raises:
         UsageError: not of one of the three forms, or a device named twice.
         DeviceError: ``all``, and there is no GPU.
     """
+    cpus = usable_cpus() if cpus is None else cpus
     if given == "all":
+        gpus = len(find_gpus()) if gpus is None else gpus
         if not gpus:
             raise DeviceError("--devices all: no CUDA device was found; name devices, or write cpu:N")
         return [WorkerSlot(f"cuda:{number}", f"cuda:{number}") for number in range(gpus)]
