@@ -1,72 +1,47 @@
 """What is read of a GPU, with a driver that stands in for libcuda: it answers as cuda.h says, and knows two devices."""
 
-# ruff: noqa: N802 - functions are named as in cuda.h
-
 from __future__ import annotations
 
-import ctypes
 import sys
-import types
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx.parser
 import pytest
 
 from scorer.inference import device as module
-from scorer.inference.device import preload, read_gpu
+from scorer.inference.device import preload
+from scorer.inference.diagnosis import find_gpus
 from scorer.inference.session import OWN_GRAPH
 
-
-class Driver:
-    """libcuda by its C interface: results go through pointers, 0 is success."""
-
-    names = (b"NVIDIA H200", b"NVIDIA H200 MIG 1g.18gb")
-
-    def cuDeviceGetCount(self, count: Any) -> int:
-        count._obj.value = len(self.names)
-        return 0
-
-    def cuDeviceGet(self, handle: Any, index: int) -> int:
-        handle._obj.value = 100 + index
-        return 0
-
-    def cuDriverGetVersion(self, version: Any) -> int:
-        version._obj.value = 13020
-        return 0
-
-    def cuDeviceGetName(self, name: Any, size: int, handle: ctypes.c_int) -> int:
-        name.value = self.names[handle.value - 100][: size - 1]
-        return 0
-
-    def cuDeviceGetUuid_v2(self, uuid: Any, handle: ctypes.c_int) -> int:
-        uuid[:] = list(range(16))
-        return 0
-
-    def cuDeviceTotalMem_v2(self, size: Any, handle: ctypes.c_int) -> int:
-        size._obj.value = 141 << 30
-        return 0
-
-    def cuDeviceGetAttribute(self, value: Any, what: int, handle: ctypes.c_int) -> int:
-        value._obj.value = {16: 132, 75: 9, 76: 0}[what]
-        return 0
+NAMES = (b"NVIDIA H200", b"NVIDIA H200 MIG 1g.18gb")
 
 
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    made = Driver()
-    monkeypatch.setattr(module, "_driver", lambda: made)
+def put(pointer: Any, value: int) -> int:
+    """A result by libcuda's C interface: through a pointer; 0 is success."""
+    pointer._obj.value = value
+    return 0
+
+
+DRIVER = SimpleNamespace(
+    cuDeviceGetCount=lambda count: put(count, len(NAMES)),
+    cuDeviceGet=lambda handle, index: put(handle, 100 + index),
+    cuDriverGetVersion=lambda version: put(version, 13020),
+    cuDeviceGetName=lambda name, size, handle: setattr(name, "value", NAMES[handle.value - 100][: size - 1]),
+    cuDeviceGetUuid_v2=lambda uuid, handle: uuid.__setitem__(slice(None), range(16)),
+    cuDeviceTotalMem_v2=lambda size, handle: put(size, 141 << 30),
+    cuDeviceGetAttribute=lambda value, what, handle: put(value, {16: 132, 75: 9, 76: 0}[what]),
+)
+
+
+def test_a_gpu_as_its_driver_describes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_driver", lambda: DRIVER)
     monkeypatch.setattr(module, "cudnn_version", lambda: "9.14.0")
-    return made
-
-
-def test_a_gpu_as_its_driver_describes_it(driver: Driver) -> None:
-    gpu = read_gpu(0)
-    assert gpu is not None
+    gpu, instance = find_gpus()
     assert (gpu.name, gpu.capability, gpu.memory >> 30, gpu.multiprocessors) == ("NVIDIA H200", "9.0", 141, 132)
     assert (gpu.driver, gpu.cudnn) == ("13.2", "9.14.0")
-    assert gpu.uuid == "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
-    assert read_gpu(2) is None
+    assert (gpu.uuid[:12], instance.uuid[:12]) == ("GPU-00010203", "MIG-00010203")
 
 
 def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
@@ -82,8 +57,7 @@ def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
         calls.append(directory)
         print("Failed to load libcudnn.so.9")  # noqa: T201 - what the runtime does
 
-    runtime = types.ModuleType("onnxruntime_standing_in")
-    runtime.preload_dlls = preload_dlls  # type: ignore[attr-defined]
+    runtime = type("Runtime", (), {"preload_dlls": staticmethod(preload_dlls)})
     preload(runtime)
     preload(runtime)
     assert calls == [*map(str, folders), None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import zlib
-from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +53,6 @@ def test_what_is_too_long_is_cut_as_the_tokenizer_cuts_it(tiny: Path) -> None:
     ids = reference.encode(texts[0], texts[1]).ids
     expected = softmax(expected_logits(ids, reference.get_vocab_size()))
     assert answers.probabilities[1] == pytest.approx(expected, abs=1e-5)
-
-
-def test_an_interrupted_run_stops_between_batches(tiny: Path) -> None:
-    engine = open_engine(Bundle.load(tiny), device="cpu", precision="fp32")
-    stop = threading.Event()
-    stop.set()
-    work = engine.encode(TEXTS, np.array([0], np.int32), np.array([1], np.int32))
-    with pytest.raises(CancelledError):
-        engine.predict(work, stop)
 
 
 def test_a_provider_that_falls_back_is_an_error(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 """Sessions, forms of a precision, and batches that do not fit the memory, with a CUDA that stands in for one
-(:mod:`tests.inference.fake_cuda`); the table of devices."""
+(:class:`.FakeCuda`); the table of devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scorer.inference.session import VariantOnDevice, resolve_device, variants_f
 from scorer.inference.verification import keep_report, measure, open_engine, report_path
 from scorer.status import OUT_OF_MEMORY, SCORED
 from tests.bundles import edit_manifest, make_bundle, variant
-from tests.inference.fake_cuda import FakeCuda, install
+from tests.inference.wrapping import FakeCuda, install
 
 SMALLER = "memory.enable_memory_arena_shrinkage"
 FULL = "Available memory of 1 is smaller than requested bytes of 2"
