@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -316,6 +317,7 @@ class Bundle:
     max_length: int
     variants: Mapping[str, Variant]
     _checked: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str) -> Bundle:
@@ -338,20 +340,21 @@ class Bundle:
         return found if isinstance(found, int) else 0
 
     def variant(self, name: str) -> Path:
-        """The ONNX file of a variant, hashed at the first call.
+        """The ONNX file of a variant, hashed at the first call; any thread may ask.
 
         Raises:
             BundleError: the bundle has no such variant, or its file is not what was exported.
         """
         if name not in self.variants:
             raise self.lacks(name)
-        if name not in self._checked:
-            chosen = self.variants[name]
-            path = check_file(self.path, chosen.file, chosen.sha256)
-            for data, expected in chosen.external.items():
-                check_file(self.path, data, expected)
-            self._checked[name] = path
-        return self._checked[name]
+        with self._lock:
+            if name not in self._checked:
+                chosen = self.variants[name]
+                path = check_file(self.path, chosen.file, chosen.sha256)
+                for data, expected in chosen.external.items():
+                    check_file(self.path, data, expected)
+                self._checked[name] = path
+            return self._checked[name]
 
     def lacks(self, wanted: str) -> BundleError:
         return BundleError(

@@ -145,11 +145,8 @@ class Engine(Closing):
         self._truncate, self._warn, self._verify = truncate, warn, verify
         self._fp32: ModelSession | None = None
         try:
-            # Hashed while the libraries are loaded, and opened while the tokenizer is.
-            self.thread.submit(partial(use.bundle.variant, use.variant))
-            use.device.spec.prepare(runtime())
             opening = self.thread.submit(partial(ModelSession, use, self.thread, use.layout_of(token_budget), warn))
-            self.tokenizer = TextTokenizer(use.bundle)
+            self.tokenizer = TextTokenizer(use.bundle)  # while the session is opened
             own = PairFormat.NO_SEPARATOR if use.bundle.layout.one_text else PairFormat.ONE_STRING
             self.probe_format = own if use.bundle.layout.one_string else PairFormat.SEPARATE
             self._format = PairFormat.ONE_STRING if one_string else self.probe_format

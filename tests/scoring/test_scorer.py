@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from scorer import Scorer, Triple
 from scorer.errors import UsageError
-from scorer.inference import DOMAINS
+from scorer.inference import BUILTIN_BUNDLES
 from scorer.inference.bundle import Bundle
 from scorer.inference.verification import measure, open_engine
 from scorer.storage.receipts import line_parts
@@ -151,14 +151,14 @@ def test_a_device_is_verified_alike_under_both_protocols(
 def test_the_device_keeps_the_checkpoint_s_labels(precision: str) -> None:
     with open_engine(Bundle.load(RESTAURANTS), device="cpu", precision=precision) as engine:
         facts = measure(engine, engine.grid.token_budget)
-    assert facts.agreement >= 0.99 and facts.isolated
+    assert facts.agreement >= 0.99 and facts.invariance_error == 0
     assert facts.bound < (1e-3 if precision == "fp32" else 0.3)
 
 
 def test_the_general_model_sees_what_is_wrong_in_three_domains() -> None:
     """Its mistakes are known: it passes *his best game of the season* and, on one side of two, 109 points for 104. A
     character that it does not know is noted."""
-    table = pq.read_table(DOMAINS)
+    table = pq.read_table(BUILTIN_BUNDLES["embedded"].parent / "domains.parquet")
     with Scorer.embedded(device="cpu") as opened:
         found = opened.score_table(table)["fine"].to_pylist()
         known = opened.score([("The Mill", "food", "Thai")], "The Mill serves Thai food.")
