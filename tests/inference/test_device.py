@@ -12,7 +12,7 @@ import pytest
 
 from scorer.inference import device as module
 from scorer.inference.device import preload
-from scorer.inference.diagnosis import find_gpus
+from scorer.inference.diagnosis import find_gpus, kernels_missing
 from scorer.inference.session import OWN_GRAPH
 
 NAMES = (b"NVIDIA H200", b"NVIDIA H200 MIG 1g.18gb")
@@ -42,6 +42,16 @@ def test_a_gpu_as_its_driver_describes_it(monkeypatch: pytest.MonkeyPatch) -> No
     assert (gpu.name, gpu.capability, gpu.memory >> 30, gpu.multiprocessors) == ("NVIDIA H200", "9.0", 141, 132)
     assert (gpu.driver, gpu.cudnn) == ("13.2", "9.14.0")
     assert (gpu.uuid[:12], instance.uuid[:12]) == ("GPU-00010203", "MIG-00010203")
+
+
+def test_code_for_a_capability_runs_on_later_ones_of_its_major_version() -> None:
+    assert [kernels_missing(one, "1.31.1") is None for one in ("8.7", "9.0", "7.0", "10.0")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert kernels_missing("10.0", "0.1") is None, "of another wheel it is not known"
 
 
 def test_preloading_looks_in_every_folder_of_wheels_and_prints_nothing(
