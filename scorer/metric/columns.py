@@ -2,10 +2,9 @@
 
 The row key identifies a row in a later run, regardless of the file and the format of its facts: BLAKE2b-128 over u32le
 number of triples, then each triple's subject, predicate and object, then the text, then the selection if the row has
-one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. Keys are computed after parsing, so that the
-same facts in another format have the same key. The key of a row whose triples do not parse is the hash of the tag 0xFF
-and their raw bytes. Where facts were given as sentences, the tag 0xFE comes first, then their number, each fact, the
-text and the selection as above; below 2**24 facts no row of triples has the same bytes.
+one; every part is u32le length + UTF-8 bytes, null is length 0xFFFFFFFF. The key of a row whose triples do not parse is
+the hash of the tag 0xFF and their raw bytes. Where facts were given as sentences, the tag 0xFE comes first, and each
+fact is one part; below 2**24 facts no row of triples has the same bytes.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from .checks import KIND_NAMES, Checks
 from .facts import NULL, Rows, counted, sized, to_bytes
 from .verdict import Verdicts, to_lists
 
-SIZE = 16
-"""Bytes of a row key."""
+SIZE = 16  # bytes of a row key
 _LABEL = pa.dictionary(pa.int8(), pa.string())
 _TAG = b"\xff"
 _SENTENCES = b"\xfe"
@@ -47,17 +45,16 @@ OUTPUT = pa.schema(
 """The columns that a run adds, in order."""
 
 WORDED_FACTS = pa.field("worded_facts", pa.list_(pa.string()))
-"""The facts of a row, added by ``--details``, as the model reads them; null for rows whose facts cannot be read."""
+"""The facts of a row as the model reads them, added by ``--details``; null where they cannot be read."""
 
 DETAILS = pa.field("details", pa.list_(pa.struct([("check", pa.string()), ("fact", pa.int32()), *_CLASSES])))
-"""The checks of a row, added by ``--details`` too, with C, N and E; null where it has no probabilities."""
+"""The checks of a row with C, N and E, added by ``--details``; null where there are no probabilities."""
 
 SENTENCES = pa.field(
     "sentences", pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("entailment", pa.float32())]))
 )
-"""The sentences of a text, added by ``--sentences``: P(entailment) of facts → each sentence, and its position in the
-text in code points. ``[]`` for an empty text, null for a row that was not checked; an entailment is null if the model
-gave no result."""
+"""P(entailment) of facts → each sentence of a text, and its position in code points, added by ``--sentences``. ``[]``
+for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
 
 
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
@@ -109,11 +106,7 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, without the prefix."""
-    return [
-        *OUTPUT,
-        *([SENTENCES] if names.sentences else []),
-        *([WORDED_FACTS, DETAILS] if names.details else []),
-    ]
+    return [*OUTPUT, *([SENTENCES] if names.sentences else []), *([WORDED_FACTS, DETAILS] if names.details else [])]
 
 
 def row_keys(rows: Rows) -> pa.Array:
@@ -133,13 +126,10 @@ def row_keys(rows: Rows) -> pa.Array:
         else:
             message = _TAG + raw
         message += texts[code] if code >= 0 else NULL
-        if (selection := rows.selections.get(r)) is not None:
-            message += sized(_selection(selection))
+        selection = rows.selections.get(r)
+        if isinstance(selection, str):
+            message += sized(_TAG + to_bytes(selection))
+        elif selection is not None:
+            message += sized(",".join(map(str, selection)).encode())
         keys += blake2b(message, digest_size=SIZE).digest()
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(SIZE), len(codes), [None, pa.py_buffer(bytes(keys))])
-
-
-def _selection(positions: list[int] | str) -> bytes:
-    if isinstance(positions, str):
-        return _TAG + to_bytes(positions)
-    return ",".join(str(position) for position in positions).encode()

@@ -21,10 +21,8 @@ from pyarrow import types
 from ..system.arguments import described
 from ..system.numbers import parse_json
 from .facts import (
-    INVALID_UTF8,
     MALFORMED,
     NAME,
-    NO_TRIPLES,
     FactError,
     FactTable,
     Selection,
@@ -32,9 +30,7 @@ from .facts import (
     attempt,
     build_facts,
     check_utf8,
-    counted,
     encode,
-    is_utf8,
     sized,
     to_bytes,
 )
@@ -266,44 +262,24 @@ def from_mr(column: pa.Array) -> FactTable:
 
 
 def from_documents(column: pa.Array) -> FactTable:
-    """Parse a column of strings, or of lists of strings in any layout: the sentences are the facts.
-
-    A string of a JSON list of strings and nulls is a list too, since CSV and JSON Lines have no other. Null passages
-    are left out; a document without a sentence gives the error ``no_triples``.
-    """
-    documents = [_passages(value) for value in to_python(column)]
-    sentences: dict[str, list[Triple]] = {}
-
-    def parse(document: list[str | None]) -> list[Triple]:
-        passages = [passage for passage in document if passage is not None]
-        if not all(map(is_utf8, passages)):
-            raise FactError(INVALID_UTF8, "is not UTF-8")
-        for passage in passages:
-            if passage not in sentences:
-                sentences[passage] = [Triple("", one, "") for one in split_document(passage)]
-        facts = [fact for passage in passages for fact in sentences[passage]]
-        if not facts:
-            raise FactError(NO_TRIPLES, "has no sentence")
-        return facts
-
-    def raw(code: int) -> bytes:
-        return counted(len(documents[code])) + b"".join(map(_raw, documents[code]))
-
-    codes = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.arange(len(column)), -1)
-    return replace(build_facts(codes, [attempt(parse, one) for one in documents], raw), sentences=True)
+    """Parse a column of source texts, or of lists of passages, of which null ones are left out: the sentences are the
+    facts."""
+    return replace(from_lists(column, _parse_document, _parse_passage), sentences=True)
 
 
-def _passages(value: str | list[str | None] | None) -> list[str | None]:
-    """The passages of a document: those of a list, or of a JSON list of strings and nulls; any other text is one."""
-    if not isinstance(value, str):
-        return value or []
+def _parse_document(document: str) -> list[Triple]:
+    """A JSON list of strings and nulls is a list too, since CSV and JSON Lines have no other."""
     try:
-        found = json.loads(value) if value.lstrip()[:1] == "[" and value.rstrip()[-1:] == "]" else None
+        found = json.loads(document) if document.lstrip()[:1] == "[" and document.rstrip()[-1:] == "]" else None
     except (ValueError, RecursionError):
         found = None
-    if isinstance(found, list) and all(isinstance(one, str | None) for one in found):
-        return found
-    return [value]
+    if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
+        found = [document]
+    return [fact for passage in found for fact in _parse_passage(passage)]
+
+
+def _parse_passage(passage: str | None) -> list[Triple]:
+    return check_utf8([Triple("", sentence, "") for sentence in split_document(passage or "")])
 
 
 def _raw(value: Any) -> bytes:

@@ -45,8 +45,7 @@ NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
 
 FactForm = Literal["triples", "attributes", "facts", "mr", "document"]
-"""How a column holds facts: triples, attributes of a subject, sentences that need no template, E2E meaning
-representations, or a source text in their place. Also the name of the column that is looked for when none is given."""
+"""How a column holds facts; also the name of the column that is looked for when none is given."""
 
 
 class _Form(NamedTuple):
@@ -81,6 +80,15 @@ FORMS: dict[FactForm, _Form] = {
 """In the order in which columns are looked for."""
 
 
+_REASONS = {
+    NULL_TEXT: "has no text",
+    NOT_A_TEXT: "has an object or a list as its text",
+    NO_TRIPLES: "has no facts",
+    INVALID_UTF8: "is not UTF-8",
+    INVALID_SELECTION: "selects no facts; write a list of positions of its facts, from 0",
+}
+
+
 class InvalidRows(NamedTuple):
     """Rows of a table that get no label. ``all``: whether no row gets one; ``why``: what is wrong with the first of
     them; ``message``: how many have which error, and why the first has one."""
@@ -94,9 +102,9 @@ class InvalidRows(NamedTuple):
 class InputColumns:
     """The columns of one schema.
 
-    ``names``: as the user has them; ``subject`` only where the facts are attributes. ``facts``: the column of facts,
-    ``form``: how it holds them. ``selected``: the column of selections, if there is one. ``passed``: the input columns
-    that the output keeps; ``read``: those that everything else is read from.
+    ``names``: as the user has them; ``subject`` only where the facts are attributes. ``selected``: the column of
+    selections, if there is one. ``passed``: the input columns that the output keeps; ``read``: those that everything
+    else is read from.
     """
 
     names: ColumnNames
@@ -127,9 +135,8 @@ class InputColumns:
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        selected = (
-            [parse_selection(value) for value in to_python(one_array(table, self.selected))] if self.selected else None
-        )
+        given = to_python(one_array(table, self.selected)) if self.selected else None
+        selected = [parse_selection(value) for value in given] if given is not None else None
         facts = read_facts(table, self.facts, self.form, self.names.subject)
         rows = from_arrow(facts, one_array(table, self.names.text), selected)
         for row, info in _row_infos(table):
@@ -150,30 +157,17 @@ class InputColumns:
         return InvalidRows(len(rows.errors) == len(table), why, f"{kinds}: row {first} {why}")
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
-        """The reason why a row gets no label, and the values that it is due to."""
-        error, text, facts = rows.errors[row], self.names.text, [self.facts, self.names.subject or NAME]
+        error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
         info = dict(_row_infos(table)).get(row)
         if info is not None and info["error"] == error:
             return f"cannot be read: {info['detail']}"
-        what, names = {
-            NULL_TEXT: ("has no text", [text]),
-            NOT_A_TEXT: ("has an object or a list as its text", [text]),
-            NO_TRIPLES: ("has no facts", facts),
-            INVALID_UTF8: ("is not UTF-8", [text, *facts]),
-            INVALID_SELECTION: ("selects no facts; write a list of positions of its facts, from 0", [SELECTED]),
-        }.get(error, ("has facts that cannot be read", facts))
-        reason = f" ({rows.triples.reasons[row]})" if row in rows.triples.reasons and error != NULL_TEXT else ""
-        found = {
-            name: to_python(one_array(table.slice(row, 1), name)) for name in names if holders_of(table.schema, name)
-        }
-        values = ", ".join(f"column {name!r} is {shown(value)}" for name, (value,) in found.items())
+        names = [self.names.text, self.facts, *subject, *([self.selected] if self.selected else [])]
+        there = {name: one_array(table.slice(row, 1), name) for name in names if holders_of(table.schema, name)}
+        values = ", ".join(f"column {name!r} is {shown(to_python(values)[0])}" for name, values in there.items())
+        reason = f" ({rows.triples.reasons[row]})" if error == rows.triples.errors.get(row) != NO_TRIPLES else ""
         return (
-            (
-                f"{what}{reason}: {values}; facts are like {FORMS[self.form].example}; --text-column and "
-                f"--{self.form}-column name other columns"
-            )
-            .encode("utf-8", "backslashreplace")
-            .decode()
+            f"{_REASONS.get(error, 'has facts that cannot be read')}{reason}: {values}; facts are like "
+            f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns"
         )
 
     def with_triples(self, why: str) -> InputColumns:
@@ -229,7 +223,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
 
 def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     """The column of facts and its form: the one that is named, otherwise ``triples``, ``attributes``, ``facts`` or
-    ``mr``; documents have to be named, since what is asked of them is in the signature.
+    ``mr``; documents have to be named.
 
     ``triples`` goes before ``mr``: files of E2E have both, with the same facts. A column ``attributes`` or ``facts`` of
     a type that holds none is not looked at unless it is named.
@@ -251,17 +245,15 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
         options = " or ".join(f"--{form}-column" for form in found)
         raise ColumnError(f"there are facts in the columns {columns}; name one of them, with {options}")
     if not found:
-        hint = "; for source texts in place of facts, pass --document-column document"
         raise ColumnError(
             f"no column 'triples', 'attributes', 'facts' or 'mr'; the columns are {_listed(schema)}; name the column "
             "of facts with --triples-column, --attributes-column, --facts-column, --mr-column or --document-column"
-            + (hint if "document" in schema.names else "")
+            + (" document" if "document" in schema.names else "")
         )
     form, facts = found[0], getattr(names, found[0]) or found[0]
     kind = _type_of(schema, facts, form)
-    # A column that is named, next to one of subjects, may hold a single attribute of each.
-    single = form == "attributes" and names.subject is not None and is_part(kind)
-    if not FORMS[form].holds(kind) and not single:
+    is_single = form == "attributes" and names.subject is not None and is_part(kind)  # one attribute of each subject
+    if not FORMS[form].holds(kind) and not is_single:
         raise ColumnError(
             f"column {facts!r} is {kind}, which holds no {form}; a value should be like {FORMS[form].example}; name "
             f"another column with --{form}-column"
@@ -395,12 +387,8 @@ def _in_json(column: pa.Array, keys: Sequence[str]) -> pa.Array:
 
 
 def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None = None) -> FactTable:
-    """The facts of a table.
-
-    Args:
-        facts, form: the column that has them, and how.
-        subject: of attributes: the column that names their subject, or their key where there is no such column.
-    """
+    """The facts of a table. ``subject``: of attributes: the column that names it, or their key where there is no such
+    column."""
     parse = FORMS[form].parse
     if parse is not None:
         return parse(one_array(table, facts))
@@ -432,7 +420,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """Notes of the reader about rows, by row, where there are any."""
+    """Notes of the reader about rows."""
     if ROW_INFO not in table.column_names:
         return []
     infos = one_array(table, ROW_INFO)

@@ -34,7 +34,7 @@ from .facts import Triple
 MOST_SUBJECTS = 64
 """Largest number of subjects of a sentence; those with the largest part of their name in it are kept."""
 Terms = frozenset[str]
-"""Words of a text, folded and without function words, and its numbers, normalised by :func:`number`."""
+"""Words of a text, folded and without function words, and its numbers."""
 
 
 class FactTerms(NamedTuple):
@@ -46,12 +46,10 @@ class FactTerms(NamedTuple):
 
 
 class FactIndex:
-    """An index of the facts of one row by the words and numbers that they may share with a sentence.
+    """An index of the facts of one row, in its order, by the words and numbers that they may share with a sentence.
 
-    Args:
-        facts: the facts of the row, in its order.
-        most: largest number of facts that could ever fit; no list in the index is longer, but those of facts without a
-            subject.
+    ``most``: largest number of facts that could ever fit; no list in the index is longer, but those of facts without a
+    subject.
     """
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
@@ -93,8 +91,7 @@ class FactIndex:
     def choose(self, sentence: Terms, subjects: dict[int, float]) -> list[int]:
         """Positions of the facts to check a sentence against, the most relevant first; empty if none shares anything.
 
-        Args:
-            subjects: its subjects, as :meth:`subjects` gives them for it or for a sentence before it.
+        ``subjects``: as :meth:`subjects` gives them for it or for a sentence before it.
         """
         said = sorted(term for term in sentence if term in self._saying)
         if not any(self._names):  # facts without subjects, of which a common word may be in thousands
@@ -128,14 +125,11 @@ class FactIndex:
 
 
 _TOKEN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?|[^\W\d_]+")
-_BELOW_TWENTY = (
+_NUMBER_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
 )
-_FROM_TWENTY = "twenty thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS = {word: value for value, word in enumerate(_BELOW_TWENTY.split())} | {
-    word: value for value, word in zip(range(20, 100, 10), _FROM_TWENTY.split(), strict=True)
-}
+NUMBER_WORDS = dict(zip(_NUMBER_WORDS.split(), [*range(20), *range(20, 100, 10)], strict=True))
 """The numbers of one word, without those that multiply what stands before them."""
 # Function words. "will", "may" and "can" are also names, but hardly ever the only word of a name.
 _FUNCTION_WORDS = (
@@ -153,7 +147,7 @@ def terms_of(text: str) -> Terms:
     found: set[str] = set()
     tens = 0  # of a "twenty" whose "five" may come next
     for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
-        word = number(token) if token[0].isdecimal() else fold(token)
+        word = _number(token) if token[0].isdecimal() else _fold(token)
         value = NUMBER_WORDS.get(word)
         if value is None:
             tens = 0
@@ -178,24 +172,21 @@ def terms_of_fact(triple: Triple, sentence: str) -> FactTerms:
     terms = terms_of(sentence)
     if triple.sentence is not None:
         return FactTerms(frozenset(), terms, terms)
-    subject, value = (_name(part) for part in (triple.subject, triple.object))
+    subject, value = (
+        terms_of(part) or frozenset(map(_fold, _TOKEN.findall(part))) for part in (triple.subject, triple.object)
+    )
     words = frozenset(term for term in terms if not term[:1].isdecimal())
     return FactTerms(subject, value, words - subject - value)
 
 
-def fold(word: str) -> str:
+def _fold(word: str) -> str:
     """A word without case and accents."""
     decomposed = unicodedata.normalize("NFKD", word.casefold())
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
-def number(digits: str) -> str:
-    """A canonical form for each value: no thousands separators, no leading or trailing zeros. It is computed on text,
-    so that long numbers need no arithmetic."""
+def _number(digits: str) -> str:
+    """The same text for each value, without separators of thousands and outer zeros."""
     whole, _, fraction = digits.replace(",", "").partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
-
-
-def _name(part: str) -> Terms:
-    return terms_of(part) or frozenset(fold(token) for token in _TOKEN.findall(part))

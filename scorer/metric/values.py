@@ -111,27 +111,24 @@ def _temporal(kind: pa.DataType) -> Callable[[int], str]:
     if types.is_date(kind):
         per_day = 1 if types.is_date32(kind) else 86400 * 1000
         return lambda ticks: (date(1970, 1, 1) + timedelta(days=ticks // per_day)).isoformat()
-    per = _PER_SECOND[kind.unit]
+    scale = 10**9 // _PER_SECOND[kind.unit]
     if types.is_duration(kind):
-        return lambda ticks: _duration(ticks * (10**9 // per))
-    return lambda ticks: _moment(ticks, per, kind)
+        return lambda ticks: _duration(ticks * scale)
+    return lambda ticks: _moment(ticks * scale, kind)
 
 
-def _moment(ticks: int, per: int, kind: pa.DataType) -> str:
+def _moment(nanoseconds: int, kind: pa.DataType) -> str:
     """A time, with a day or without. Parts of a second have six digits, or nine where six do not do."""
-    seconds, rest = divmod(ticks, per)
-    moment = _EPOCH + timedelta(seconds=seconds)
+    microseconds, rest = divmod(nanoseconds, 1000)
+    moment, precision = _EPOCH + timedelta(microseconds=microseconds), "microseconds" if rest else "auto"
     if types.is_timestamp(kind):
         moment = moment.replace(tzinfo=None) if kind.tz is None else moment.astimezone(_zone(kind.tz))
-        text = moment.isoformat(" ", "seconds")
-        text, zone = text[:19], text[19:]
+        text, end = moment.isoformat(" ", precision), len("2026-03-14 15:00:00.000000")
     elif moment.date() == _EPOCH.date():
-        text, zone = moment.time().isoformat(), ""
+        text, end = moment.time().isoformat(precision), len("15:00:00.000000")
     else:
         raise ValueError("it is no time of a day")
-    nanoseconds = rest * (10**9 // per)
-    fraction = f".{nanoseconds:09}" if nanoseconds % 1000 else f".{nanoseconds // 1000:06}"
-    return text + (fraction if nanoseconds else "") + zone
+    return f"{text[:end]}{rest:03}{text[end:]}" if rest else text
 
 
 @cache
