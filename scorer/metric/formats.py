@@ -117,7 +117,7 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     if len(parts) != 3:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
         raise FactError(MALFORMED, f"has {number} and not three: {shown(element)}")
-    texts = [spell(part) for part in parts]
+    texts = [part if isinstance(part, str) else spell(part) for part in parts]
     for name, part, text in zip(PARTS, parts, texts, strict=True):
         if text is None:
             has = f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}"
@@ -244,8 +244,9 @@ def from_lists(
         return build_facts(codes, [attempt(parse_row, value) for value in values], lambda code: _raw(values[code]))
     lengths, flat = flatten(column)
     codes, elements = _distinct(flat)
-    elements.append(None)  # where code -1 points
-    codes[codes < 0] = len(elements) - 1
+    if (codes < 0).any():
+        codes[codes < 0] = len(elements)
+        elements.append(None)
     lengths[pc.is_null(column).to_numpy(zero_copy_only=False)] = -1
     parsed = [attempt(parse_element, element) for element in elements]
     return build_facts(codes, parsed, lambda code: _raw(elements[code]), lengths)

@@ -89,15 +89,6 @@ _REASONS = {
 }
 
 
-class InvalidRows(NamedTuple):
-    """Rows of a table that get no label. ``all``: whether no row gets one; ``why``: what is wrong with the first of
-    them; ``message``: how many have which error, and why the first has one."""
-
-    all: bool
-    why: str
-    message: str
-
-
 @dataclass(frozen=True)
 class InputColumns:
     """The columns of one schema.
@@ -146,15 +137,13 @@ class InputColumns:
                 rows.errors[row] = NOT_A_TEXT
         return rows
 
-    def invalid_rows(self, table: pa.Table) -> InvalidRows | None:
-        """The rows of a table that get no label, and why the first does not; ``None`` if there are none."""
+    def why_none(self, table: pa.Table) -> str:
+        """Why none of the rows of a table gets a label; empty where one does."""
         rows = self.rows(table)
-        if not rows.errors:
-            return None
+        if not rows.errors or len(rows.errors) < len(table):
+            return ""
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(rows.errors.values()).items()))
-        first = min(rows.errors)
-        why = self._explain(table, rows, first)
-        return InvalidRows(len(rows.errors) == len(table), why, f"{kinds}: row {first} {why}")
+        return (f"{kinds}: row 0 " if len(table) > 1 else "") + self._explain(table, rows, 0)
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
         error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
@@ -170,22 +159,12 @@ class InputColumns:
             f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns"
         )
 
-    def with_triples(self, why: str) -> InputColumns:
-        """These columns, if their facts have a subject, a predicate and an object.
 
-        Raises:
-            ColumnError: they are sentences; ``why`` ends the message.
-        """
-        if self.form in ("facts", "document"):
-            raise ColumnError(
-                f"column {self.facts!r} has facts as sentences, and {why}; name a column of triples with "
-                "--triples-column or --mr-column"
-            )
-        return self
-
-
-def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
+def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "") -> InputColumns:
     """Find and check the columns of a schema.
+
+    Args:
+        needs_triples: why facts that are sentences will not do, where they will not.
 
     Raises:
         ColumnError: a column is missing, has a type that cannot be read, occurs twice, or has an output column's name.
@@ -199,6 +178,11 @@ def find_columns(schema: pa.Schema, names: ColumnNames) -> InputColumns:
             f"column {names.text!r} is {kind}, but the text must be a string; name another with --text-column"
         )
     facts, form = find_facts(schema, names)
+    if needs_triples and form in ("facts", "document"):
+        raise ColumnError(
+            f"column {facts!r} has facts as sentences, and {needs_triples}; name a column of triples with "
+            "--triples-column or --mr-column"
+        )
     read = [names.text, facts]
     if form != "attributes":
         names = replace(names, subject=None)

@@ -131,7 +131,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     added = {prefix + field.name for field in output_schema(names)}
     given = table.select([name for name in table.schema.names if name not in added])
     columns = find_columns(given.schema, names)
-    recomputed, bad = scorer.score_row(columns.rows(table)), columns.invalid_rows(table)
+    recomputed = scorer.score_row(columns.rows(table))
     same = signature == scorer.full_signature
     allowed, report = None, scorer.engine.report
     if output.runs and report is not None:
@@ -151,7 +151,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         key=table[prefix + "row_key"][0].as_py().hex(),
         stored=stored,
         recomputed=recomputed,
-        why=bad.why if bad is not None else None,
+        why=columns.why_none(table) or None,
         difference=difference,
         allowed=allowed,
         within_bound=None if difference is None or allowed is None else difference <= allowed + ROUNDING,

@@ -52,10 +52,8 @@ def inspect_files(request: Inspect) -> Iterator[FooterRead]:
 
 def columns_of(schema: pa.Schema, settings: Settings) -> InputColumns:
     """The columns of an input; a :class:`.ColumnError` if it cannot be scored. FactSpotter takes triples apart."""
-    found = find_columns(schema, settings.columns)
-    if settings.protocol == "factspotter":
-        return found.with_triples("the protocol factspotter asks about triples")
-    return found
+    spots_facts = settings.protocol == "factspotter"
+    return find_columns(schema, settings.columns, "the protocol factspotter asks about triples" if spots_facts else "")
 
 
 def read_first_rows(shard: Shard, settings: Settings, rows: int, max_bytes: int = WINDOW_BYTES) -> Iterator[Rows]:
@@ -78,11 +76,9 @@ def inspect_first_rows(shard: Shard, columns: InputColumns) -> str:
         for rows in (FIRST_ROWS[0], WINDOW_ROWS):
             start = limit_rows([shard], rows)[0]
             _, window = next(read_windows(start, lambda schema: columns, max_rows=rows, max_bytes=WINDOW_BYTES))
-            invalid = columns.invalid_rows(window)
-            if invalid is None or not invalid.all:
-                break
-            if shard.rows <= rows or rows == WINDOW_ROWS:
-                return invalid.message
+            why = columns.why_none(window)
+            if not why or shard.rows <= rows or rows == WINDOW_ROWS:
+                return why
     return ""
 
 

@@ -121,7 +121,7 @@ def find_triples(schema: pa.Schema, names: ColumnNames) -> InputColumns:
         ColumnError: a column is missing, of a type that cannot be read, or has sentences.
     """
     inputs = replace(names, keep=(), prefix="", details=False, sentences=False)
-    return find_columns(schema, inputs).with_triples("templates are for triples")
+    return find_columns(schema, inputs, "templates are for triples")
 
 
 def read_references(inputs: Sequence[str], names: ColumnNames, rejected: Counter[str]) -> dict[Reference, int]:

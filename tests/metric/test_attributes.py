@@ -98,7 +98,7 @@ def test_columns_of_a_spreadsheet_are_attributes() -> None:
     assert triples_of(rows.triples) == [first, [], []]
     assert rows.errors == {1: "no_triples", 2: "no_subject"}
     assert rows.triples.skipped == 2
-    assert "column 'product' is None" in (found.invalid_rows(table.slice(2)) or pytest.fail()).why
+    assert "column 'product' is None" in found.why_none(table.slice(2))
     with pytest.raises(ColumnError, match="no column 'weight'"):
         find_columns(table.schema, ColumnNames(attributes="product, weight"))
     with pytest.raises(ColumnError, match=r"no column 'produkt'.*--subject-column"):
