@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,13 +95,8 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     if rows.used is not None:
         used &= rows.used
 
-    parts: list[tuple[npt.NDArray[Any], ...]] = []  # premises, hypotheses, rows, kinds, facts
-
-    def ask(premise: Ids, hypothesis: Ids, owners: Places, kind: int, fact: Places | None = None) -> None:
-        about = np.full(len(owners), -1) if fact is None else fact
-        parts.append((premise, hypothesis, owners, np.full(len(owners), kind, np.int8), about))
-
-    required = used
+    asked: list[tuple[int, Places, Ids, Ids]] = []  # kind; row, premise and hypothesis of each check
+    required, facts = used, np.empty(0, np.int64)
     if options.sides == "both":
         if options.optional:
             optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
@@ -110,24 +104,26 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         facts = np.flatnonzero(required)
         questions = [factspotter.first_text(fact.text) if spots_facts else fact.text for fact in filled]
         asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
-        ask(text_ids[row_of_fact[facts]], asked_of[triples.ids[facts]], row_of_fact[facts], OMISSION, facts)
+        owners = row_of_fact[facts]
+        asked.append((OMISSION, owners, text_ids[owners], asked_of[triples.ids[facts]]))
     if not spots_facts:
         texts = [fact.text for fact in filled]
         scored, joined = np.flatnonzero(active), _joined(rows, texts, used, strings)
-        ask(joined[scored], text_ids[scored], scored, HALLUCINATION)
+        asked.append((HALLUCINATION, scored, joined[scored], text_ids[scored]))
         if options.sides == "both" and options.protocol == "nlgi_eval":
             whole = joined if required is used else _joined(rows, texts, required, strings)
             scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
-            ask(text_ids[scored], whole[scored], scored, ALL_FACTS)
+            asked.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
 
-    premise, hypothesis, row, kind, fact = (np.concatenate(column) for column in zip(*parts, strict=True))
+    kinds, rows_of, premises, hypotheses = zip(*asked, strict=True)
+    row = np.concatenate(rows_of)
     return Checks(
         texts=list(strings),
-        premise=premise.astype(np.int32),
-        hypothesis=hypothesis.astype(np.int32),
+        premise=np.concatenate(premises).astype(np.int32),
+        hypothesis=np.concatenate(hypotheses).astype(np.int32),
         row=row,
-        kind=kind,
-        fact=fact,
+        kind=np.repeat(np.array(kinds, np.int8), [*map(len, rows_of)]),
+        fact=np.append(facts, np.full(len(row) - len(facts), -1)),
         blank=blank,
         facts=fact_ids,
         backoff=np.array([fact.backoff for fact in filled], bool),

@@ -92,7 +92,7 @@ class Rows:
         broken = np.array([text is None for text in self.texts])
         # Later lines take precedence: an error of the text is simpler to explain than one of the facts.
         if self.used is not None:
-            lengths = np.diff(_offsets(self.used)[self.triples.offsets])
+            lengths = np.diff(np.append(0, np.cumsum(self.used))[self.triples.offsets])
         found = dict.fromkeys(np.flatnonzero(lengths == 0).tolist(), NO_TRIPLES)
         found.update(self.errors)
         found.update(self.triples.errors)
@@ -180,11 +180,11 @@ def build_facts(
         [interner.setdefault(fact, len(interner)) for fact in one] if isinstance(one, list) else [] for one in parsed
     ]
     ids = np.array([number for numbers in known for number in numbers], np.int32)
-    values = FactTable(list(interner), _offsets([*map(len, known)]), ids)
+    values = FactTable(list(interner), np.append(0, np.cumsum(np.array([*map(len, known)], np.int64))), ids)
 
     nulls = np.flatnonzero(lengths < 0).tolist()
     errors, raws, reasons = dict.fromkeys(nulls, NO_TRIPLES), dict.fromkeys(nulls, NULL), dict[int, str]()
-    offsets = _offsets(np.maximum(lengths, 0))
+    offsets = np.append(0, np.cumsum(np.maximum(lengths, 0)))
     owner = np.repeat(np.arange(len(lengths)), np.diff(offsets))
     failed = np.array([isinstance(one, FactError) for one in parsed], bool)[codes]
     for row in np.unique(owner[failed]).tolist():
@@ -194,7 +194,7 @@ def build_facts(
         errors[row], reasons[row] = error.kind, f"item {place} {error}" if has_lists else str(error)
         raws[row] = (counted(len(held)) if has_lists else b"") + b"".join(map(raw, held))
     is_good = ~np.isin(owner, list(reasons))
-    facts_before = _offsets(np.where(is_good, values.lengths[codes], 0))
+    facts_before = np.append(0, np.cumsum(np.where(is_good, values.lengths[codes], 0)))
     chosen = _facts(values, codes[is_good])
     return FactTable(values.distinct, facts_before[offsets], values.ids[chosen], errors, raws, reasons)
 
@@ -206,7 +206,7 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
     distinct, ids = np.unique(triples.ids[facts], return_inverse=True)
     taken = FactTable(
         [triples.distinct[i] for i in distinct.tolist()],
-        _offsets(triples.lengths[chosen]),
+        np.append(0, np.cumsum(triples.lengths[chosen])),
         ids.astype(np.int32).reshape(-1),
         {new: triples.errors[row] for new, row in enumerate(old) if row in triples.errors},
         {new: triples.raw[row] for new, row in enumerate(old) if row in triples.raw},
@@ -225,12 +225,8 @@ def take(rows: Rows, chosen: npt.NDArray[np.int64]) -> Rows:
 def _facts(triples: FactTable, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Positions in ``triples.ids`` of every fact of some rows. int64, *Shape:* (their facts,)."""
     starts, lengths = triples.offsets[chosen], triples.lengths[chosen]
-    offsets = _offsets(lengths)
+    offsets = np.append(0, np.cumsum(lengths))
     return np.asarray(np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), np.int64)
-
-
-def _offsets(lengths: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[bytes]]:

@@ -21,6 +21,7 @@ from pyarrow import types
 from ..system.arguments import described
 from ..system.numbers import parse_json
 from .facts import (
+    INVALID_UTF8,
     MALFORMED,
     NAME,
     FactError,
@@ -31,6 +32,7 @@ from .facts import (
     build_facts,
     check_utf8,
     encode,
+    is_utf8,
     sized,
     to_bytes,
 )
@@ -129,10 +131,11 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
 def parse_triple(element: Any) -> list[Triple]:
     """Read one triple in a form of :func:`triple_parts`, of three parts that are not blank."""
     parts = triple_parts(element)
-    found = check_utf8([Triple(*parts)])
+    if not all(map(is_utf8, parts)):
+        raise FactError(INVALID_UTF8, "is not UTF-8")
     if not all(parts):
         raise FactError(MALFORMED, f"has no {list(PARTS)[parts.index('')]}: {shown(element)}")
-    return found
+    return [Triple(*parts)]
 
 
 def parse_sentence(element: Any) -> list[Triple]:

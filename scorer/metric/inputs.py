@@ -142,7 +142,8 @@ class InputColumns:
         rows = self.rows(table)
         if not rows.errors or len(rows.errors) < len(table):
             return ""
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(Counter(rows.errors.values()).items()))
+        counted = Counter(error.partition(":")[0] for error in rows.errors.values())
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
         return (f"{kinds}: row 0 " if len(table) > 1 else "") + self._explain(table, rows, 0)
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
@@ -193,7 +194,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [holder for name in read for holder in holders_of(schema, name)]
+    holders = [one.steps[0] for name in read for one in _find_all(schema, name).values()]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     return InputColumns(
         names=names,
@@ -263,7 +264,7 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
     """The type of what a name means; of several columns, a struct of them."""
-    if not holders_of(schema, name):
+    if not _find_all(schema, name):
         missing = next((part for part in split_names(name) if _find(schema, part) is None), name)
         raise ColumnError(f"no column {missing!r}; the columns are {_listed(schema)}; name it with --{what}-column")
     return one_array(schema, name).type
@@ -308,7 +309,8 @@ def _find(source: pa.Table | pa.Schema, name: str) -> _Found | None:
             values = table[column].combine_chunks()
             if isinstance(values, pa.ChunkedArray):
                 values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
-            if (values := _follow(values, fields)) is not None:
+            values = _follow(values, fields) if fields else values
+            if values is not None:
                 return _Found((column, *fields), values)
     return None
 
@@ -316,12 +318,13 @@ def _find(source: pa.Table | pa.Schema, name: str) -> _Found | None:
 def _follow(values: pa.Array, fields: Sequence[str]) -> pa.Array | None:
     """What fields lead to: those of structs, of which a null one has null fields, and of objects of JSON, which may
     have any."""
-    if not fields:
-        return values
-    if pa.types.is_struct(values.type):
-        is_there = len(values.type.get_all_field_indices(fields[0])) == 1
-        return _follow(pc.struct_field(values, fields[0]), fields[1:]) if is_there else None
-    return _in_json(values, fields) if is_text(values.type) and not pa.types.is_null(values.type) else None
+    while fields and pa.types.is_struct(values.type):
+        if len(values.type.get_all_field_indices(fields[0])) != 1:
+            return None
+        values, fields = pc.struct_field(values, fields[0]), fields[1:]
+    if fields and (pa.types.is_null(values.type) or not is_text(values.type)):
+        return None
+    return _in_json(values, fields) if fields else values
 
 
 def split_names(name: str) -> list[str]:

@@ -143,13 +143,10 @@ class Templates:
         }
         return {key: slots for key, slots in lacking.items() if slots}
 
-    def key_of(self, predicate: str) -> str:
-        """The key in the file for a predicate of the data: the predicate itself, or the one that it is an alias of."""
-        is_known = predicate in self.plain or predicate in self.by_object
-        return predicate if is_known else self.aliases.get(predicate, predicate)
-
     def lookup(self, triple: Triple) -> Lookup:
-        key, value = self.key_of(triple.predicate), None
+        key, value = triple.predicate, None
+        if key not in self.plain and key not in self.by_object:
+            key = self.aliases.get(key, key)
         choices = self.by_object.get(key)
         if choices is None:
             pattern = self.plain.get(key)

@@ -11,7 +11,6 @@ model: then they replace its hallucination check, and all must pass.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +77,7 @@ def decide(
         omission_side: whether the run checks it. mean: whether the confidence is a mean instead of the smallest.
         threshold: as :func:`passes` takes it.
     """
-    n, any_in_row = len(rows), partial(_any_in_row, checks.row, len(rows))
+    n = len(rows)
     scored = status == SCORED
     entailment = np.where(scored, probabilities[:, ENTAILMENT], np.float32(np.nan)).astype(np.float32)
     failed = scored & ~passes(probabilities, threshold)
@@ -93,7 +92,11 @@ def decide(
     for kind, of_rows in ((HALLUCINATION, text_entailment), (ALL_FACTS, all_facts_entailment)):
         of_rows[checks.row[checks.kind == kind]] = entailment[checks.kind == kind]
     about_text = (checks.kind == HALLUCINATION) | by_sentences
-    fine = (any_in_row(failed & counts & ~about_text) + 2 * any_in_row(failed & about_text)).astype(np.int8)
+    omission, hallucination = (
+        np.bincount(checks.row[fails], minlength=n) > 0
+        for fails in (failed & counts & ~about_text, failed & about_text)
+    )
+    fine = (omission + 2 * hallucination).astype(np.int8)
     confidence = _confidence(checks.row[scored & counts], entailment[scored & counts], n, mean)
 
     errors = dict(rows.errors)
@@ -106,7 +109,7 @@ def decide(
     fine[broken], confidence[broken] = -1, np.nan
 
     notes = _notes(checks, truncated, unknown)
-    unchecked = any_in_row(~scored & (checks.kind == OMISSION))
+    unchecked = np.bincount(checks.row[~scored & (checks.kind == OMISSION)], minlength=n) > 0
     unchecked[list(rows.errors)] = True
     known = ~unchecked if omission_side else checks.blank
     columns = {  # from_pandas: NaN is null
@@ -120,13 +123,6 @@ def decide(
         "note": _sparse(notes, n),
     }
     return Verdicts(columns, entailment[in_sentence], errors, notes)
-
-
-def _any_in_row(row: npt.NDArray[np.int64], rows: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether a row has a chosen check. bool, *Shape:* (rows,)."""
-    result = np.zeros(rows, bool)
-    result[row[chosen]] = True
-    return result
 
 
 def _fact_columns(
@@ -144,7 +140,7 @@ def _fact_columns(
     omitted_before = np.concatenate([[0], np.cumsum(omitted)])[offsets]
     values = np.full(len(omitted), np.nan, np.float32)
     values[checks.fact[about_fact]] = entailment[about_fact]
-    checked = _any_in_row(checks.row, len(rows), about_fact)
+    checked = np.bincount(checks.row[about_fact], minlength=len(rows)) > 0
     return {
         "omitted": to_lists(pa.array(positions), omitted_before, known),
         "fact_entailment": to_lists(pa.array(values, from_pandas=True), offsets, checked),
