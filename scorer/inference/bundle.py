@@ -229,11 +229,7 @@ class Manifest(Record, frozen=True, kw_only=True):
 
 
 def folder_of(bundle: Path | str) -> Path:
-    """The folder that a word or a path means.
-
-    Raises:
-        UsageError: it is the URI of a store, or of the form of a hub id, and no folder here.
-    """
+    """The folder of a word or a path; :class:`UsageError` for a URI, and for a hub id that is no folder here."""
     given = str(bundle)
     if given in BUILTIN_BUNDLES:
         return BUILTIN_BUNDLES[given]
@@ -248,11 +244,7 @@ def folder_of(bundle: Path | str) -> Path:
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """Content and sha256 of ``bundle.json``. Imports nothing heavy.
-
-    Raises:
-        BundleError: it is not there, is damaged, or has another schema; the path is not UTF-8.
-    """
+    """Content and sha256 of ``bundle.json``; :class:`BundleError` if it is not there, damaged, or of another schema."""
     path = folder / MANIFEST
     try:
         str(folder).encode()
@@ -340,11 +332,8 @@ class Bundle:
         return found if isinstance(found, int) else 0
 
     def variant(self, name: str) -> Path:
-        """The ONNX file of a variant, hashed at the first call; any thread may ask.
-
-        Raises:
-            BundleError: the bundle has no such variant, or its file is not what was exported.
-        """
+        """The ONNX file of a variant, hashed at the first call; any thread may ask. :class:`BundleError` if there is no
+        such variant, or its file is not what was exported."""
         if name not in self.variants:
             raise self.lacks(name)
         with self._lock:

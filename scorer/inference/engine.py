@@ -115,10 +115,6 @@ class Engine(Closing):
         bound: of ``exact``; measured on the first window where it is ``None``.
         computed: pairs computed so far, for progress.
         probe_format: the format that the bundle's probes are in, and that its model was trained on.
-
-    Raises:
-        BundleError: a file of the bundle is damaged, or does not open.
-        DeviceError: the device does not start.
     """
 
     def __init__(

@@ -93,9 +93,8 @@ def _start(on: Device) -> None:
 def create_session(model: Path, on: Device, threads: int, options: Mapping[str, str] | None = None) -> Any:
     """An ``InferenceSession`` of a graph that really runs on a device.
 
-    Args:
-        threads: of this process, where the device computes with them.
-        options: of the provider, in addition to those of the device's kind, or instead of them.
+    ``threads``: of this process, where the device computes with them. ``options``: of the provider, in addition to
+    those of the device's kind, or instead of them.
 
     Raises:
         DeviceError: the provider is not in this build, or it did not start.
@@ -237,14 +236,7 @@ class VariantOnDevice:
 
 def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") -> Bundle:
     """Open a bundle, and start two threads: one hashes the variant that will likely run, one loads the libraries of its
-    device. What fails in them fails again where it is needed.
-
-    Args:
-        asked, precision: see :func:`resolve_device` and :func:`variants_for`.
-
-    Raises:
-        BundleError, UsageError: see :meth:`.Bundle.load`.
-    """
+    device. What fails in them fails again where it is needed."""
     bundle = Bundle.load(path)
     with suppress(ScorerError):
         candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]

@@ -87,11 +87,7 @@ class Tokens:
 
 
 class TextTokenizer:
-    """The tokenizer of a bundle, set up for texts that are data.
-
-    Raises:
-        BundleError: tokenizer.json is not a tokenizer.
-    """
+    """The tokenizer of a bundle, set up for texts that are data; :class:`BundleError` if it is none."""
 
     def __init__(self, bundle: Bundle) -> None:
         from tokenizers import Tokenizer
@@ -141,11 +137,8 @@ class TextTokenizer:
     def check_pair_encoding(
         self, premises: Sequence[str], hypotheses: Sequence[str], pair_format: PairFormat = PairFormat.ONE_STRING
     ) -> None:
-        """Compare joined parts with the tokenizer's own reading of the pairs, as a pair and in ``pair_format``.
-
-        Raises:
-            BundleError: they differ.
-        """
+        """Raise :class:`BundleError` where joined parts are not the tokenizer's own reading of a pair, in its own pair
+        encoding and in ``pair_format``."""
         made = self._tokenizer
         separator = "".join(made.id_to_token(token) or "?" for token in self._layout.separator)
         formats = {pair_format} if pair_format == PairFormat.NO_SEPARATOR else {PairFormat.SEPARATE, pair_format}
