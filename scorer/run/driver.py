@@ -203,26 +203,24 @@ def score(
     """Score shards, and publish each as it is done."""
     began = time.perf_counter()
     begin = Begin(plan=replace(plan, inputs={}), digest=plan.digest, run=secrets.token_hex(8))
-    publishing: deque[Future[tuple[Receipt, float]]] = deque()
-
-    def await_first() -> None:
-        receipt, seconds = result_of(publishing.popleft())
-        work.receipts.append(receipt)
-        work.publishing += seconds
-
+    published = list[Future[tuple[Receipt, float]]]()
+    publishing = deque[Future[tuple[Receipt, float]]]()
     try:
         for result in executor.score(todo, begin, output.temporary):
             if result.receipt is None:
                 quarantine(result, output, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
                 while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
-                    await_first()
-                publishing.append(in_thread(partial(publish, output, result.temporary, result.receipt)))
+                    result_of(publishing.popleft())
+                published.append(in_thread(partial(publish, output, result.temporary, result.receipt)))
+                publishing.append(published[-1])
         while publishing:
-            await_first()
+            result_of(publishing.popleft())
     finally:
         wait(publishing, _CLOSE_SECONDS)  # not longer after an error or a signal: a store may not answer
     work.scoring = time.perf_counter() - began
+    work.receipts = [future.result()[0] for future in published]
+    work.publishing = sum(future.result()[1] for future in published)
 
 
 def publish(output: LockedOutput, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ..errors import ColumnError, InputError, ShardError
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
-from ..scoring.settings import Settings
+from ..scoring.settings import Settings, from_plan
 from ..storage.receipts import Counts, FactCounts
 from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_shards, read_windows
 from ..system.numbers import percent
@@ -25,7 +25,7 @@ MOST_FILES = 8
 
 def inspect_files(request: Inspect) -> Iterator[FooterRead]:
     """Read the footer of each file, in order."""
-    settings = Settings.from_plan(request.settings, "the driver's request")
+    settings = from_plan(Settings, request.settings, "the driver's request")
     left, unseen = request.limit, MOST_FILES if request.first_rows else 0
     for file in request.files:
         if left == 0:

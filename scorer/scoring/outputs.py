@@ -18,7 +18,7 @@ from ..storage.finished_output import FinishedOutput
 from ..storage.plan import PLAN, RUN
 from ..storage.receipts import Counts
 from ..system.codec import decode
-from .settings import Settings, recorded_columns
+from .settings import Settings, from_plan
 from .summary import RunSummary
 
 LABELS = ("fine", "confidence", "omitted", "fact_entailment", "text_entailment", "error", "note", "reused", "row_key")
@@ -41,7 +41,7 @@ class Output(FinishedOutput):
             OutputError: they are not what a run records.
         """
         given = self.settings.get("columns")
-        return recorded_columns(given, f"{self.outs[0]}/{PLAN}") if given is not None else ColumnNames()
+        return from_plan(ColumnNames, given, f"{self.outs[0]}/{PLAN}") if given is not None else ColumnNames()
 
     @property
     def run_settings(self) -> Settings:
@@ -52,7 +52,7 @@ class Output(FinishedOutput):
         """
         if not self.settings:
             raise OutputError(f"{self.name} is not an output folder of `scorer run`: it has no readable {PLAN}")
-        return Settings.from_plan(dict(self.settings), str(self.outs[0] / PLAN))
+        return from_plan(Settings, dict(self.settings), str(self.outs[0] / PLAN))
 
     @cached_property
     def summary(self) -> RunSummary:

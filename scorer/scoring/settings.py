@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
 from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
 from ..system.arguments import CheckedFields
+
+T = TypeVar("T", bound=CheckedFields)
 
 
 @dataclass(frozen=True)
@@ -77,27 +79,19 @@ class Settings(CheckedFields):
         found = vars(self) | {"optional": sorted(self.optional), "columns": asdict(self.columns)}
         return {name: str(value) if isinstance(value, Path) else value for name, value in found.items()}
 
-    @classmethod
-    def from_plan(cls, content: Any, where: str) -> Settings:
-        """The settings that a plan records. ``where``: the plan, which an :class:`.OutputError` names if they are not
-        those of this version, or one has an impossible value."""
-        return _from_record(cls, content, where)
 
-
-def recorded_columns(content: Any, where: str) -> ColumnNames:
-    """The column names that a plan records; see :meth:`Settings.from_plan`."""
-    return _from_record(ColumnNames, content, where)
-
-
-def _from_record(kind: type[Any], content: Any, where: str) -> Any:
+def from_plan(kind: type[T], content: Any, where: str) -> T:
+    """The settings, or their column names, that a plan records. ``where``: the plan, which an :class:`.OutputError`
+    names if they are not those of this version, or one has an impossible value."""
     given = dict(content) if isinstance(content, Mapping) else {}
-    if differs := sorted({one.name for one in fields(kind)} ^ given.keys()):
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # subclasses are data classes
+    if differs := sorted(known ^ given.keys()):
         raise OutputError(
             f"{where}: another version wrote its settings ({', '.join(map(repr, differs))}); use that version, or run "
             "again into the folder"
         )
     if "columns" in given:
-        given["columns"] = recorded_columns(given["columns"], where)
+        given["columns"] = from_plan(ColumnNames, given["columns"], where)
     if isinstance(given.get("keep"), list):
         given["keep"] = tuple(given["keep"])
     try:

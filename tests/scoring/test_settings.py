@@ -13,7 +13,7 @@ import pytest
 from scorer import ColumnNames, Scorer
 from scorer.errors import OutputError
 from scorer.metric.inputs import find_columns
-from scorer.scoring.settings import Settings
+from scorer.scoring.settings import Settings, from_plan
 from scorer.storage.receipts import Fingerprint
 from tests.bundles import make_bundle
 from tests.storage.records import make_plan, make_shard
@@ -72,7 +72,7 @@ def changed() -> list[tuple[str, Settings]]:
 def test_a_plan_records_every_setting(name: str, settings: Settings) -> None:
     recorded = json.loads(json.dumps(settings.to_plan()))
     assert recorded != json.loads(json.dumps(Settings("bundle").to_plan()))
-    assert Settings.from_plan(recorded, "_plan.json") == settings
+    assert from_plan(Settings, recorded, "_plan.json") == settings
 
 
 RECORDED = json.loads(json.dumps(Settings("b").to_plan()))
@@ -89,7 +89,7 @@ RECORDED = json.loads(json.dumps(Settings("b").to_plan()))
 )
 def test_settings_that_cannot_be_are_named_with_their_plan(content: Any, named: str) -> None:
     with pytest.raises(OutputError) as caught:
-        Settings.from_plan(content, "out/_plan.json")
+        from_plan(Settings, content, "out/_plan.json")
     assert named in str(caught.value) and "out/_plan.json" in str(caught.value)
 
 
