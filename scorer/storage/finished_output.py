@@ -8,7 +8,6 @@ output in an object store is copied to a local folder first.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,13 +32,12 @@ from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
 from .output_state import why_unfinished
 from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
-from .receipts import FAILED, RECEIPTS, Receipt, Signature, is_output, receipt_name, relatives_of
+from .receipts import FAILED, RECEIPTS, ROW_RANGE, Receipt, Signature, is_output, receipt_name, relatives_of
 from .store import FileInfo, LocalStore, open_store, output_errors, require_space
 
 WINDOW_ROWS = 1 << 16
 _COPIES, _COPY_BYTES = 8, 32 << 20
 _RUN_AGAIN = "; run `scorer run` again to replace it"
-_ROW_RANGE = re.compile(r"(?<=\.parquet)/part-[0-9]{5,}\.parquet$")
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -153,8 +151,9 @@ class FinishedOutput:
         """
         places = list(dict.fromkeys(place for place in find_outputs(outs) if isinstance(place, Path)))
         if not any((place / PLAN).exists() for place in places):
-            check_parts({str(place): None for place in places})
-            place = places[0]
+            place, *others = places
+            if others:
+                raise OutputError(f"{named(places)} are not outputs of `scorer run`: name one file or folder")
             names = [one.relative_to(place).as_posix() if one != place else "" for one in data_files(place)]
             files = tuple(OutputFile.open(place, name) for name in names)
             signatures = [(file.path.name, Signature.of_footer(file.schema.metadata)) for file in files]
@@ -234,7 +233,7 @@ class FinishedOutput:
         """Number in the whole, of a row of a file, or of the folder of an input that was scored in row ranges; ``None``
         where there is no such row."""
         for number, file in enumerate(self.files):
-            if file.relative == name or _ROW_RANGE.sub("", file.relative) == name:
+            if file.relative == name or ROW_RANGE.sub("", file.relative) == name:
                 if 0 <= row < file.rows:
                     return int(self.starts[number]) + row
                 row -= file.rows
@@ -432,7 +431,7 @@ def partition_keys(relative: str) -> dict[str, str | None]:
     An output mirrors the paths of its inputs. The keys are not in the files, since readers of such folders (Arrow,
     DuckDB, Spark) add them from the path, and some fail when a file has them too. ``%`` escapes are decoded.
     """
-    folders = _ROW_RANGE.sub("", relative).split("/")[:-1]  # the folder of an input in row ranges stands for a file
+    folders = ROW_RANGE.sub("", relative).split("/")[:-1]  # the folder of an input in row ranges stands for a file
     pairs = (part.partition("=") for part in folders)
     return {unquote(key): None if value == _NULL_KEY else unquote(value) for key, sep, value in pairs if key and sep}
 

@@ -19,7 +19,6 @@ from .location import Location, StoreUri, is_hidden, local_path
 from .shards import InputFile
 from .store import open_store
 
-LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
 Glob = tuple[str, ...]
@@ -68,11 +67,7 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
                     "score them into different folders, or name a folder above both"
                 )
     for relative in found:  # an output or a receipt may need a folder where another output is a file
-        folder, _, name = relative.rpartition("/")
-        if len(os.fsencode(name)) > LONGEST_NAME:
-            raise UsageError(
-                f"{relative}: a name may have at most {LONGEST_NAME} bytes, since .json is appended to it; rename it"
-            )
+        folder = relative.rpartition("/")[0]
         while folder:
             if other := next((one for one in (folder, folder.removesuffix(".json")) if one in found), None):
                 raise UsageError(

@@ -49,6 +49,12 @@ class StoreUri:
         """The key of an object below this place."""
         return f"{self.path}/{relative}" if self.path else relative
 
+    @property
+    def parents(self) -> list[StoreUri]:
+        """The places above this one, the whole bucket first."""
+        parts = self.path.split("/") if self.path else []
+        return [StoreUri(self.scheme, self.bucket, "/".join(parts[:i])) for i in range(len(parts))]
+
     def below(self, relative: str) -> StoreUri:
         """A place below this one."""
         return StoreUri(self.scheme, self.bucket, self.key(relative))

@@ -106,12 +106,12 @@ class ObjectStore:
             with suppress(FileNotFoundError):
                 self._request("delete", some[0], delete)
 
-    def open(self, name: str, version: str | None = None) -> VersionedFile:
+    def open(self, name: str, version: str | None = None) -> io.BufferedReader:
         key = self._key(name)
         found = self._stat(key)
         if version is not None and found.version != version:
             raise StoreError(f"{self.uri(name)} was replaced while it was read; run again when it is complete")
-        return VersionedFile(partial(self._read_range, key, found.version), found)
+        return io.BufferedReader(VersionedFile(partial(self._read_range, key, found.version), found), _READ_AHEAD)
 
     def _read_range(self, key: str, version: str, start: int, end: int) -> bytes:
         """The bytes from ``start`` to before ``end`` of one version of an object; ``OSError`` where it is replaced."""
@@ -219,21 +219,15 @@ class ObjectStore:
         return StoreError(f"cannot {action} {uri}: {error_text(error)}{hint}")
 
 
-class VersionedFile(io.BufferedReader):
-    """One version of an object as a file, which is read in large ranges. ``info``: of the object.
+class VersionedFile(io.RawIOBase):
+    """One version of an object as a file. ``info``: of the object.
 
     Args:
         read_range: returns the bytes from a start to before an end, or raises an ``OSError``.
     """
 
     def __init__(self, read_range: Callable[[int, int], bytes], info: FileInfo) -> None:
-        super().__init__(_Ranges(read_range, info.size), _READ_AHEAD)
-        self.info = info
-
-
-class _Ranges(io.RawIOBase):
-    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
-        self._read_range, self._size, self._at = read_range, size, 0
+        self._read_range, self.info, self._at = read_range, info, 0
 
     def readable(self) -> bool:
         return True
@@ -241,20 +235,15 @@ class _Ranges(io.RawIOBase):
     seekable = readable
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.info.size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        start, self._at = self._at, max(self._at, min(self._at + len(buffer), self._size))
+        start, self._at = self._at, max(self._at, min(self._at + len(buffer), self.info.size))
         if start < self._at:
             buffer[: self._at - start] = self._read_range(start, self._at)
         return self._at - start
-
-    def readall(self) -> bytes:
-        content = bytearray(max(0, self._size - self._at))
-        self.readinto(content)
-        return bytes(content)
 
 
 def client() -> ModuleType:

@@ -9,7 +9,6 @@ only if every planned shard is done. A run that is killed at any point is resume
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,13 +23,14 @@ from ..errors import DamagedFileError, DeviceError, OutputError, count_of
 from ..system.codec import decode, encode, seal, unseal, utc_now
 from ..system.files import sha256_of
 from ..system.waiting import map_in_threads
-from .location import Location, StoreUri, named
+from .location import Location, named
 from .lock import FileLock, RunLock, take_lock
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     FAILED,
     NO_RECEIPT,
     RECEIPTS,
+    ROW_RANGE,
     FailedShard,
     Identity,
     Receipt,
@@ -71,11 +71,10 @@ class OutputFolder:
     def __init__(self, location: Location, *, patient: bool = True, store: Store | None = None) -> None:
         self.location = location
         self.store: Store = store or open_store(location, patient=patient)
-        self._files: Mapping[str, FileInfo] = {}
+        self._files: dict[str, FileInfo] = {}
+        """As :meth:`unfinished` found them, or :meth:`LockedOutput.publish` wrote them."""
         self._receipts: dict[str, Receipt | str] = {}
         self._done: dict[str, Receipt] = {}
-        self._versions: dict[str, str] = {}
-        """Of the files that this process looked at or wrote."""
 
     def read_plan(self, say: Callable[[str], None] | None = None) -> Plan | None:
         """The stored plan; ``None`` if there is none.
@@ -137,20 +136,9 @@ class OutputFolder:
         before = {} if stored is None else stored.inputs
         known = {*before, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)} - plan.inputs.keys()
         planned = {_input_of(name, record.groups) for name, record in plan.inputs.items()}
-        divided, stale = list[str](), list[str]()
-        for relative in sorted(filter(is_output, known)):
-            if not {relative, receipt_name(relative)} & files.keys():
-                continue
-            if isinstance(self.location, Path):  # what a link leads to is not ours
-                folder = (self.location / relative).parent.resolve()
-                if not folder.is_relative_to(self.location.resolve()):
-                    continue
-            record = before.get(relative)
-            if record is None and isinstance(receipt := self.receipt(relative), Receipt):
-                record = receipt.input
-            name = _input_of(relative, None if record is None else record.groups)
-            (divided if name in planned else stale).append(relative)
-        return divided, stale
+        there = [one for one in sorted(filter(is_output, known)) if {one, receipt_name(one)} & files.keys()]
+        divided = [one for one in there if ROW_RANGE.sub("", one) in planned]
+        return divided, sorted({*there} - {*divided})
 
     def unfinished(self, shards: Sequence[Shard], plan: Plan, *, rescore: bool = False) -> dict[Shard, str]:
         """The shards to score, with the reason. The outputs of the others are hashed here, once in a run.
@@ -159,7 +147,6 @@ class OutputFolder:
             rescore: score shards again that were scored on another device or runtime.
         """
         self._files = self.store.list()
-        self._versions = {name: info.version for name, info in self._files.items()}
         self._receipts = self.receipts(one.relative for one in shards if receipt_name(one.relative) in self._files)
         todo: dict[Shard, str] = {}
         for shard in shards:
@@ -187,7 +174,8 @@ class OutputFolder:
         if receipt.fingerprint != wanted:
             return "; ".join(receipt.fingerprint.differences(wanted))
         if found.identity != shard.identity:
-            changed = ["identity"] if found.identity is None else found.identity.changes_to(shard.identity)
+            names = sorted(Identity.__struct_fields__)
+            changed = [one for one in names if getattr(found.identity, one, None) != getattr(shard.identity, one)]
             was = found.content_sha256 if changed == ["mtime_ns"] else None
             if was is None or content_sha256(shard.file.uri, shard.identity) != was:
                 return f"its input changed: {', '.join(changed)}"
@@ -279,15 +267,11 @@ class OutputFolder:
 
 
 def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
-    """A change of a signature, ``templates: none → 9c1185a5c5e9``, with names of files for digests where the files
-    have other names: ``templates: none → cities.json``."""
-    key, _, values = change.partition(": ")
-    given = [one.settings.get(key) if one is not None else None for one in (stored, plan)]
-    shown = values.split(" → ")
-    if given[0] == given[1] or len(shown) != 2:
+    """A change of a signature, with the names of template files in place of their digests."""
+    given = [one.settings.get("templates") if one is not None else None for one in (stored, plan)]
+    if not change.startswith("templates: ") or given[0] == given[1]:
         return change
-    names = [PurePath(one).name if isinstance(one, str) else old for one, old in zip(given, shown, strict=True)]
-    return f"{key}: {' → '.join(names)}"
+    return "templates: " + " → ".join("none" if one is None else PurePath(str(one)).name for one in given)
 
 
 def _input_of(relative: str, groups: tuple[int, int] | None) -> str:
@@ -347,10 +331,7 @@ class LockedOutput(OutputFolder):
     def __init__(self, location: Location, store: Store, lock: RunLock, staging: str) -> None:
         super().__init__(location, store=store)
         self._lock, self._staging = lock, staging
-        self.has_begun = False
-        self._quarantined: set[str] = set()
-        self._is_finished = True
-        self._guard = threading.Lock()
+        self.has_begun, self._is_finished = False, True
 
     def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
         """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
@@ -401,20 +382,19 @@ class LockedOutput(OutputFolder):
         Raises:
             OutputError: the lock was lost, or something cannot be written.
         """
-        relative, version = receipt.relative, receipt.output.e_tag
         self._lock.check()
+        relative, written = receipt.relative, FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
         if temporary is not None:
-            version = self.store.publish(temporary, relative).version
+            written = self.store.publish(temporary, relative)
             if self.store.is_remote:
-                receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
+                receipt = replace(receipt, output=replace(receipt.output, e_tag=written.version))
             self._lock.check()
         receipt = replace(receipt, created=utc_now())
-        written = self.store.write(receipt_name(relative), seal(receipt))
+        version = self.store.write(receipt_name(relative), seal(receipt))
         if receipt_name(relative, FAILED) in self._files:
             self.store.delete([receipt_name(relative, FAILED)])
-        with self._guard:
-            self._done[relative] = receipt
-            self._versions |= {relative: version, receipt_name(relative): written or ""}
+        self._files |= {relative: written, receipt_name(relative): FileInfo(0, version or "", 0)}
+        self._done[relative] = receipt
         return receipt
 
     def quarantine(self, relative: str, kind: str, message: str, identity: Identity | None) -> None:
@@ -424,8 +404,6 @@ class LockedOutput(OutputFolder):
         self.store.delete([receipt_name(relative)])
         record = FailedShard(relative=relative, kind=kind, message=message, identity=identity, created=utc_now())
         self.store.write(receipt_name(relative, FAILED), encode(record, indent=1))
-        with self._guard:
-            self._quarantined.add(relative)
 
     def totals(self, plan: Plan, shards: Sequence[Shard]) -> Totals:
         """All planned shards as they are now. Outputs and receipts that were replaced since this process hashed or
@@ -433,17 +411,16 @@ class LockedOutput(OutputFolder):
         files = self.store.list()
         totals = Totals(stale=self.extra_outputs(files, None, plan)[1])
         by_name = {shard.relative: shard for shard in shards}
+        seen = {name: info.version for name, info in self._files.items()}
         for relative in plan.inputs:
             shard, names = by_name.get(relative), (relative, receipt_name(relative))
-            is_same = all(name in files and files[name].version == self._versions.get(name) for name in names)
-            if relative in self._quarantined:
-                (totals.failed if receipt_name(relative, FAILED) in files else totals.missing).append(relative)
-            elif (is_same and relative in self._done) or (
-                shard and self._why_unfinished(shard, plan, self.receipt(relative), files) is None
+            is_same = all(name in files and files[name].version == seen.get(name) for name in names)
+            if not (is_same and relative in self._done) and (
+                shard is None or self._why_unfinished(shard, plan, self.receipt(relative), files)
             ):
-                totals.receipts.append(self._done[relative])
+                (totals.failed if receipt_name(relative, FAILED) in files else totals.missing).append(relative)
             else:
-                totals.missing.append(relative)
+                totals.receipts.append(self._done[relative])
         return totals
 
     def finish(self, plan: Plan, run_json: bytes, totals: Totals) -> None:
@@ -464,11 +441,10 @@ class LockedOutput(OutputFolder):
 
     def _reopen(self) -> None:
         """The output is not finished any more, and no totals claim it."""
-        with self._guard:
-            if self._is_finished:
-                self.store.delete([SUCCESS, RUN])
-                crash_point(PLAN, "success_removed")
-                self._is_finished = False
+        if self._is_finished:
+            self.store.delete([SUCCESS, RUN])
+            crash_point(PLAN, "success_removed")
+            self._is_finished = False
 
     def sweep(self) -> None:
         """Remove temporary files, of this run or of a killed one."""
@@ -492,15 +468,11 @@ def _refuse_foreign(output: OutputFolder) -> None:
             f"{location} is not an output folder of this program: it has no {PLAN}, but holds {strange[0]!r}"
             f"{more}; choose a new or empty place for --out"
         )
-    found: Location | None = None
-    if isinstance(location, Path):
-        above = location.absolute().parents
-        found = next((path for path in above if (path / PLAN).is_file() or (path / RECEIPTS).is_dir()), None)
-    else:
-        parts = location.path.split("/") if location.path else []
-        for place in (StoreUri(location.scheme, location.bucket, "/".join(parts[:i])) for i in range(len(parts))):
-            with suppress(OutputError):  # a policy may allow requests below OUT alone
-                if found is None and open_store(place, patient=False).read(PLAN) is not None:
-                    found = place
+    above = list(location.absolute().parents) if isinstance(location, Path) else location.parents
+    found = None
+    for place in above:
+        with suppress(OutputError):  # a policy of a store may allow requests below OUT alone
+            if found is None and open_store(place, patient=False).read(PLAN) is not None:
+                found = place
     if found is not None:
         raise OutputError(f"{location} is inside the output {found}; choose an --out outside of it")

@@ -154,7 +154,7 @@ def find_outputs(given: Iterable[Location]) -> list[Location]:
 
 
 def check_parts(
-    plans: Mapping[str, Plan | None],
+    plans: Mapping[str, Plan],
     allow_partial: bool = False,
     advice: str = "name all of them, or the folder above them, or pass --allow-partial",
 ) -> tuple[int, ...]:
@@ -167,28 +167,27 @@ def check_parts(
     Returns:
         Numbers of the missing parts.
     """
-    (first, plan), *others = plans.items()
-    if plan is None or plan.part is None:
-        if others:
-            raise OutputError(
-                f"{first} and {others[0][0]} are not parts of one run (--part): name one output, or all parts of one"
-            )
+    first, plan = next(iter(plans.items()))
+    if plan.part is None and len(plans) == 1:
         return ()
-    numbers = {plan.part.number: first}
-    for name, other in others:
-        if other is None or other.part is None:
-            differs = "the second was scored without --part"
-        elif other.part.count != plan.part.count:
-            differs = f"one is of {plan.part.count:,} parts and the other of {other.part.count:,}"
-        elif changed := Signature.of(plan).changes_to(Signature.of(other)):
-            differs = f"they were scored differently ({', '.join(changed)}); score one of them again"
+    numbers: dict[int, str] = {}
+    for name, other in plans.items():
+        if plan.part is None or other.part is None:
+            raise OutputError(
+                f"{named([*plans])} are not parts of one run (--part): name one output, or all parts of one"
+            )
+        changed = Signature.of(plan).changes_to(Signature.of(other))
+        if other.part.count != plan.part.count:
+            changed.append(f"number of parts: {plan.part.count} → {other.part.count}")
         elif other.part.shards != plan.part.shards and not allow_partial:
-            differs = "they were run over different inputs; run all parts over the same inputs, or pass --allow-partial"
-        elif (earlier := numbers.setdefault(other.part.number, name)) != name:
+            changed.append("other inputs")
+        if changed:
+            raise OutputError(
+                f"{first} and {name} are not parts of one run ({', '.join(changed)}); score one of them again"
+            )
+        if (earlier := numbers.setdefault(other.part.number, name)) != name:
             raise OutputError(f"part {other.part.number} of {plan.part.count} is there twice: {earlier} and {name}")
-        else:
-            continue
-        raise OutputError(f"{first} and {name} are not parts of one run: {differs}")
+    assert plan.part is not None
     missing = tuple(number for number in range(1, plan.part.count + 1) if number not in numbers)
     if missing and not allow_partial:
         raise OutputError(

@@ -30,6 +30,8 @@ RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT = "it has no receipt"
 SIGNATURE_KEY, SIGNATURE_PARTS_KEY = "d2t_scorer.signature", "d2t_scorer.signature_parts"
 """Keys in a Parquet footer: the line of the signature; its parts with whole digests, as canonical JSON."""
+ROW_RANGE = re.compile(r"(?<=\.parquet)/part-[0-9]{5,}\.parquet$")
+"""The end of the path of an output that has a range of the rows of its input."""
 _SUFFIX = ".json"
 _SHOWN = 40
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
@@ -179,10 +181,6 @@ class Identity(Record, frozen=True, omit_defaults=True):
     mtime_ns: int | None
     footer_sha256: str
     e_tag: str = ""
-
-    def changes_to(self, other: Identity) -> list[str]:
-        """The names of the fields in which two identities differ, sorted."""
-        return [name for name in sorted(self.__struct_fields__) if getattr(self, name) != getattr(other, name)]
 
 
 class InputRecord(Record, frozen=True, omit_defaults=True):

@@ -276,7 +276,7 @@ class OpenedFile(Closing):
                 from .object_store import ObjectStore
 
                 stored = ObjectStore(StoreUri(place.scheme, place.bucket, "")).open(place.path)
-                self.size, self.e_tag = stored.info.size, stored.info.version
+                self.size, self.e_tag, _ = stored.raw.info  # type: ignore[attr-defined]  # a VersionedFile
                 self.file = pa.PythonFile(stored, "r")
                 return
             # Non-blocking: opening a FIFO would wait for its writer.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,25 +29,18 @@ from .store import crash_point, create_file, discard, output_errors
 
 COMPRESSION_LEVEL = 1
 Sizes = npt.NDArray[np.int64]
-_LISTS = (
-    (types.is_list, pa.list_),
-    (types.is_large_list, pa.large_list),
-    (types.is_list_view, pa.list_view),
-    (types.is_large_list_view, pa.large_list_view),
-)
+_LISTS = {
+    lib.Type_LIST: pa.list_,
+    lib.Type_LARGE_LIST: pa.large_list,
+    lib.Type_LIST_VIEW: pa.list_view,
+    lib.Type_LARGE_LIST_VIEW: pa.large_list_view,
+}
 _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 """Types of the same layout, but without a rule of what bytes may be in a text."""
 _WIDTHS = {
-    lib.Type_STRING: 4,
-    lib.Type_BINARY: 4,
-    lib.Type_LIST: 4,
-    lib.Type_LARGE_STRING: 8,
-    lib.Type_LARGE_BINARY: 8,
-    lib.Type_LARGE_LIST: 8,
-    lib.Type_LIST_VIEW: 8,
-    lib.Type_STRING_VIEW: 16,
-    lib.Type_BINARY_VIEW: 16,
-    lib.Type_LARGE_LIST_VIEW: 16,
+    **dict.fromkeys((lib.Type_STRING, lib.Type_BINARY, lib.Type_LIST), 4),
+    **dict.fromkeys((lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY, lib.Type_LARGE_LIST, lib.Type_LIST_VIEW), 8),
+    **dict.fromkeys((lib.Type_STRING_VIEW, lib.Type_BINARY_VIEW, lib.Type_LARGE_LIST_VIEW), 16),
 }
 """Bytes of the offset or the view of a value, by type."""
 
@@ -130,20 +123,12 @@ def row_bytes(array: pa.Array) -> Sizes:
     Fixed-width values count their width (a Boolean one byte), texts and lists an offset and their content, a view of a
     text 16 bytes and its content, a view of a list two offsets, structs the sum of their fields, null type nothing. A
     null counts as an empty value.
-
-    Raises:
-        TypeError: a type that is never read from Parquet, such as a union.
     """
     kind, rows = array.type, len(array)
     if isinstance(array, pa.ExtensionArray):
         return row_bytes(array.storage)
-    if types.is_null(kind):
-        return np.zeros(rows, np.int64)
     if types.is_struct(kind):
         return sum((row_bytes(array.field(i)) for i in range(kind.num_fields)), np.zeros(rows, np.int64))
-    if types.is_fixed_size_list(kind):
-        bounds = (np.arange(rows + 1, dtype=np.int64) + array.offset) * kind.list_size
-        return np.diff(np.append(0, np.cumsum(row_bytes(array.values)))[bounds])
     if types.is_map(kind):
         content = np.append(0, np.cumsum(row_bytes(array.keys) + row_bytes(array.items)))
         return np.diff(content[array.offsets.to_numpy()]) + 4
@@ -151,18 +136,15 @@ def row_bytes(array: pa.Array) -> Sizes:
         values = np.append(row_bytes(array.dictionary), 0)  # the last one is that of null
         indices = array.indices.cast(pa.int64()).fill_null(len(values) - 1)
         return values[indices.to_numpy()] + kind.index_type.bit_width // 8
-    if (width := _WIDTHS.get(kind.id)) is None:
-        try:
-            return np.full(rows, 1 if types.is_boolean(kind) else kind.bit_width // 8, np.int64)
-        except ValueError as error:
-            raise TypeError(f"no size is known for values of type {kind}") from error
+    width = _WIDTHS.get(kind.id, 0)
     if kind.num_fields:
         bounds = np.append(0, np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(), dtype=np.int64))
         return np.diff(np.append(0, np.cumsum(row_bytes(array.flatten())))[bounds]) + width
-    if width == 16:  # the first four bytes of a view are the length of its value
-        lengths = np.frombuffer(array.buffers()[1], np.int32, rows * 4, array.offset * 16)[::4]
-        return np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0).astype(np.int64) + width
-    return pc.binary_length(array).fill_null(0).to_numpy().astype(np.int64) + width
+    if width:
+        values = array.cast(pa.large_binary()) if width == 16 else array  # no length is computed of a view
+        return pc.binary_length(values).fill_null(0).to_numpy().astype(np.int64) + width
+    fixed = 0 if types.is_null(kind) else 1 if types.is_boolean(kind) else kind.bit_width // 8
+    return np.full(rows, fixed, np.int64)
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
@@ -190,15 +172,14 @@ def _as_binary(kind: pa.DataType) -> pa.DataType:
         return _as_binary(kind.storage_type)
     if types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, _as_binary(kind.value_type), kind.ordered)
-    fields = [kind.field(i) for i in range(kind.num_fields)]
-    fields = [field.with_type(_as_binary(field.type)) for field in fields]
+    fields = [kind.field(i).with_type(_as_binary(kind.field(i).type)) for i in range(kind.num_fields)]
     if types.is_struct(kind):
         return pa.struct(fields)
     if types.is_map(kind):
-        return pa.map_(*(field.with_type(_as_binary(field.type)) for field in (kind.key_field, kind.item_field)))
+        return pa.map_(*fields[0].type)
     if types.is_fixed_size_list(kind):
         return pa.list_(*fields, kind.list_size)
-    return next((make(*fields) for is_kind, make in _LISTS if is_kind(kind)), _BINARY.get(kind, kind))
+    return _LISTS[kind.id](*fields) if fields else _BINARY.get(kind, kind)
 
 
 class ShardWriter:
@@ -217,13 +198,11 @@ class ShardWriter:
     def __init__(
         self, temporary: Path, schema: pa.Schema, *, metadata: Mapping[str, str] | None = None, path: Path
     ) -> None:
-        self._temporary, self._path = temporary, path
+        self._temporary, self._path, self._rows, self._is_finished = temporary, path, 0, False
         self._metadata = {key.encode(): value.encode() for key, value in (metadata or {}).items()}
         self._schema = schema.with_metadata({**(schema.metadata or {}), **self._metadata})
-        self._rows = 0
-        self._file: BinaryIO | None = None
-        self._parquet: pq.ParquetWriter | None = None
-        with output_errors("write", self._path):
+        self._parquet: Any = None
+        with output_errors("write", path):
             self._file = create_file(temporary)
         with self._or_abandoned():
             self._parquet = pq.ParquetWriter(
@@ -241,15 +220,11 @@ class ShardWriter:
         Raises:
             OutputError: it cannot be written, or has another schema; the file is abandoned.
         """
-        if self._parquet is None:
-            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be written to")
-        if not table.schema.equals(self._schema):
-            self.abandon()
-            raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
-        if not table.num_rows:
-            return
         with self._or_abandoned():
-            self._parquet.write_table(table, row_group_size=table.num_rows)
+            if not table.schema.equals(self._schema):
+                raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
+            if table.num_rows:
+                self._parquet.write_table(table, row_group_size=table.num_rows)
         self._rows += table.num_rows
 
     def finish(self) -> WrittenFile:
@@ -258,8 +233,6 @@ class ShardWriter:
         Raises:
             OutputError: one of these steps failed; the file is deleted, and not synced a second time.
         """
-        if self._parquet is None or self._file is None:
-            raise OutputError(f"{self._path}: the file was finished or abandoned and cannot be finished")
         with self._or_abandoned():
             crash_point("output", "written")
             self._parquet.close()
@@ -277,7 +250,7 @@ class ShardWriter:
                 raise OSError(f"the columns {names} were read back")
             if not self._metadata.items() <= (metadata.metadata or {}).items():
                 raise OSError("the metadata was not read back as written")
-        self._parquet = self._file = None
+        self._is_finished = True
         return WrittenFile(digest, size, self._rows)
 
     @contextmanager
@@ -295,14 +268,12 @@ class ShardWriter:
 
     def abandon(self) -> None:
         """Delete the file; does nothing after :meth:`finish`."""
-        parquet, self._parquet = self._parquet, None
-        file, self._file = self._file, None
-        if file is None:
+        if self._is_finished:
             return
         # Closing writes a footer. This may fail as the writes before it did, but the file is deleted anyway.
-        if parquet is not None:
-            with suppress(OSError, pa.ArrowException):
-                parquet.close()
+        with suppress(OSError, pa.ArrowException):
+            if self._parquet is not None:
+                self._parquet.close()
         with suppress(OSError):
-            file.close()
+            self._file.close()
         discard(self._temporary)

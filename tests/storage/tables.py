@@ -44,8 +44,7 @@ def weight(value: Any, kind: pa.DataType) -> int:
     if pa.types.is_map(kind):
         return 4 + sum(weight(k, kind.key_type) + weight(v, kind.item_type) for k, v in value or ())
     if pa.types.is_fixed_size_list(kind):
-        values = value if value is not None else [None] * kind.list_size
-        return sum(weight(v, kind.value_type) for v in values)
+        return sum(weight(v, kind.value_type) for v in value or ())
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return (8 if pa.types.is_large_list(kind) else 4) + sum(weight(v, kind.value_type) for v in value or ())
     if pa.types.is_list_view(kind):

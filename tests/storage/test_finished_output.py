@@ -86,10 +86,10 @@ def test_parts_that_are_missing_there_twice_or_of_another_run_are_refused(
         ([one, two], r"1 of 3 parts are missing \(part 3\); name all of them, or the folder above them"),
         ([three], r"2 of 3 parts are missing \(part 1, 2\)"),
         ([one, two, three, again], "part 2 of 3 is there twice: .*part-2 and .*again"),
-        ([one, two, int8], r"are not parts of one run: they were scored differently \(prec: fp32 → int8\)"),
-        ([one, two, other], "they were run over different inputs"),
-        ([one, four], "one is of 3 parts and the other of 4"),
-        ([one, whole], "the second was scored without --part"),
+        ([one, two, int8], r"are not parts of one run \(prec: fp32 → int8\)"),
+        ([one, two, other], r"are not parts of one run \(other inputs\)"),
+        ([one, four], "number of parts: 3 → 4"),
+        ([one, whole], r"are not parts of one run \(--part\)"),
         ([whole, one], r"are not parts of one run \(--part\)"),
     ):
         with pytest.raises(OutputError, match=says):
