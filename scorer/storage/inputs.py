@@ -1,7 +1,5 @@
 """The input files of a run: files, folders, globs and URIs resolved to names, and the paths of their outputs below OUT.
-
-Nothing is opened here; :mod:`.shards` does that, in a worker.
-"""
+Nothing is opened here."""
 
 from __future__ import annotations
 
@@ -36,12 +34,8 @@ class _Input(NamedTuple):
 
 
 def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | None = None) -> list[InputFile]:
-    """Find the files of the inputs, sorted by the path of their output.
-
-    The output of a file is OUT/<its name>; that of a file in a folder has its path below that folder, and that of a
-    match of a glob its path below the fixed prefix. The output of a text file has the suffix ``.parquet`` in place of
-    its own. Below the root, names that begin with ``_`` or ``.`` are skipped. A folder with several links to it appears
-    under one of its paths.
+    """Find the files of the inputs, sorted by the path of their output: its name for a file, its path below the folder
+    or the fixed prefix of a glob for others. Names that begin with ``_`` or ``.`` are skipped.
 
     Args:
         form: the format of the files; which of a folder are taken, see :func:`.files.suffixes_of`.
@@ -79,14 +73,8 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
 
 
 def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location) -> None:
-    """Refuse an output among the inputs: the next run would take its outputs for inputs.
-
-    Args:
-        files: those of the inputs.
-
-    Raises:
-        OutputError: OUT is inside an input, or a file is inside OUT.
-    """
+    """Refuse (:class:`.OutputError`) an output inside an input, and one of the ``files`` of the inputs inside OUT: the
+    next run would take its outputs for inputs."""
     target = out if isinstance(out, StoreUri) else out.resolve()
     for given, root, glob in map(_parse, inputs):
         if isinstance(root, StoreUri) and isinstance(target, StoreUri):
@@ -114,11 +102,7 @@ def check_apart(inputs: Sequence[str], files: Sequence[InputFile], out: Location
 
 
 def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
-    """The files of one input: the URI of each, and its path below the root of the input.
-
-    Raises:
-        InputError: there are none.
-    """
+    """The files of one input: the URI of each, and its path below the root of the input."""
     given, root, glob = parsed
     sought = glob or EVERYTHING
     if isinstance(root, StoreUri):
@@ -192,11 +176,7 @@ def _accepts(glob: Glob, path: str, suffixes: Sequence[str]) -> bool:
 
 
 def _visible(root: StoreUri, keys: Iterable[str], glob: Glob) -> Iterator[str]:
-    """Those of the keys below a place that are not hidden.
-
-    Raises:
-        InputError: one is in a Delta table where the glob looks.
-    """
+    """Those of the keys below a place that are not hidden."""
     for key in keys:
         parts = key.split("/")
         if DELTA_LOG in parts[:-1] and _positions(glob, folder := "/".join(parts[: parts.index(DELTA_LOG)])):
@@ -206,13 +186,8 @@ def _visible(root: StoreUri, keys: Iterable[str], glob: Glob) -> Iterator[str]:
 
 
 def _walk(root: Path, glob: Glob) -> Iterator[str]:
-    """Relative paths of the visible files in those folders below a place where a glob can match.
-
-    Each folder is searched once for the same positions in the glob, and links to folders are followed last.
-
-    Raises:
-        InputError: a folder cannot be listed, or is a Delta table.
-    """
+    """Relative paths of the visible files in those folders below a place where a glob can match. A folder is searched
+    once for the same positions in the glob, and links to folders are followed last."""
     todo, seen = deque([""]), set()
     while todo:
         base = todo.popleft()

@@ -22,11 +22,8 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class StoreUri:
-    """A place in an object store.
-
-    ``bucket``: bucket or container, with the account where the scheme has one. ``path``: the key, or the prefix of
-    keys, without slashes at its ends; empty for the whole bucket.
-    """
+    """A place in an object store. ``bucket``: bucket or container, with the account where the scheme has one. ``path``:
+    the key, or the prefix of keys, without slashes at its ends; empty for the whole bucket."""
 
     scheme: str
     bucket: str
@@ -37,16 +34,13 @@ class StoreUri:
 
     @property
     def root(self) -> str:
-        """The URI of the bucket."""
         return f"{self.scheme}://{self.bucket}"
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.path.rpartition("/")[2] or self.bucket
 
     def key(self, relative: str) -> str:
-        """The key of an object below this place."""
         return f"{self.path}/{relative}" if self.path else relative
 
     @property
@@ -56,7 +50,6 @@ class StoreUri:
         return [StoreUri(self.scheme, self.bucket, "/".join(parts[:i])) for i in range(len(parts))]
 
     def below(self, relative: str) -> StoreUri:
-        """A place below this one."""
         return StoreUri(self.scheme, self.bucket, self.key(relative))
 
     @classmethod
@@ -91,24 +84,15 @@ Location = Path | StoreUri
 
 
 def parse_location(given: str) -> Location:
-    """The place that an argument names.
-
-    Raises:
-        UsageError: neither a local path nor a URI of a known store.
-    """
+    """The place that an argument names; :class:`.UsageError` if it is none."""
     return StoreUri.parse(given) or local_path(given)
 
 
 def local_path(given: str | Path, what: str = "") -> Path:
-    """The local path for a plain path or a ``file://`` URI. A leading ``~`` is the home folder.
-
-    Without this check ``--out https://host/x`` would make the folders ``https:``, ``host`` and ``x`` right here.
-
-    Args:
-        what: the option or argument that named it, for the message; empty if the caller adds that itself.
+    """The local path for a plain path or a ``file://`` URI. ``what``: the option that named it, for the message.
 
     Raises:
-        UsageError: a URI of another scheme, a ``file://`` URI of another machine, an unknown user, or not a path.
+        UsageError: another URI (``https://host/x`` would be three folders right here), or an unknown user.
     """
     text, before = str(given), f"{what}: " if what else ""
     if isinstance(given, str) and text[:6].lower() == "file:/":

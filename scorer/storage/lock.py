@@ -1,12 +1,5 @@
-"""The lock of an output: one run at a time.
-
-In a local folder it is an flock on ``_lock``, which the kernel releases when the process ends in any way. In an object
-store, and on a file system without flock, ``_lock`` is a record that is written on condition of the version that was
-seen: created, renewed every minute, deleted at the end. A record that was not renewed for five minutes is that of a
-lost machine and is taken over. A holder whose last renewal is older than two minutes publishes nothing until it has
-renewed it. Times of others are compared on the store's clock, own ones on a clock that goes on while the machine is
-suspended.
-"""
+"""The lock of an output: an flock on ``_lock``, or in an object store, and on a file system without flock, a record
+there that is written on condition of the version that was seen, renewed every minute, and taken over after five."""
 
 from __future__ import annotations
 
@@ -32,6 +25,7 @@ from .store import ABSENT, LocalStore, Store, output_errors, temporary_name
 
 RENEW_S = 60.0
 STALE_S = 120.0
+"""A holder whose last renewal is older publishes nothing until it has renewed its record."""
 EXPIRY_S = 300.0
 _POLL_S = 5.0
 _SETTLE_S = 2.0
@@ -55,8 +49,8 @@ class LockRecord(OpenRecord, frozen=True):
 
 
 class FileLock(Closing):
-    """An flock on a lock file while this process holds it. Child processes do not inherit the descriptor, so that none
-    keeps the lock.
+    """An flock while this process holds it; the file is deleted at the end. Child processes do not inherit the
+    descriptor, so that none keeps the lock.
 
     Raises:
         BlockingIOError: another process holds it. OSError: the file cannot be opened or locked.
@@ -68,7 +62,7 @@ class FileLock(Closing):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                is_locked = self.may_publish  # otherwise its holder removed the file before it released the lock
+                is_locked = self.may_publish  # otherwise its holder deleted the file before it released the lock
             finally:
                 if not is_locked:
                     os.close(self._file)
@@ -84,29 +78,25 @@ class FileLock(Closing):
         return False
 
     def check(self) -> None:
-        """Check before a write that the lock is held; raises :class:`.OutputError` where its file was replaced."""
+        """Raise :class:`.OutputError` before a write if the lock file was replaced."""
         if not self.may_publish:
             raise OutputError(
                 f"{self._path} was removed or replaced during the run, so that another run may have begun; run again "
                 "when nothing else writes there"
             )
 
-    def remove(self) -> None:
-        """Delete the lock file, which is otherwise kept; the lock is held until :meth:`close`."""
-        with suppress(OSError):
-            self._path.unlink()
-
     def close(self) -> None:
-        """Release the lock. The file is kept, empty."""
+        """Release the lock."""
         if self._is_open:
-            self._is_open = False
             with suppress(OSError):
-                os.ftruncate(self._file, 0)
+                if self.may_publish:
+                    self._path.unlink()
+            self._is_open = False
             os.close(self._file)
 
 
 class RecordLock(Closing):
-    """A record that a thread renews; see the module. Waits for the record of a holder that gives no sign of life."""
+    """A record that a thread renews. Waits for that of a holder that gives no sign of life."""
 
     def __init__(self, store: Store, on_wait: Callable[[str], None]) -> None:
         self._store, self._record, self._renewed = store, LockRecord(), 0.0
@@ -129,15 +119,11 @@ class RecordLock(Closing):
 
     @property
     def may_publish(self) -> bool:
-        """Whether outputs and receipts may be written now; costs no request."""
+        """As of a :class:`FileLock`; costs no request."""
         return self._version is not None and not self._ended.is_set() and _now() - self._renewed < STALE_S
 
     def check(self) -> None:
-        """Check before a write that the lock is still held; renews an old record first.
-
-        Raises:
-            OutputError: another run has taken it over, it was released, or the store does not answer.
-        """
+        """As of a :class:`FileLock`; renews an old record first, and raises if the store does not answer."""
         if self.may_publish:
             return
         if self._ended.is_set() or not self._renew():
@@ -219,8 +205,7 @@ def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: Non
 
 
 def _await_expiry(store: Store, on_wait: Callable[[str], None]) -> str:
-    """The version of the record to replace: :data:`ABSENT`, or that of a holder that is lost; an error where its holder
-    renews it."""
+    """The version to replace: :data:`ABSENT`, or that of a holder that is lost; an error where its holder renews it."""
     first = store.list(LOCK).get(LOCK)
     if first is None:
         return ABSENT

@@ -1,11 +1,5 @@
 """A prefix of an object store (S3, Google Cloud Storage, Azure) with the methods of a local one, through ``obstore``.
-
-Outputs are written unconditionally: the same plan gives the same bytes. Only the lock is written on condition of the
-version that was seen. The acknowledgement of such a write can get lost; the client then repeats a request that has
-succeeded, and the store refuses the repetition. So after a refusal or an error the object is read, and one with the
-same content was written by this call. A refusal for concurrency (409) looks the same as one for a condition (412);
-where the object turns out to be as expected, the write is repeated.
-"""
+Outputs are written unconditionally, since the same plan gives the same bytes; only the lock is on a condition."""
 
 from __future__ import annotations
 
@@ -50,8 +44,7 @@ class StoreError(OutputError):
 
 
 class ObjectStore:
-    """See :class:`.LocalStore`. Names are keys below the prefix. Threads may share it. See :func:`connect` for what a
-    new one raises, and how long a ``patient`` one, that of a run, retries requests."""
+    """See :class:`.LocalStore`. Names are keys below the prefix. Threads may share it."""
 
     is_remote = True
 
@@ -128,9 +121,14 @@ class ObjectStore:
 
     def _put(self, bucket: Any, key: str, content: bytes | Path, expect: str | None, **options: Any) -> str | None:
         """The new version of an object that is written over any version or over the expected one; ``None`` if another
-        one is there."""
+        one is there.
+
+        The acknowledgement of a conditional write can get lost, and the client then repeats a request that has
+        succeeded. So after a refusal or an error the object is read: one with the same content was written by this
+        call, and where it is as expected (409, another write is under way), the write is repeated.
+        """
         errors = self._obstore.exceptions
-        refusals: tuple[type[Exception], ...] = (errors.AlreadyExistsError,)  # 409: another write is under way
+        refusals: tuple[type[Exception], ...] = (errors.AlreadyExistsError,)
         if expect is not None:  # after the last two the request may have arrived nevertheless
             refusals += (errors.PreconditionError, FileNotFoundError, errors.GenericError, TimeoutError)
 
@@ -154,7 +152,6 @@ class ObjectStore:
         raise self._error("write", key, last) from last
 
     def _condition(self, key: str, expect: str) -> str | dict[str, str]:
-        """The condition of a write as ``obstore`` takes it."""
         if expect == ABSENT:
             return "create"
         if self.location.scheme != "gs":
@@ -190,14 +187,8 @@ class ObjectStore:
         request: Callable[[], Any],
         passed: tuple[type[Exception], ...] = (FileNotFoundError,),
     ) -> Any:
-        """Make a request in a thread, because the client looks for no signals; a signal ends the wait.
-
-        Args:
-            passed: errors that the caller handles; ``FileNotFoundError`` is that there is no such object.
-
-        Raises:
-            StoreError: any other error.
-        """
+        """Make a request whose wait a signal ends. Errors are :class:`StoreError`, but those of ``passed``, which the
+        caller handles; ``FileNotFoundError``: there is no such object."""
         late = partial(_LOG.warning, "%s does not answer; waiting", without_user_info(self.location.root))
         try:
             return call_interruptibly(request, late)
@@ -220,11 +211,7 @@ class ObjectStore:
 
 
 class VersionedFile(io.RawIOBase):
-    """One version of an object as a file. ``info``: of the object.
-
-    Args:
-        read_range: returns the bytes from a start to before an end, or raises an ``OSError``.
-    """
+    """One version of an object as a file. ``read_range``: returns the bytes from a start to before an end."""
 
     def __init__(self, read_range: Callable[[int, int], bytes], info: FileInfo) -> None:
         self._read_range, self.info, self._at = read_range, info, 0

@@ -1,11 +1,5 @@
-"""The output folder of a run: its plan, receipts and quarantine records, what is done and what is not, and how the run
-that holds its lock writes it.
-
-"Is a shard done?" is asked by a resume, at the end of a run and by ``scorer plan``: :meth:`OutputFolder.unfinished`.
-
-Order of writing: ``_plan.json``; then of each shard the output, then its receipt; ``_run.json``; ``_SUCCESS`` last, and
-only if every planned shard is done. A run that is killed at any point is resumed by the same command.
-"""
+"""The output folder of a run, written in this order: ``_plan.json``; of each shard the output, then its receipt;
+``_run.json``; ``_SUCCESS`` last, only if every planned shard is done. A run that is killed at any point is resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +18,7 @@ from ..system.codec import decode, encode, seal, unseal, utc_now
 from ..system.files import sha256_of
 from ..system.waiting import map_in_threads
 from .location import Location, named
-from .lock import FileLock, RunLock, take_lock
+from .lock import RunLock, take_lock
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS, Plan
 from .receipts import (
     FAILED,
@@ -61,12 +55,7 @@ _READERS = 16
 
 
 class OutputFolder:
-    """An output, to be read; a run writes to a :class:`.LockedOutput`.
-
-    Args:
-        patient: retry requests to an object store for minutes instead of seconds.
-        store: of the location, if it is open.
-    """
+    """An output, to be read; a run writes to a :class:`.LockedOutput`. ``store``: of the location, if it is open."""
 
     def __init__(self, location: Location, *, patient: bool = True, store: Store | None = None) -> None:
         self.location = location
@@ -77,13 +66,10 @@ class OutputFolder:
         self._done: dict[str, Receipt] = {}
 
     def read_plan(self, say: Callable[[str], None] | None = None) -> Plan | None:
-        """The stored plan; ``None`` if there is none.
-
-        Args:
-            say: called with the error of a damaged plan, which then counts as none.
+        """The stored plan; ``None`` if there is none. ``say``: is told of a damaged one, which then counts as none.
 
         Raises:
-            SchemaError: another version of this program wrote it. DamagedFileError: without ``say``; names the field.
+            SchemaError: another version of this program wrote it. DamagedFileError: without ``say``.
         """
         content = self.store.read(PLAN)
         try:
@@ -127,12 +113,7 @@ class OutputFolder:
         self, files: Mapping[str, FileInfo], stored: Plan | None, plan: Plan
     ) -> tuple[list[str], list[str]]:
         """Outputs that are not in a plan, sorted, each list: those of an input that the plan divides in another way,
-        and stale ones, whose input is not in the plan.
-
-        Args:
-            files: of the output. A file is an output if it has a receipt or a quarantine record, or is in the
-                ``stored`` plan.
-        """
+        and stale ones, whose input is not in the plan. An output is in the ``stored`` plan, or has a record."""
         before = {} if stored is None else stored.inputs
         known = {*before, *relatives_of(files, RECEIPTS), *relatives_of(files, FAILED)} - plan.inputs.keys()
         planned = {_input_of(name, record.groups) for name, record in plan.inputs.items()}
@@ -141,11 +122,8 @@ class OutputFolder:
         return divided, sorted({*there} - {*divided})
 
     def unfinished(self, shards: Sequence[Shard], plan: Plan, *, rescore: bool = False) -> dict[Shard, str]:
-        """The shards to score, with the reason. The outputs of the others are hashed here, once in a run.
-
-        Args:
-            rescore: score shards again that were scored on another device or runtime.
-        """
+        """The shards to score, with the reason. The outputs of the others are hashed here, once in a run. ``rescore``:
+        also those that were scored on another device or runtime."""
         self._files = self.store.list()
         self._receipts = self.receipts(one.relative for one in shards if receipt_name(one.relative) in self._files)
         todo: dict[Shard, str] = {}
@@ -163,11 +141,8 @@ class OutputFolder:
     def _why_unfinished(
         self, shard: Shard, plan: Plan, receipt: Receipt | str, files: Mapping[str, FileInfo]
     ) -> str | None:
-        """Why a shard is not done; ``None`` if it is, and is remembered.
-
-        The receipt's fingerprint must be the wanted one, its input the same (size and footer, and either time and
-        version or the content), and its output intact.
-        """
+        """Why a shard is not done; ``None`` if it is. An input is the same while its size and footer are, and its time
+        and version or its content."""
         if isinstance(receipt, str):
             return receipt
         wanted, found = plan.fingerprint(shard), receipt.input
@@ -307,31 +282,26 @@ def lock_output(location: Location, say: Callable[[str], None] = lambda message:
         with output_errors("create", location):
             created = make_folders(location)
     store = open_store(location)
-    with take_lock(store, say) as held, ExitStack() as stack:
-        staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else ""
-        output = LockedOutput(location, store, held, staging)
-        try:
+    try:
+        with take_lock(store, say) as held, ExitStack() as stack:
+            staging = stack.enter_context(TemporaryDirectory(prefix="d2t-")) if store.is_remote else ""
+            output = LockedOutput(location, store, held, staging)
+            stack.callback(output.sweep)
             output.sweep()
             yield output
-        finally:
-            output.sweep()
-            if created and not output.has_begun and isinstance(held, FileLock):
-                held.remove()
-                with suppress(OSError):  # something else was written there
-                    for folder in reversed(created):
-                        folder.rmdir()
+    finally:
+        with suppress(OSError):  # it is not empty: the run has begun
+            for folder in reversed(created):
+                folder.rmdir()
 
 
 class LockedOutput(OutputFolder):
-    """An output while this process holds its lock; made by :func:`lock_output`.
-
-    ``has_begun``: whether :meth:`begin` was called.
-    """
+    """An output while this process holds its lock; made by :func:`lock_output`."""
 
     def __init__(self, location: Location, store: Store, lock: RunLock, staging: str) -> None:
         super().__init__(location, store=store)
         self._lock, self._staging = lock, staging
-        self.has_begun, self._is_finished = False, True
+        self._is_finished = True
 
     def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
         """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
@@ -346,7 +316,6 @@ class LockedOutput(OutputFolder):
             require_space(self.location, needed, f"the output of {count_of(len(todo), 'shard')}")
         stored = self.read_plan(lambda message: None)
         divided, _ = self.extra_outputs(self._files, stored, plan)
-        self.has_begun = True
         if todo or divided or stored != plan:
             self._reopen()
         for relative in divided:  # the receipt first: a run that is killed leaves no receipt without its file
@@ -362,8 +331,7 @@ class LockedOutput(OutputFolder):
         return divided
 
     def temporary(self, relative: str) -> Path:
-        """A new path for a worker to write an output to: in the folder of its final name, or in a local folder where
-        the output is in a store."""
+        """A new path for a worker to write an output to: in the folder of its final name, or for a store in another."""
         if not isinstance(self.location, Path):
             return Path(self._staging, temporary_name())
         target = self.location.absolute() / relative
@@ -373,8 +341,7 @@ class LockedOutput(OutputFolder):
         return target.with_name(temporary_name())
 
     def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
-        """Give a shard's output its name, then write its receipt, which is returned. Threads may call this at the same
-        time.
+        """Give a shard's output its name, then write its receipt, which is returned. Threads may share this.
 
         Args:
             temporary: the complete file; ``None``: the worker has uploaded it, in the version of the receipt.
@@ -453,12 +420,8 @@ class LockedOutput(OutputFolder):
 
 
 def _refuse_foreign(output: OutputFolder) -> None:
-    """Refuse a location that is not, and cannot become, an output, or is inside another one, which would take its files
-    for its own.
-
-    An output has a plan, or otherwise only shards that have a receipt or a quarantine record. What begins with a dot is
-    a file manager's or a version control's, and is ignored.
-    """
+    """Refuse a location inside another output, which would take its files for its own, or with other files than those
+    of an output. What begins with a dot is a file manager's or a version control's, and is ignored."""
     location, files = output.location, {} if output.store.read(PLAN) is not None else output.store.list()
     known = {name.partition("/")[0] for name in (*relatives_of(files, RECEIPTS), *relatives_of(files, FAILED))}
     tops = {name.partition("/")[0] for name in files} - OWN_NAMES - known

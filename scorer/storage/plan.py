@@ -1,5 +1,4 @@
-"""The plan of a run, ``_plan.json``: everything that the bytes of an output depend on; which parts
-there are of a run, and how much of a run its outputs hold."""
+"""The plan of a run, ``_plan.json``: everything that the bytes of an output depend on; and the parts of a run."""
 
 from __future__ import annotations
 
@@ -70,10 +69,9 @@ class Plan(Record, frozen=True, kw_only=True, dict=True):
     """A plan.
 
     ``inputs``: by the relative path of their output. ``device``: its kind and name; ``provider``, ``runtime``: the
-    execution provider and the version of ONNX Runtime; ``versions``: of the packages that labels or files depend on,
-    pyarrow among them. ``limit``: rows to score, all when ``None``. ``settings``: of the scorer, in the types of JSON.
-    ``part``: the part of the shards that this output has. ``reuse_digest``: digest of the outputs of ``reuse``.
-    ``split_rows``: rows of a shard at most; ``None`` where inputs are not divided.
+    execution provider and the version of ONNX Runtime; ``versions``: of the packages that labels or files depend on.
+    ``limit``: rows to score. ``settings``: of the scorer, in the types of JSON. ``reuse_digest``: of the outputs of
+    ``reuse``. ``split_rows``: rows of a shard at most.
     """
 
     schema: int = 2
@@ -138,8 +136,7 @@ def shards_digest(inputs: Mapping[str, InputRecord]) -> str:
 
 
 def find_outputs(given: Iterable[Location]) -> list[Location]:
-    """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it, such as the
-    parts of a run."""
+    """The outputs at some places: a place itself, or, if it has no plan, the outputs directly below it."""
     found: list[Location] = []
     for place in given:
         below: list[Location] = []

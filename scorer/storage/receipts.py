@@ -1,9 +1,5 @@
-"""Receipts of shards: their content, counts and signature, and why a shard is not done.
-
-``_receipts/<relative>.json`` is written after a shard's output has its name; it makes the shard done. A receipt carries
-a digest of its own content and names the SHA-256 and the size of the output. ``_failed/<relative>.json`` says why a
-shard was quarantined.
-"""
+"""Receipts of shards: what was scored from what, under which settings. ``_receipts/<relative>.json`` is written after
+an output has its name, and makes the shard done; ``_failed/<relative>.json`` says why one was quarantined."""
 
 from __future__ import annotations
 
@@ -41,13 +37,12 @@ Groups = tuple[Count, Count]
 
 
 class _Sums(OpenRecord, frozen=True):
-    """Counts: every field is a number, an object of them, counts again, or ``None``. Those of windows add up to those
-    of a shard, and these to those of a run."""
+    """Counts: every field is a number, an object of them, or counts again; those of windows add up to those of a
+    shard, and these to those of a run."""
 
     @classmethod
     def total(cls, many: Iterable[Any]) -> Self:
-        """Their sum, field by field; of none, all counts are 0. Keys of objects come in the order in which they are
-        first met."""
+        """Their sum, field by field; keys of objects come in the order in which they are first met."""
         parts = [one for one in many if one is not None]
         return cls(*(_sum([getattr(one, name) for one in parts]) for name in cls.__struct_fields__)) if parts else cls()
 
@@ -80,7 +75,6 @@ class PredicateCounts(_Sums, frozen=True):
 
     @property
     def all(self) -> int:
-        """Facts of both kinds."""
         return self.template + self.backoff
 
 
@@ -126,33 +120,27 @@ class Counts(_Sums, frozen=True):
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature. Two are equal when both forms are.
-
-    ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``: all parts as
-    canonical JSON, with whole digests.
-    """
+    """A signature. ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``:
+    all parts as canonical JSON, with whole digests."""
 
     line: str
     whole: str
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The parts with whole digests."""
         return dict(json.loads(self.whole))
 
     @property
     def footer(self) -> dict[str, str]:
-        """The entries of a Parquet footer for it."""
+        """Entries of a Parquet footer."""
         return {SIGNATURE_KEY: self.line, SIGNATURE_PARTS_KEY: self.whole}
 
     @classmethod
     def of(cls, record: Plan | Fingerprint) -> Self:
-        """The signature in a plan, or in the fingerprint of a receipt."""
         return cls(record.signature, canonical(record.signature_parts))
 
     @classmethod
     def of_line(cls, line: str) -> Self:
-        """The signature that has only a line."""
         return cls(line, canonical(line_parts(line)))
 
     @classmethod
@@ -216,9 +204,8 @@ class Provenance(Record, frozen=True, kw_only=True):
 class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that an output depends on besides the content of its input, in the types of JSON.
 
-    ``signature``: its line; ``signature_parts``: all of it, with whole digests. ``columns``: other settings that shape
-    the output's columns. ``rows``: limit of the rows that are scored, ``None`` for all. ``reuse``: digest of the
-    earlier outputs that labels may come from, empty without any. ``groups``: row groups, ``None`` for all.
+    ``columns``: settings that shape the output's columns besides the signature. ``rows``: limit of the rows that are
+    scored. ``reuse``: digest of the earlier outputs that labels may come from. ``groups``: row groups, of all ``None``.
     """
 
     signature: str
@@ -229,7 +216,7 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
     groups: Groups | None = None
 
     def differences(self, wanted: Fingerprint) -> list[str]:
-        """The parts in which another one differs, as ``signature differs: prec: int8 → fp32``."""
+        """The parts in which another one differs, in words."""
         changed = Signature.of(self).changes_to(Signature.of(wanted))
         found = [f"signature differs: {', '.join(changed)}"] if changed else []
         parts = ("columns", "reuse", "rows")
@@ -240,11 +227,8 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Receipt(Record, frozen=True, kw_only=True):
-    """Record of a finished shard.
-
-    ``relative``: the output's path below OUT. ``input``: the input that was read. ``output``: the file that was
-    written. ``counts``: of its rows. ``plan``: digest of the plan it was made under. ``created``: UTC, ISO 8601.
-    """
+    """Record of a finished shard. ``relative``: the output's path below OUT. ``plan``: digest of the plan it was made
+    under. ``created``: UTC, ISO 8601."""
 
     schema: int = 4
     relative: str
@@ -271,12 +255,8 @@ class FailedShard(Record, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def content_sha256(uri: str, identity: Identity) -> str | None:
-    """SHA-256 of a local file, as hex, which tells a touched file from a changed one; the ranges of a file share it.
-
-    Returns:
-        ``None`` for an object of a store, which would have to be sent again, and for a file that cannot be read or has
-        another size or time than the identity, before or after it was read.
-    """
+    """SHA-256 of a local file, as hex, which tells a touched file from a changed one; ``None`` for an object, which
+    would have to be sent again, and for a file that cannot be read, or is not that of the identity."""
     expected = identity.size, identity.mtime_ns
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
@@ -299,11 +279,8 @@ def is_output(relative: str) -> bool:
 
 
 def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
-    """Name of a shard's receipt; in the folder :data:`FAILED`, of the record that it was quarantined.
-
-    Raises:
-        OutputError: no output has this path; see :func:`is_output`.
-    """
+    """Name of a shard's receipt; in the folder :data:`FAILED`, of the record that it was quarantined. An
+    :class:`.OutputError` where no output has this path."""
     if not is_output(relative):
         raise OutputError(
             f"{relative!r} is not a valid output path: it must be inside the output folder, and no part of it may "
@@ -313,18 +290,14 @@ def receipt_name(relative: str, folder: str = RECEIPTS) -> str:
 
 
 def relatives_of(names: Iterable[str], folder: str) -> list[str]:
-    """The shards whose records are in a folder (:data:`RECEIPTS`, :data:`FAILED`), sorted; hidden files are skipped."""
+    """The shards whose records are in a folder, :data:`RECEIPTS` or :data:`FAILED`, sorted."""
     skip = len(folder) + 1
     found = [one[skip : -len(_SUFFIX)] for one in names if one.startswith(f"{folder}/") and one.endswith(_SUFFIX)]
     return sorted(filter(is_output, found))
 
 
 def canonical(content: Any) -> str:
-    """Content as JSON with sorted keys, without blanks, in ASCII; equal content has equal text. Tuples are lists.
-
-    Raises:
-        TypeError, ValueError: content that JSON cannot represent, such as NaN.
-    """
+    """Content as JSON with sorted keys, without blanks, in ASCII; equal content has equal text."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -334,8 +307,8 @@ def line_parts(line: str) -> dict[str, str]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The keys in which two objects differ, in order, as ``key: value → value``; long values and digests are shortened
-    where they differ then too. A nested object is compared key by key."""
+    """The keys in which two objects differ, as ``key: value → value``, shortened where they differ then too. A nested
+    object is compared key by key."""
     found = []
     for key in dict.fromkeys([*before, *after]):
         one, other = before.get(key), after.get(key)
@@ -351,7 +324,6 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 def _shown(value: Any, shorten: bool = True) -> str:
-    """A value on one line, of bounded length with digests cut to twelve digits if it is shortened."""
     text = "none" if value is None else value if isinstance(value, str) else canonical(value)
     if not shorten:
         return text

@@ -1,9 +1,5 @@
-"""Shards: the input rows that become one output file each, and how they are read: in windows, from Parquet or text.
-
-The driver finds files by name (:mod:`.inputs`); only workers open them, and read footers and rows. Row ranges and row
-limits are known here alone: ``--split-rows`` makes a shard of each range of row groups, whose output is
-``name.parquet/part-00003.parquet``.
-"""
+"""Shards: the input rows that become one output file each, and how they are read. The driver finds files by name
+(:mod:`.inputs`); only workers open them. Row ranges (``--split-rows``) and row limits are known here alone."""
 
 from __future__ import annotations
 
@@ -64,7 +60,7 @@ class InputFile(Record, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The path of its output, but with the suffix of the input: what messages about the input call it."""
+        """The path of its output, but with the suffix of the input, for messages."""
         folder, slash, _ = self.relative.rpartition("/")
         return self.relative if self.form == "parquet" else folder + slash + self.uri.rpartition("/")[2]
 
@@ -72,10 +68,9 @@ class InputFile(Record, frozen=True, omit_defaults=True):
 class Shard(Record, frozen=True, omit_defaults=True):
     """Rows that become one output file: all of an input, or those of a range of its row groups.
 
-    ``file``: the input. ``relative``: path of the output below OUT. ``identity``: of the input. ``rows``: how many are
-    scored, from the first on; ``bytes``: of the file, about, that they take and the output keeps. ``groups``: the
-    first row group of the range and its end; ``None`` for all. ``limit``: equal to ``rows`` where ``--limit`` cuts this
-    shard. ``columns``: what the columns of the output depend on, in the types of JSON.
+    ``relative``: path of the output below OUT. ``rows``: how many are scored, from the first on; ``bytes``: of the
+    file, about, that they take and the output keeps. ``groups``: the first row group of the range and its end.
+    ``limit``: equal to ``rows`` where ``--limit`` cuts it. ``columns``: what those of the output depend on.
     """
 
     file: InputFile
@@ -97,19 +92,12 @@ class Shard(Record, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """Name in messages."""
         return self.file.name if self.groups is None else self.relative
 
 
 def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Schema, list[Shard]]:
-    """The schema of a file and its shards.
-
-    Args:
-        split_rows: make a shard of each range of row groups with at most so many rows.
-
-    Raises:
-        ShardError: it cannot be read.
-    """
+    """The schema of a file and its shards (:class:`.ShardError` if it cannot be read). ``split_rows``: make a shard of
+    each range of row groups with at most so many rows."""
     with _opened(file) as source:
         whole = Shard(
             file=file,
@@ -140,11 +128,8 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
 
 
 def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Ranges of row groups with at most ``most`` rows together; a larger row group is a range by itself.
-
-    Args:
-        groups: rows of each row group.
-    """
+    """Ranges of row groups with at most ``most`` rows together; a larger one is a range by itself. ``groups``: rows of
+    each."""
     starts, rows = [0], 0
     for number, count in enumerate(groups):
         if rows and rows + count > most:
@@ -155,7 +140,7 @@ def group_ranges(groups: Sequence[int], most: int) -> list[tuple[int, int]]:
 
 
 def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
-    """The shards that hold the first rows; the last of them is cut. ``limit``: ``None`` for all rows."""
+    """The shards that hold the first rows; the last of them is cut."""
     if limit is None:
         return list(shards)
     starts = accumulate((shard.rows for shard in shards), initial=0)
@@ -169,7 +154,7 @@ def limit_rows(shards: Sequence[Shard], limit: int | None) -> list[Shard]:
 
 
 class Columns(Protocol):
-    """The columns of one schema. ``needed``: those to read, ``None`` for all."""
+    """The columns of a schema. ``needed``: those to read, ``None`` for all."""
 
     @property
     def needed(self) -> Sequence[str] | None: ...
@@ -249,7 +234,6 @@ def _opened(file: InputFile) -> Iterator[ParquetSource | TextSource]:
 
 
 def _describe(error: BaseException) -> str:
-    """An error's message on one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
     if "decrypt" in text:  # Parquet's message for encrypted columns with a readable footer
         return _ENCRYPTED
@@ -257,12 +241,8 @@ def _describe(error: BaseException) -> str:
 
 
 class OpenedFile(Closing):
-    """A file, local or remote. ``file``: of pyarrow; ``size`` in bytes; ``mtime_ns``: ``None`` if the store has none;
-    ``e_tag``: its version in an object store, which is the one that is read; empty elsewhere.
-
-    Raises:
-        RefusedError: it cannot be opened.
-    """
+    """A file, local or remote (:class:`RefusedError` if it cannot be opened). ``file``: of pyarrow. ``size``: in bytes.
+    ``mtime_ns``: ``None`` in a store. ``e_tag``: its version in a store, which is the one that is read."""
 
     def __init__(self, uri: str) -> None:
         import pyarrow as pa
@@ -292,7 +272,6 @@ class OpenedFile(Closing):
         self.file = pa.PythonFile(os.fdopen(self._descriptor, "rb"), "r")
 
     def close(self) -> None:
-        """Close the file."""
         self.file.close()
 
     def changed(self) -> bool:
@@ -304,12 +283,7 @@ class OpenedFile(Closing):
 
 
 class ParquetSource(OpenedFile):
-    """A Parquet file, opened for reading. ``groups``: rows of each row group.
-
-    Raises:
-        RefusedError: it is not a Parquet file, or cannot be opened.
-        pyarrow.ArrowException, OSError: its footer cannot be read.
-    """
+    """A Parquet file (:class:`RefusedError` if it is none). ``groups``: rows of each row group."""
 
     def __init__(self, uri: str) -> None:
         import pyarrow as pa
@@ -350,14 +324,10 @@ class ParquetSource(OpenedFile):
             raise
 
     def batches(self, positions: Sequence[int], groups: Groups | None, max_bytes: int) -> Iterator[pa.RecordBatch]:
-        """Rows in checked batches of a size that keeps memory near ``max_bytes``; small row groups are read together.
+        """Rows of the columns at some positions, in checked batches that keep memory near ``max_bytes``.
 
         The size of a batch is estimated from the footer and from a first one of a few rows. If one is too large
-        nevertheless, or Arrow cannot hold it, later ones are smaller.
-
-        Args:
-            positions: of the columns, in the order of the file.
-            groups: the first row group and the end; ``None`` for all.
+        nevertheless, or Arrow cannot hold it, later ones are smaller. Small row groups are read together.
         """
         import pyarrow as pa
 

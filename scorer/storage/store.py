@@ -1,13 +1,5 @@
-"""A folder behind six methods, and durable files on local disks.
-
-Names are paths below the store's location, with slashes. A version is a short text that changes whenever a file is
-replaced.
-
-A local file is written under a temporary name in its own folder, synced, renamed, and its folder is synced. Temporary
-names are random and created with ``O_EXCL`` and ``O_NOFOLLOW``, so that no other user can place a file or a link there.
-After an fsync error it is unknown which pages reached the disk, and a second fsync may report success without having
-written them: the file is deleted and the error reported.
-"""
+"""A folder behind six methods, and durable files on local disks. Names are paths below the store's location, with
+slashes; a version is a short text that changes whenever a file is replaced."""
 
 from __future__ import annotations
 
@@ -55,10 +47,7 @@ class FileInfo(NamedTuple):
 
 
 def open_store(location: Location, *, patient: bool = True) -> Store:
-    """Open the store of a location.
-
-    Args:
-        patient: retry requests to an object store for minutes instead of seconds.
+    """Open the store of a location. ``patient``: retry requests to an object store for minutes instead of seconds.
 
     Raises:
         OutputError: the store cannot be used. MissingDependencyError: ``obstore`` is not installed.
@@ -73,9 +62,7 @@ def open_store(location: Location, *, patient: bool = True) -> Store:
 @dataclass(frozen=True)
 class LocalStore:
     """The files of a folder; :class:`.ObjectStore` has the same methods. All raise :class:`.OutputError` if the store
-    cannot be used. Nothing is written through a symbolic link below the folder; the folder may be one.
-
-    ``is_remote``: whether each call is a request to another machine.
+    cannot be used. ``is_remote``: whether each call is a request to another machine.
     """
 
     location: Path
@@ -133,8 +120,7 @@ class LocalStore:
         return atomic_write(self.location / name, content, label=name).version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
-        """Give a complete, synced local file its name in the store; the local file is moved or deleted. Here it is in
-        the folder of its final name."""
+        """Give a complete, synced local file, here one in the folder of its final name, its name in the store."""
         path = self.location / name
         try:
             refuse_links(self.location, path)
@@ -144,7 +130,7 @@ class LocalStore:
             discard(temporary)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files; missing ones are skipped. Folders that became empty are removed."""
+        """Delete files, and the folders that become empty; missing ones are skipped."""
         for name in names:
             path = self.location / name
             refuse_links(self.location, path)
@@ -159,11 +145,7 @@ class LocalStore:
                     (self.location / folder).rmdir()
 
     def open(self, name: str, version: str | None = None) -> BinaryIO:
-        """Open one version of a file for reading, by default the current one.
-
-        Raises:
-            OSError: it does not exist or cannot be read. OutputError: another version is there.
-        """
+        """Open a file for reading; ``OSError`` if that fails, :class:`.OutputError` if another version is there."""
         file = (self.location / name).open("rb")
         if version is not None and _info(os.fstat(file.fileno())).version != version:
             file.close()
@@ -172,12 +154,12 @@ class LocalStore:
 
 
 def temporary_name() -> str:
-    """Random name of a temporary file; inputs cannot have such names."""
+    """Random, so that no other user can place a file or a link there; inputs cannot have such names."""
     return f".d2t-{secrets.token_hex(8)}.tmp"
 
 
 def create_file(path: Path) -> BinaryIO:
-    """Create a file, and missing folders above it; raises ``OSError`` if it exists or cannot be created."""
+    """Create a file that does not exist, and missing folders above it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         make_folders(path.parent)
@@ -186,11 +168,13 @@ def create_file(path: Path) -> BinaryIO:
 
 
 def atomic_write(path: Path, content: bytes, *, mode: int | None = None, label: str = "file") -> FileInfo:
-    """Write a local file atomically and durably; missing folders above it are created.
+    """Write a local file under a temporary name in its folder, sync it, and rename it.
+
+    After an error of fsync it is unknown which pages reached the disk, and a second fsync may report success without
+    having written them, so none is tried.
 
     Args:
-        mode: permissions of the file; those of a new file by default.
-        label: name of the file for crash points.
+        mode: permissions of the file; those of a new file by default. label: name of the file for crash points.
 
     Raises:
         OutputError: it cannot be written; an earlier file is unchanged, and no temporary file is left.
@@ -222,11 +206,8 @@ def _rename(temporary: Path, path: Path, label: str) -> FileInfo:
 
 
 def refuse_links(root: Path, path: Path) -> None:
-    """Refuse to write to a path below a folder through a symbolic link; the folder itself may be one.
-
-    Raises:
-        OutputError: a folder on the way, or the file itself, is a link.
-    """
+    """Refuse (:class:`.OutputError`) to write to a path below a folder through a symbolic link; the folder itself may
+    be one."""
     place = root
     for part in path.relative_to(root).parts:
         place = place / part
@@ -238,7 +219,7 @@ def refuse_links(root: Path, path: Path) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and the missing folders above it durably; returns the created ones, topmost first."""
+    """Create a folder and those missing above it durably; returns the created ones, topmost first."""
     missing: list[Path] = []
     while not folder.exists():
         missing.insert(0, folder)
@@ -270,11 +251,7 @@ def discard(path: Path) -> None:
 
 @contextmanager
 def output_errors(action: str, path: Path) -> Iterator[None]:
-    """Convert an ``OSError`` raised inside to an :class:`OutputError` that says what failed, where, and how to fix it.
-
-    Args:
-        action: a verb, as ``write``.
-    """
+    """Convert an ``OSError`` raised inside to an :class:`OutputError`. ``action``: a verb, as ``write``."""
     try:
         yield
     except OSError as error:
@@ -284,14 +261,7 @@ def output_errors(action: str, path: Path) -> Iterator[None]:
 
 
 def require_space(folder: Path, needed: int, what: str) -> None:
-    """Refuse to begin if an output cannot fit.
-
-    Args:
-        needed: lower bound in bytes. what: what is to be written, for the message.
-
-    Raises:
-        OutputError: less space is free.
-    """
+    """Refuse (:class:`.OutputError`) to begin if an output cannot fit. ``needed``: lower bound in bytes."""
     with output_errors("read the free space of", folder):
         free = shutil.disk_usage(folder).free
     if free < needed:
@@ -301,10 +271,8 @@ def require_space(folder: Path, needed: int, what: str) -> None:
 
 
 def crash_point(name: str, moment: str) -> None:
-    """End the process here, as kill -9 would, if the environment names this point; for tests of the protocol.
-
-    The point ``plan.synced`` is that of ``_plan.json``, ``receipt.synced`` of ``_receipts/a.parquet.json``.
-    """
+    """End the process here, as kill -9 would, if the environment names this point (``plan.synced`` is that of
+    ``_plan.json``, ``receipt.synced`` of ``_receipts/a.parquet.json``); for tests of the protocol."""
     if wanted := os.environ.get(CRASH_VARIABLE):
         label = name.partition("/")[0].strip("_").removesuffix(".json").removesuffix("s").lower()
         if wanted == f"{label}.{moment}":

@@ -1,13 +1,6 @@
-"""CSV, TSV and JSON of any lines as tables of text, each row by itself.
-
-Every column is text. A cell of CSV is what is written. A value of JSON is read without regard to other lines: a string
-is itself, a number its digits (:func:`scorer.system.numbers.spell_number`), an object or a list stays JSON. A row that
-cannot be read is null in all columns, and the column :data:`ROW_INFO` says why; it costs no other. Only what has no
-rows any more costs the file: a quote that is never closed, a header that names no columns, an array that never ends.
-
-A file is read once from start to end to count its rows, find its columns and hash it; then again for its rows. Both
-passes keep one batch in memory. A file that begins as gzip does is unpacked, whatever its name is.
-"""
+"""CSV, TSV and JSON of any lines as tables of text, each row by itself: read once to count the rows, find the columns
+and hash the file, then again for the rows, one batch in memory. A row that cannot be read is null in all columns, and
+the column :data:`ROW_INFO` says why; only what has no rows any more costs the file."""
 
 from __future__ import annotations
 
@@ -60,7 +53,7 @@ _SLOW_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_int=str, parse_fl
 
 
 class _Bytes(io.RawIOBase):
-    """The bytes of an opened file from its start, counted and hashed as they are read."""
+    """The bytes of a file, counted and hashed as they are read."""
 
     def __init__(self, opened: OpenedFile) -> None:
         self._file = opened.file
@@ -81,21 +74,15 @@ class _Bytes(io.RawIOBase):
 
 
 class TextLines:
-    """The lines of an opened file from its start, each with its line end.
-
-    ``file``: the bytes that were read of it; fewer than ``bytes``, those of the text, where it is compressed.
-    """
+    """The lines of an opened file, unpacked if it begins as gzip does. ``file``: the bytes that were read of it;
+    ``bytes``: how many of the text were."""
 
     def __init__(self, opened: OpenedFile) -> None:
         self.file = _Bytes(opened)
         self.bytes = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """
-        Raises:
-            RefusedError: the file is not text, its compressed data is damaged or cut off, or a line is longer than
-                :data:`MOST_LINE_BYTES`.
-        """
+        """Each line with its line end; :class:`RefusedError` where the file is not text, or damaged."""
         number = 0
         file: io.BufferedReader | gzip.GzipFile = io.BufferedReader(self.file, CHUNK_BYTES)
         if file.peek(2).startswith(GZIP):
@@ -128,17 +115,8 @@ _SCANS: dict[Any, tuple[pa.Schema, int, str]] = {}
 
 
 class TextSource(OpenedFile):
-    """A text file, local or remote, opened for reading.
-
-    Args:
-        form: ``csv``, ``tsv`` or ``jsonl``.
-        delimiter: of CSV and TSV; found from the header by default.
-
-    ``identity``: its ``footer_sha256`` is the hash of the whole file, which has no footer. ``groups``: one of all rows.
-
-    Raises:
-        RefusedError: it cannot be opened, or a line cannot be read; names the line.
-    """
+    """A text file; as a :class:`.ParquetSource` of one row group. The ``footer_sha256`` of its identity is the hash of
+    the whole file. ``form``, ``delimiter``: see :class:`.InputFile`."""
 
     def __init__(self, uri: str, form: str, delimiter: str | None) -> None:
         super().__init__(uri)
@@ -159,12 +137,7 @@ class TextSource(OpenedFile):
     def batches(
         self, positions: Sequence[int], groups: tuple[int, int] | None, max_bytes: int
     ) -> Iterator[pa.RecordBatch]:
-        """Rows in batches of about ``max_bytes`` of its text at most.
-
-        Args:
-            positions: of the columns, in the order of the file.
-            groups: not looked at, since all rows are in one.
-        """
+        """Rows of the columns at some positions, in batches of about ``max_bytes`` of text at most."""
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self)
         held: list[TextRow] = []
@@ -182,9 +155,8 @@ class TextSource(OpenedFile):
 
 @dataclass(slots=True)
 class TextRow:
-    """A row. ``line``: number of its (last) line, from 1. ``values``: by column, bytes that may not be UTF-8.
-    ``nested``: columns that hold an object or a list. ``error``: why it could not be read, ``detail``: the same for
-    people, ``raw``: its bytes."""
+    """A row. ``line``: number of its last line, from 1. ``values``: by column, bytes that may not be UTF-8. ``error``,
+    ``detail``, ``raw``, ``nested``: see :data:`ROW_INFO`."""
 
     line: int
     values: dict[str, bytes | None] = field(default_factory=dict)
@@ -206,18 +178,17 @@ class TextRow:
 
     @classmethod
     def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
-        """A row that cannot be read."""
         return cls(line, error=f"{kind}:line {line}", detail=f"line {line}{detail}", raw=raw)
 
 
 def read_records(
     form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None = None
 ) -> Iterator[TextRow]:
-    """The rows of a file in a format, ``csv``, ``tsv`` or ``jsonl``.
+    """The rows of a file.
 
     Args:
+        form, delimiter: see :class:`.InputFile`.
         names: the columns are added to it as they are found; it is complete when all rows are read.
-        delimiter: of CSV and TSV, found from the header by default.
 
     Raises:
         RefusedError: there are no more rows to be had; names the line.
@@ -228,11 +199,7 @@ def read_records(
 
 
 def schema_of(names: Sequence[str]) -> pa.Schema:
-    """The schema of a file with these columns.
-
-    Raises:
-        RefusedError: a name is not UTF-8.
-    """
+    """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8."""
     try:
         return pa.schema([*((name, pa.string()) for name in names), (ROW_INFO, INFO)])
     except UnicodeEncodeError as error:
@@ -240,7 +207,7 @@ def schema_of(names: Sequence[str]) -> pa.Schema:
 
 
 def to_batch(records: Sequence[TextRow], schema: pa.Schema) -> pa.RecordBatch:
-    """Some columns of some rows. Bytes that are not UTF-8 stay such, and cost their row alone."""
+    """Some columns of some rows; bytes that are not UTF-8 stay such."""
     columns = []
     for name in schema.names:
         if name == ROW_INFO:
@@ -254,13 +221,8 @@ def to_batch(records: Sequence[TextRow], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter: str | None) -> Iterator[TextRow]:
-    """CSV or TSV: a header with the names of the columns, then one record per row, quoted as in RFC 4180.
-
-    A record with another number of fields, or with a quote out of place, is an error of its row.
-
-    Args:
-        delimiter: ``None`` for a comma, or where the header has none a semicolon or a tab.
-    """
+    """CSV or TSV, quoted as in RFC 4180. ``delimiter``: by default a comma, or where the header has none a semicolon or
+    a tab."""
     csv.field_size_limit(1 << 28)
     rest = iter(lines)
     first = list(islice(rest, 1))
@@ -313,7 +275,6 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
 
 
 def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[TextRow]:
-    """JSON Lines, one object a line, or an array of objects over any lines."""
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
@@ -341,11 +302,7 @@ def _is_json(text: bytes) -> bool:
 
 
 def _elements(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The elements of a JSON array over any lines, each with the number of its first line.
-
-    Raises:
-        RefusedError: it does not end, or something follows.
-    """
+    """The elements of a JSON array over any lines, each with the number of its first line."""
     number, first = next(lines)
     depth, began, element = 1, 0, list[bytes]()
     for number, line in chain([(number, first.lstrip()[1:])], lines):  # noqa: B020  (evaluated before the first)

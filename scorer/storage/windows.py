@@ -1,10 +1,5 @@
 """Windows: the rows of a shard, cut as a pure function of them and of the budgets of a plan, checked, and written as
-the row groups of a Parquet file.
-
-Row groups, pages and the sizes of the batches that are read have no influence, so that a resumed run, or one that ran
-out of memory and read smaller batches, gets the same windows. So a row counts as many bytes as its value has: a
-dictionary-encoded value counts as an index and the value, in every row that has it.
-"""
+the row groups of a Parquet file."""
 
 from __future__ import annotations
 
@@ -53,10 +48,7 @@ def cut(
     max_bytes: int,
     first_rows: Sequence[int] = (),
 ) -> Iterator[pa.Table]:
-    """Cut a stream of batches into windows.
-
-    Args:
-        first_rows: rows of the first windows of the shard, where they are to be smaller.
+    """Cut a stream of batches into windows. ``first_rows``: of the first windows, where they are to be smaller.
 
     A window ends where the next row would make it exceed ``max_rows`` rows or ``max_bytes`` bytes; a row that exceeds
     ``max_bytes`` alone is its own window, and no rows are one empty window. Each table has one chunk per column, unless
@@ -118,7 +110,7 @@ def _compact(array: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def row_bytes(array: pa.Array) -> Sizes:
-    """Bytes of each row: int64, *Shape:* (rows,), none negative.
+    """Bytes of each row: int64, *Shape:* (rows,). Row groups, pages and batches have no influence.
 
     Fixed-width values count their width (a Boolean one byte), texts and lists an offset and their content, a view of a
     text 16 bytes and its content, a view of a list two offsets, structs the sum of their fields, null type nothing. A
@@ -148,13 +140,8 @@ def row_bytes(array: pa.Array) -> Sizes:
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
-    """Check that offsets, indices and lengths of a batch are in bounds; whether texts are UTF-8 is not checked.
-
-    A text that is not UTF-8 fails its row or is passed through; an offset out of bounds would crash the process.
-
-    Raises:
-        pyarrow.ArrowInvalid: something is out of bounds.
-    """
+    """Check that offsets, indices and lengths are in bounds (``pyarrow.ArrowInvalid``), since one that is not would
+    crash the process. A text that is not UTF-8 fails its row or is passed through."""
     batch.validate()
     for column in batch.columns:
         # Arrow views nulls in a list with a wrong length: a column that has some is checked with its texts.
@@ -162,12 +149,10 @@ def check_batch(batch: pa.RecordBatch) -> None:
 
 
 def _holds_nulls(kind: pa.DataType) -> bool:
-    """Whether a column is of the null type, or has it inside."""
     return types.is_null(kind) or any(_holds_nulls(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _as_binary(kind: pa.DataType) -> pa.DataType:
-    """A type with binary in place of text, whose layout is the same."""
     if isinstance(kind, pa.BaseExtensionType):
         return _as_binary(kind.storage_type)
     if types.is_dictionary(kind):
@@ -186,13 +171,11 @@ class ShardWriter:
     """Writer of one Parquet file. The same tables, schema and metadata give the same bytes.
 
     Args:
-        temporary: the file to write, which does not exist yet.
-        schema: of all tables; its metadata is kept.
-        metadata: added to the footer's key/value metadata; overrides the schema's.
-        path: the final name of the file, for messages.
+        temporary: the file to write, which does not exist yet. path: its final name, for messages.
+        schema: of all tables; its metadata is kept. metadata: added to it.
 
     Raises:
-        OutputError: the file cannot be created.
+        OutputError: in all methods, what failed; the file is deleted.
     """
 
     def __init__(
@@ -215,11 +198,7 @@ class ShardWriter:
             )
 
     def write(self, table: pa.Table) -> None:
-        """Append a table as one row group; one without rows adds nothing.
-
-        Raises:
-            OutputError: it cannot be written, or has another schema; the file is abandoned.
-        """
+        """Append a table as one row group; one without rows adds nothing."""
         with self._or_abandoned():
             if not table.schema.equals(self._schema):
                 raise OutputError(f"{self._path}: the columns of a later window differ from those of the first")
@@ -228,11 +207,7 @@ class ShardWriter:
         self._rows += table.num_rows
 
     def finish(self) -> WrittenFile:
-        """Close, sync, read back and check the file, and leave it under its temporary name.
-
-        Raises:
-            OutputError: one of these steps failed; the file is deleted, and not synced a second time.
-        """
+        """Close, sync once, read back and check the file, and leave it under its temporary name."""
         with self._or_abandoned():
             crash_point("output", "written")
             self._parquet.close()
@@ -255,7 +230,6 @@ class ShardWriter:
 
     @contextmanager
     def _or_abandoned(self) -> Iterator[None]:
-        """Throw the file away when anything inside fails."""
         try:
             with output_errors("write", self._path):
                 yield
