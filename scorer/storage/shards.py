@@ -34,8 +34,6 @@ CHANGED = "changed since it was first looked at; run again"
 """Why a shard is refused; both may be true of one machine alone."""
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
-MOST_PARTS = 100_000
-"""Of one input; their names have five digits."""
 _MAGIC = b"PAR1"
 _BATCH_ROWS = 4096
 _SAMPLE_ROWS = 64
@@ -109,11 +107,6 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
         if split_rows is None:
             return source.schema, [whole]
         ranges = group_ranges(source.groups, split_rows)
-        if len(ranges) > MOST_PARTS:
-            raise RefusedError(
-                f"would be {len(ranges):,} parts with --split-rows {split_rows}, and {MOST_PARTS:,} are allowed; give "
-                "a larger number"
-            )
         parts = [
             replace(
                 whole,
@@ -331,8 +324,6 @@ class ParquetSource(OpenedFile):
         """
         import pyarrow as pa
 
-        from .windows import check_batch
-
         # Parquet is asked by dotted paths. Where a name has a dot, it could mean a part of another column: then all
         # columns are read, and the others are dropped.
         is_plain = positions and not any("." in name for name in self.schema.names)
@@ -355,7 +346,7 @@ class ParquetSource(OpenedFile):
                         batch = batch.slice(max(0, batch.num_rows - (position - done)))
                         if names is None and len(positions) < len(batch.schema):
                             batch = batch.select(list(positions))
-                        check_batch(batch)
+                        batch.validate()
                         done = position
                         yield batch
                         if largest is None or (batch.nbytes > 2 * max_bytes and step > 1):

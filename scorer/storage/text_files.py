@@ -89,9 +89,8 @@ class TextLines:
             file = gzip.GzipFile(fileobj=file)
         try:
             start = file.peek(4)
-            for magic, what in _NOT_TEXT.items():
-                if start.startswith(magic):
-                    raise RefusedError(f"is {what}")
+            if other := next((what for magic, what in _NOT_TEXT.items() if start.startswith(magic)), None):
+                raise RefusedError(f"is {other}")
             if start.startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
             while line := file.readline(MOST_LINE_BYTES + 1):
@@ -155,10 +154,8 @@ class TextSource(OpenedFile):
 
 @dataclass(slots=True)
 class TextRow:
-    """A row. ``line``: number of its last line, from 1. ``values``: by column, bytes that may not be UTF-8. ``error``,
-    ``detail``, ``raw``, ``nested``: see :data:`ROW_INFO`."""
+    """A row. ``values``: by column, bytes that may not be UTF-8. The others: see :data:`ROW_INFO`."""
 
-    line: int
     values: dict[str, bytes | None] = field(default_factory=dict)
     nested: list[str] = field(default_factory=list)
     error: str | None = None
@@ -178,7 +175,7 @@ class TextRow:
 
     @classmethod
     def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
-        return cls(line, error=f"{kind}:line {line}", detail=f"line {line}{detail}", raw=raw)
+        return cls(error=f"{kind}:line {line}", detail=f"line {line}{detail}", raw=raw)
 
 
 def read_records(
@@ -269,7 +266,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
             yield TextRow.malformed(MALFORMED_ROW, reader.line_num, problem, b"".join(taken))
         elif fields:
             values = [text.encode("utf-8", "surrogateescape") for text in fields]
-            yield TextRow(reader.line_num, dict(zip(header, values, strict=True)))
+            yield TextRow(dict(zip(header, values, strict=True)))
     if not header:
         raise RefusedError("is empty; its first line should name the columns")
 
@@ -278,11 +275,8 @@ def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Te
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
-    begins = [line.strip() for _, line in start]
-    # An array, unless one of the first two lines is JSON by itself: then a line that is none costs its row alone.
-    is_array = b"".join(begins[:1]).startswith(b"[") and (
-        begins[0] == b"[" or len(begins) == 1 or not any(map(_is_json, begins))
-    )
+    begin = start[0][1].strip() if start else b""
+    is_array = begin.startswith(b"[") and not (begin.endswith(b"]") and len(start) > 1)  # which is a bad row
     first: TextRow | None = None
     for number, text in _elements(everything) if is_array else everything:
         record = _parse(number, text.strip())
@@ -291,14 +285,6 @@ def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Te
         yield record
     if not names:
         raise RefusedError((first.detail if first else None) or "is empty; write one JSON object per line")
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return False
-    return True
 
 
 def _elements(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -332,7 +318,7 @@ def _parse(number: int, text: bytes) -> TextRow:
     try:
         found = _DECODER.decode(text)
         if all(text.count(b'"%b"' % key.encode()) == 1 for key in found):
-            record = TextRow(number)
+            record = TextRow()
             for key, raw in found.items():
                 record.put(key, bytes(raw))
             return record
@@ -343,7 +329,7 @@ def _parse(number: int, text: bytes) -> TextRow:
 
 def _parse_slowly(number: int, text: bytes) -> TextRow:
     """A line that Python's reader may take: with NaN, half of a surrogate pair, or bytes that are not UTF-8."""
-    line, record, at = text.decode("utf-8", "surrogateescape"), TextRow(number), 1
+    line, record, at = text.decode("utf-8", "surrogateescape"), TextRow(), 1
     try:
         pairs = _SLOW_DECODER.decode(line)
         if not line.startswith("{"):

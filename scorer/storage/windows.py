@@ -24,14 +24,6 @@ from .store import crash_point, create_file, discard, output_errors
 
 COMPRESSION_LEVEL = 1
 Sizes = npt.NDArray[np.int64]
-_LISTS = {
-    lib.Type_LIST: pa.list_,
-    lib.Type_LARGE_LIST: pa.large_list,
-    lib.Type_LIST_VIEW: pa.list_view,
-    lib.Type_LARGE_LIST_VIEW: pa.large_list_view,
-}
-_BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
-"""Types of the same layout, but without a rule of what bytes may be in a text."""
 _WIDTHS = {
     **dict.fromkeys((lib.Type_STRING, lib.Type_BINARY, lib.Type_LIST), 4),
     **dict.fromkeys((lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY, lib.Type_LARGE_LIST, lib.Type_LIST_VIEW), 8),
@@ -137,34 +129,6 @@ def row_bytes(array: pa.Array) -> Sizes:
         return pc.binary_length(values).fill_null(0).to_numpy().astype(np.int64) + width
     fixed = 0 if types.is_null(kind) else 1 if types.is_boolean(kind) else kind.bit_width // 8
     return np.full(rows, fixed, np.int64)
-
-
-def check_batch(batch: pa.RecordBatch) -> None:
-    """Check that offsets, indices and lengths are in bounds (``pyarrow.ArrowInvalid``), since one that is not would
-    crash the process. A text that is not UTF-8 fails its row or is passed through."""
-    batch.validate()
-    for column in batch.columns:
-        # Arrow views nulls in a list with a wrong length: a column that has some is checked with its texts.
-        (column if _holds_nulls(column.type) else column.view(_as_binary(column.type))).validate(full=True)
-
-
-def _holds_nulls(kind: pa.DataType) -> bool:
-    return types.is_null(kind) or any(_holds_nulls(kind.field(i).type) for i in range(kind.num_fields))
-
-
-def _as_binary(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        return _as_binary(kind.storage_type)
-    if types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _as_binary(kind.value_type), kind.ordered)
-    fields = [kind.field(i).with_type(_as_binary(kind.field(i).type)) for i in range(kind.num_fields)]
-    if types.is_struct(kind):
-        return pa.struct(fields)
-    if types.is_map(kind):
-        return pa.map_(*fields[0].type)
-    if types.is_fixed_size_list(kind):
-        return pa.list_(*fields, kind.list_size)
-    return _LISTS[kind.id](*fields) if fields else _BINARY.get(kind, kind)
 
 
 class ShardWriter:

@@ -29,7 +29,7 @@ from scorer.storage.shards import (
     read_windows,
 )
 from scorer.storage.user_files import write_parquet
-from scorer.storage.windows import check_batch, row_bytes
+from scorer.storage.windows import row_bytes
 from tests.storage.tables import TRIPLE, cut_rows, input_of, rows_table, weight, write
 
 
@@ -252,24 +252,3 @@ def test_rows_weigh_what_the_definition_says_sliced_or_not(name: str) -> None:
     for start in range(5):
         assert row_bytes(array.slice(start)).tolist() == expected[start:]
         assert row_bytes(array.slice(0, start)).tolist() == expected[:start]
-        check_batch(pa.record_batch({"x": array.slice(start)}))
-
-
-def offsets_out_of_bounds() -> list[pa.Array]:
-    """Arrays that Arrow takes at first sight, because only their first and last offset are looked at then."""
-    texts = pa.array(["abc", "de"])
-    bad = pa.py_buffer(np.array([0, 9999, 2], np.int32))
-    text = pa.Array.from_buffers(pa.string(), 2, [None, bad, texts.buffers()[2]])
-    return [
-        text,
-        pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, bad], children=[texts]),
-        pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), pa.StructArray.from_arrays([text], ["x"])),
-        pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int32()), texts, safe=False),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), text),
-    ]
-
-
-@pytest.mark.parametrize("array", offsets_out_of_bounds())
-def test_offsets_and_indices_out_of_bounds_are_refused(array: pa.Array) -> None:
-    with pytest.raises(pa.ArrowInvalid):
-        check_batch(pa.record_batch([array], ["x"]))
