@@ -275,8 +275,11 @@ def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[Te
     numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
     start = list(islice(numbered, 2))
     everything = chain(start, numbered)
-    begin = start[0][1].strip() if start else b""
-    is_array = begin.startswith(b"[") and not (begin.endswith(b"]") and len(start) > 1)  # which is a bad row
+    begins = [text.strip() for _, text in start]
+    # An array, unless the second line is a row: then the first one is a row that cannot be read.
+    is_array = b"".join(begins).startswith(b"[") and (
+        begins[0] == b"[" or len(begins) == 1 or _parse(0, begins[1]).error is not None
+    )
     first: TextRow | None = None
     for number, text in _elements(everything) if is_array else everything:
         record = _parse(number, text.strip())
