@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 
 from scorer.storage.shards import InputFile
 
+OFFSETS = {"string": 4, "large_string": 8, "string_view": 16, "list": 4, "list_view": 8, "fixed_size_list": 0}
+FIXED = {"null": 0, "bool": 1}
 TRIPLE = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 
 
@@ -27,9 +29,9 @@ def write(path: Path, table: pa.Table, **options: Any) -> str:
     return str(path)
 
 
-def input_of(uri: str, form: str = "parquet", delimiter: str | None = None) -> InputFile:
+def input_of(uri: str | Path, form: str = "parquet", delimiter: str | None = None) -> InputFile:
     """A file as a run finds it."""
-    return InputFile(uri=uri, relative=Path(uri).name, form=form, delimiter=delimiter)
+    return InputFile(uri=str(uri), relative=Path(uri).name, form=form, delimiter=delimiter)
 
 
 def weight(value: Any, kind: pa.DataType) -> int:
@@ -39,25 +41,15 @@ def weight(value: Any, kind: pa.DataType) -> int:
     if pa.types.is_dictionary(kind):
         return kind.index_type.bit_width // 8 + (0 if value is None else weight(value, kind.value_type))
     if pa.types.is_struct(kind):
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        return sum(weight(None if value is None else value[f.name], f.type) for f in fields)
+        return sum(weight(None if value is None else value[field.name], field.type) for field in kind)
     if pa.types.is_map(kind):
         return 4 + sum(weight(k, kind.key_type) + weight(v, kind.item_type) for k, v in value or ())
-    if pa.types.is_fixed_size_list(kind):
-        return sum(weight(v, kind.value_type) for v in value or ())
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return (8 if pa.types.is_large_list(kind) else 4) + sum(weight(v, kind.value_type) for v in value or ())
-    if pa.types.is_list_view(kind):
-        return 8 + sum(weight(v, kind.value_type) for v in value or ())
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return 16 + _length(value)
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        return 8 + _length(value)
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return 4 + _length(value)
-    if pa.types.is_null(kind):
-        return 0
-    return 1 if pa.types.is_boolean(kind) else kind.bit_width // 8
+    name = str(kind).partition("<")[0]
+    if kind.num_fields:
+        return OFFSETS[name] + sum(weight(v, kind.value_type) for v in value or ())
+    if name in OFFSETS:
+        return OFFSETS[name] + len((value or "").encode())
+    return FIXED[name] if name in FIXED else kind.bit_width // 8
 
 
 def cut_rows(weights: list[int], max_rows: int, max_bytes: int) -> list[int]:
@@ -69,9 +61,3 @@ def cut_rows(weights: list[int], max_rows: int, max_bytes: int) -> list[int]:
             rows, size = 0, 0
         rows, size = rows + 1, size + added
     return [*windows, rows] if rows else windows
-
-
-def _length(value: Any) -> int:
-    if value is None:
-        return 0
-    return len(value.encode() if isinstance(value, str) else value)
