@@ -60,14 +60,11 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
                     f"{earlier} and {uri} would both be written to {file.relative}; "
                     "score them into different folders, or name a folder above both"
                 )
-    for relative in found:  # an output or a receipt may need a folder where another output is a file
+    for relative in found:
         folder = relative.rpartition("/")[0]
         while folder:
-            if other := next((one for one in (folder, folder.removesuffix(".json")) if one in found), None):
-                raise UsageError(
-                    f"the outputs {other} and {relative} need a file and a folder of the same name; "
-                    "rename one of the inputs"
-                )
+            if {folder, folder.removesuffix(".json")} & found.keys():  # an output, or the receipt of one
+                raise UsageError(f"{relative} needs a folder where {folder} is a file; rename one of the inputs")
             folder = folder.rpartition("/")[0]
     return [found[relative] for relative in sorted(found)]
 
@@ -108,7 +105,7 @@ def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
     if isinstance(root, StoreUri):
         keys = list(open_store(StoreUri(root.scheme, root.bucket, ""), patient=False).list(root.path))
         below = [key.removeprefix(root.key("")) for key in keys if key != root.path]
-        is_file, is_folder, paths = len(below) < len(keys), bool(below), _visible(root, below, sought)
+        is_file, is_folder, paths = len(below) < len(keys), bool(below), iter(below)
     else:
         is_folder = os.path.isdir(root)  # noqa: PTH112  (a Path raises what only the system can say of a name)
         is_file = os.path.exists(root) and not is_folder  # noqa: PTH110
@@ -120,7 +117,7 @@ def _files(parsed: _Input, form: Format) -> Iterator[tuple[str, str]]:
         return
     if glob is None and not is_folder:
         raise InputError(f"{given} does not exist, or this user may not look there")
-    groups, visible = suffixes_of(form), list(paths)
+    groups, visible = suffixes_of(form), list(_visible(root, paths, sought))
     found = next(filter(None, ([path for path in visible if _accepts(sought, path, one)] for one in groups)), [])
     if not found and glob is not None:
         raise InputError(f"{given} matches no file; check the pattern")
@@ -175,19 +172,23 @@ def _accepts(glob: Glob, path: str, suffixes: Sequence[str]) -> bool:
     return (len(glob) in at or (last in at and glob[last] == ANY_DEPTH)) and name.lower().endswith(tuple(suffixes))
 
 
-def _visible(root: StoreUri, keys: Iterable[str], glob: Glob) -> Iterator[str]:
-    """Those of the keys below a place that are not hidden."""
-    for key in keys:
-        parts = key.split("/")
+def _visible(root: Location, paths: Iterable[str], glob: Glob) -> Iterator[str]:
+    """Those of the paths below a place that are not hidden."""
+    for path in paths:
+        parts = path.split("/")
         if DELTA_LOG in parts[:-1] and _positions(glob, folder := "/".join(parts[: parts.index(DELTA_LOG)])):
-            raise _delta_table(str(root.below(folder)))
+            raise InputError(
+                f"{root.below(folder) if isinstance(root, StoreUri) else root / folder} is a Delta table, whose folder "
+                "also holds files of other versions; name those of one version, which DeltaTable(path).file_uris() of "
+                "the package deltalake lists"
+            )
         if not any(map(is_hidden, parts)):
-            yield key
+            yield path
 
 
 def _walk(root: Path, glob: Glob) -> Iterator[str]:
-    """Relative paths of the visible files in those folders below a place where a glob can match. A folder is searched
-    once for the same positions in the glob, and links to folders are followed last."""
+    """Relative paths of files and Delta logs in those folders below a place where a glob can match. A folder is
+    searched once for the same positions in the glob, and links to folders are followed last."""
     todo, seen = deque([""]), set()
     while todo:
         base = todo.popleft()
@@ -201,22 +202,13 @@ def _walk(root: Path, glob: Glob) -> Iterator[str]:
         except OSError as error:
             raise InputError(f"cannot list {place}: {error.strerror}") from error
         for name, is_folder, is_linked in entries:
-            if name == DELTA_LOG and is_folder:
-                raise _delta_table(str(place))
             if is_folder and not is_hidden(name):
                 (todo.append if is_linked else todo.appendleft)(f"{base}{name}/")
-            elif not is_hidden(name):
-                yield base + name
+            elif not is_folder or name == DELTA_LOG:
+                yield base + name + "/" * is_folder
 
 
 def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
     """The entries of a folder by name: whether each is a folder, and whether it is a symbolic link."""
     with os.scandir(folder) as found:
         return sorted((entry.name, entry.is_dir(), entry.is_symlink()) for entry in found)
-
-
-def _delta_table(folder: str) -> InputError:
-    return InputError(
-        f"{folder} is a Delta table, whose folder also holds files of other versions; name the files of one version: "
-        "DeltaTable(path).file_uris() of the package deltalake lists them"
-    )

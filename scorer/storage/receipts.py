@@ -257,13 +257,12 @@ class FailedShard(Record, frozen=True, kw_only=True):
 def content_sha256(uri: str, identity: Identity) -> str | None:
     """SHA-256 of a local file, as hex, which tells a touched file from a changed one; ``None`` for an object, which
     would have to be sent again, and for a file that cannot be read, or is not that of the identity."""
-    expected = identity.size, identity.mtime_ns
     try:
         with open(uri, "rb") as file:  # noqa: PTH123  (names that are not UTF-8 stay as they are)
-            before, digest, after = os.fstat(file.fileno()), sha256_of(file), os.fstat(file.fileno())
+            digest, found = sha256_of(file), os.fstat(file.fileno())
     except (OSError, ValueError):  # also for a URI, which is no local file
         return None
-    return digest if {(found.st_size, found.st_mtime_ns) for found in (before, after)} == {expected} else None
+    return digest if (found.st_size, found.st_mtime_ns) == (identity.size, identity.mtime_ns) else None
 
 
 def digest_of(receipts: Iterable[Receipt]) -> bytes:

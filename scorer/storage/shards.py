@@ -97,26 +97,15 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
     """The schema of a file and its shards (:class:`.ShardError` if it cannot be read). ``split_rows``: make a shard of
     each range of row groups with at most so many rows."""
     with _opened(file) as source:
-        whole = Shard(
-            file=file,
-            relative=file.relative,
-            identity=source.identity,
-            rows=source.rows,
-            bytes=source.identity.size,
-        )
+        size, rows = source.identity.size, source.rows
+        whole = Shard(file=file, relative=file.relative, identity=source.identity, rows=rows, bytes=size)
         if split_rows is None:
             return source.schema, [whole]
-        ranges = group_ranges(source.groups, split_rows)
-        parts = [
-            replace(
-                whole,
-                relative=f"{file.relative}/part-{number:05d}.parquet",
-                rows=(rows := sum(source.groups[start:end])),
-                bytes=whole.bytes * rows // max(1, whole.rows),
-                groups=(start, end),
-            )
-            for number, (start, end) in enumerate(ranges)
-        ]
+        parts = []
+        for number, groups in enumerate(group_ranges(source.groups, split_rows)):
+            name, rows = f"{file.relative}/part-{number:05d}.parquet", sum(source.groups[slice(*groups)])
+            share = size * rows // max(1, source.rows)
+            parts.append(replace(whole, relative=name, rows=rows, bytes=share, groups=groups))
         return source.schema, parts
 
 

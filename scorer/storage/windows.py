@@ -72,12 +72,8 @@ def cut(
 
 
 def join(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """One table of several batches, with one chunk per column where possible, and dictionaries reduced to used values.
-
-    A dictionary read from Parquet is that of a whole row group: it could be larger than the window, and it depends on
-    how the file was written. So the used values are put in the order of their first use. An ordered dictionary keeps
-    its order.
-    """
+    """One table of several batches, with one chunk per column where possible. The dictionaries of a row group depend on
+    how the file was written, so those without an order have the used values in the order of their first use."""
     table = pa.Table.from_batches(batches, schema)
     try:
         table = table.combine_chunks()

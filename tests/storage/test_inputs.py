@@ -84,8 +84,8 @@ def test_an_output_is_named_from_the_folder_or_the_fixed_prefix(tree: Path, give
         (["none"], InputError, "none does not exist"),
         (["in/*.csv"], InputError, "matches no file"),
         (["empty"], InputError, r"has no file to read \(\*.parquet, .*, \*.ndjson.gz\)"),
-        (["one", "two"], UsageError, "a file and a folder of the same name"),
-        (["one", "three"], UsageError, "a file and a folder of the same name"),
+        (["one", "two"], UsageError, "needs a folder where n.parquet is a file"),
+        (["one", "three"], UsageError, "needs a folder where n.parquet.json is a file"),
     ],
 )
 def test_inputs_that_cannot_be_honoured(

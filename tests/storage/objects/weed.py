@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyarrow import fs
+
 from tests.conftest import ROOT
 
 ACCESS, SECRET = "canary-access-7f3a91", "canary-secret-c41d8e02b7"
@@ -46,8 +48,7 @@ def free_ports(count: int) -> list[int]:
     """Ports that are free, and whose number plus 10,000 is: SeaweedFS takes that for gRPC."""
     found = set[int]()
     while len(found) < count:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
+        with socket.create_server(("127.0.0.1", 0)) as one:
             port = one.getsockname()[1]
         found.add(port if port < 50_000 else port - 20_000)
     return [*found]
@@ -56,26 +57,21 @@ def free_ports(count: int) -> list[int]:
 @contextmanager
 def serving(folder: Path) -> Iterator[Server]:
     """A server with its data in a folder, and one bucket."""
-    program = weed()
-    assert program is not None
-    identity = {
-        "name": "test",
-        "credentials": [{"accessKey": ACCESS, "secretKey": SECRET}],
-        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-    }
-    config, log = folder / "s3.json", folder / "weed.log"
-    config.write_text(json.dumps({"identities": [identity]}))
+    keys = [{"accessKey": ACCESS, "secretKey": SECRET}]
+    identity = {"name": "test", "credentials": keys, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
+    (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     (folder / "data").mkdir()
     master, volume, filer, s3 = free_ports(4)
-    with log.open("wb") as said:
+    options = (
+        f"-dir={folder / 'data'} -ip=127.0.0.1 -ip.bind=127.0.0.1 -master.port={master} -master.volumeSizeLimitMB=64 "
+        f"-volume.port={volume} -volume.max=1000 -filer -filer.port={filer} "
+        f"-s3 -s3.port={s3} -s3.port.iceberg=0 -s3.port.lance=0 -s3.config={folder / 's3.json'}"
+    )
+    server = Server(s3, folder / "weed.log")
+    with server.log.open("wb") as said:
         process = subprocess.Popen(
-            [program, "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
-             f"-master.port={master}", f"-volume.port={volume}", "-volume.max=1000", "-filer", f"-filer.port={filer}",
-             "-s3", f"-s3.port={s3}", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={config}",
-             "-master.volumeSizeLimitMB=64"],
-            stdout=said, stderr=subprocess.STDOUT, cwd=folder,
-        )  # fmt: skip
-    server = Server(s3, log)
+            [weed() or "weed", "server", *options.split()], stdout=said, stderr=subprocess.STDOUT, cwd=folder
+        )
     try:
         _await_bucket(server, process)
         yield server
@@ -85,8 +81,6 @@ def serving(folder: Path) -> Iterator[Server]:
 
 
 def _await_bucket(server: Server, process: subprocess.Popen[bytes]) -> None:
-    from pyarrow import fs
-
     store = fs.S3FileSystem(
         access_key=ACCESS, secret_key=SECRET, region="us-east-1", scheme="http", allow_bucket_creation=True,
         endpoint_override=f"127.0.0.1:{server.port}", retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
@@ -97,8 +91,7 @@ def _await_bucket(server: Server, process: subprocess.Popen[bytes]) -> None:
             store.create_dir(BUCKET)
             with store.open_output_stream(f"{BUCKET}/ready") as file:  # volumes are there only after a while
                 file.write(b"yes")
-            store.delete_file(f"{BUCKET}/ready")
-            return
+            return store.delete_file(f"{BUCKET}/ready")
         except OSError:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError(server.log.read_text(errors="replace")[-2000:]) from None
