@@ -19,7 +19,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage import lock, output_state
-from scorer.storage.location import Location
+from scorer.storage.location import Location, StoreUri
 from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, take_lock
 from scorer.storage.output_state import lock_holder
 from scorer.storage.store import FileInfo, Store, open_store
@@ -38,14 +38,10 @@ class Clock:
         self.slept = 0.0
         self.meanwhile: Callable[[], object] = lambda: None
 
-    def monotonic(self) -> float:
+    def time(self, clock: int = 0) -> float:
         return self.slept
 
-    def clock_gettime(self, clock: int) -> float:
-        return self.slept
-
-    def time(self) -> float:
-        return self.slept
+    monotonic = clock_gettime = time
 
     def sleep(self, seconds: float) -> None:
         self.slept += seconds
@@ -92,10 +88,6 @@ def foreign(store: Store, **changes: object) -> None:
     store.write(LOCK, json.dumps({**RECORD, **changes}).encode())
 
 
-def age(clock: Clock, seconds: float) -> None:
-    clock.slept += seconds
-
-
 def test_one_of_two_gets_it_and_leaves_nothing(store: Store) -> None:
     with take_lock(store) as held:
         assert isinstance(held, RecordLock) and held.may_publish
@@ -126,7 +118,7 @@ def test_a_record_that_was_not_renewed_for_five_minutes_is_taken_over(
     foreign(store)
     if old == 200:
         store.write(LOCK, b"{")  # a damaged one expires as any
-    age(clock, old)
+    clock.slept += old
     settle = 0 if store.is_remote else 2
     with take_lock(store) as held:
         assert clock.slept == old + waits + settle
@@ -137,7 +129,7 @@ def test_a_record_that_was_not_renewed_for_five_minutes_is_taken_over(
 def test_of_two_that_take_it_over_one_gets_it(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a bucket the condition decides; in a folder, where it is two steps, the one that wrote last."""
     foreign(store)
-    age(clock, EXPIRY_S)
+    clock.slept += EXPIRY_S
     real, others = type(store).write, [8]
 
     def write(self: Any, name: str, content: bytes, *, expect: str | None = None) -> str | None:
@@ -172,13 +164,13 @@ def test_who_was_taken_over_or_gets_no_answer_writes_no_more(
     with take_lock(store) as held:
         with monkeypatch.context() as patch:
             patch.setattr(type(store), "write", silent)
-            age(clock, STALE_S)
+            clock.slept += STALE_S
             with pytest.raises(OutputError, match="does not answer"):
                 held.check()
         held.check()
         foreign(store)
         held.check()  # the last renewal is young: nobody may have taken it over
-        age(clock, STALE_S)
+        clock.slept += STALE_S
         for _ in range(2):
             with pytest.raises(OutputError, match="another run took over this output"):
                 held.check()
@@ -186,10 +178,7 @@ def test_who_was_taken_over_or_gets_no_answer_writes_no_more(
 
 
 def test_a_store_without_conditions_is_refused(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import obstore
-
-    from scorer.storage.location import StoreUri
-
+    obstore = pytest.importorskip("obstore")
     real = obstore.put
     monkeypatch.setattr(obstore, "put", lambda *given, **more: real(*given, **(more | {"mode": "overwrite"})))
     found = open_store(StoreUri("s3", "bucket", "out"))

@@ -164,9 +164,7 @@ def test_what_cannot_be_an_output_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
     for name, why in (
         ("", "is not an output folder of this program.*but holds 'file' and 1 more"),
-        ("file", "Not a directory; a file, folder or link stands there"),
-        ("link", "File exists; a file, folder or link stands there"),
-        ("file/out", "Not a directory; a file, folder or link stands there"),
+        *((name, "; a file, folder or link stands there") for name in ("file", "link", "file/out")),
     ):
         with pytest.raises(OutputError, match=why), lock_output(tmp_path / name):
             pass
@@ -224,12 +222,11 @@ def test_temporary_files_of_killed_runs_are_removed(tmp_path: Path) -> None:
 
 
 LINKED: dict[str, Callable[[LockedOutput], object]] = {
-    "2026": lambda output: output.temporary(B.relative),
-    "2026/b.parquet": lambda output: output.temporary(B.relative),
-    "_receipts": lambda output: output.quarantine(B.relative, "k", "m", None),
-    "_receipts/2026": lambda output: output.quarantine(B.relative, "k", "m", None),
-    "_failed": lambda output: output.quarantine(B.relative, "k", "m", None),
-    "_failed/2026": lambda output: output.quarantine(B.relative, "k", "m", None),
+    **dict.fromkeys(("2026", "2026/b.parquet"), lambda output: output.temporary(B.relative)),
+    **dict.fromkeys(
+        ("_receipts", "_receipts/2026", "_failed", "_failed/2026"),
+        lambda output: output.quarantine(B.relative, "k", "m", None),
+    ),
     "_plan.json": lambda output: output.begin(make_plan(ALL), ALL),
     "_run.json": lambda output: output.finish(make_plan(ALL), b"{}", output.totals(make_plan(ALL), [])),
 }
