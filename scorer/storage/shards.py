@@ -320,7 +320,9 @@ class ParquetSource(OpenedFile):
         first, end = groups or (0, len(self.groups))
         metadata = self.parquet.metadata
         largest = None  # until the weight of some rows is known, which dictionaries hide from the footer
-        for start, stop in group_ranges(self.groups[first:end], _BATCH_ROWS):
+        # Arrow reads no dictionary inside of a list over several row groups.
+        is_nested = any(kind.num_fields and "dictionary<" in str(kind) for kind in self.schema.types)
+        for start, stop in group_ranges(self.groups[first:end], 1 if is_nested else _BATCH_ROWS):
             together = range(first + start, first + stop)
             sizes = {i: metadata.row_group(i).total_byte_size for i in together if self.groups[i]}
             fitting = min((max_bytes * self.groups[i] // max(size, 1) for i, size in sizes.items()), default=1)
