@@ -66,13 +66,10 @@ class Part(Record, frozen=True):
 
 
 class Plan(Record, frozen=True, kw_only=True, dict=True):
-    """A plan.
-
-    ``inputs``: by the relative path of their output. ``device``: its kind and name; ``provider``, ``runtime``: the
-    execution provider and the version of ONNX Runtime; ``versions``: of the packages that labels or files depend on.
-    ``limit``: rows to score. ``settings``: of the scorer, in the types of JSON. ``reuse_digest``: of the outputs of
-    ``reuse``. ``split_rows``: rows of a shard at most.
-    """
+    """A plan. ``inputs``: by the relative path of their output. ``device``: its kind and name. ``provider``,
+    ``runtime``: the execution provider and the version of ONNX Runtime. ``versions``: of the packages that labels or
+    files depend on. ``limit``: rows to score. ``settings``: of the scorer, in the types of JSON. ``reuse_digest``: of
+    the outputs of ``reuse``. ``split_rows``: rows of a shard at most."""
 
     schema: int = 2
     signature: str

@@ -324,7 +324,6 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 def _shown(value: Any, shorten: bool = True) -> str:
     text = "none" if value is None else value if isinstance(value, str) else canonical(value)
-    if not shorten:
-        return text
-    text = _DIGEST.sub(lambda digest: digest[0][:12], text)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    short = _DIGEST.sub(lambda digest: digest[0][:12], text)
+    short = short if len(short) <= _SHOWN else short[: _SHOWN - 3] + "..."
+    return short if shorten else text

@@ -23,7 +23,7 @@ import pyarrow as pa
 from ..system.files import ROW_INFO
 from ..system.numbers import spell_number, unique_keys
 from ..system.waiting import note_progress
-from .receipts import Identity
+from .receipts import Groups, Identity
 from .shards import OpenedFile, RefusedError
 
 MALFORMED_JSON = "malformed_json"
@@ -133,9 +133,7 @@ class TextSource(OpenedFile):
         self.groups = [self.rows]
         self.identity = Identity(size=self.size, mtime_ns=self.mtime_ns, footer_sha256=digest, e_tag=self.e_tag)
 
-    def batches(
-        self, positions: Sequence[int], groups: tuple[int, int] | None, max_bytes: int
-    ) -> Iterator[pa.RecordBatch]:
+    def batches(self, positions: Sequence[int], groups: Groups | None, max_bytes: int) -> Iterator[pa.RecordBatch]:
         """Rows of the columns at some positions, in batches of about ``max_bytes`` of text at most."""
         schema = pa.schema([self.schema.field(i) for i in positions])
         lines = TextLines(self)
