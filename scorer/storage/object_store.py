@@ -242,8 +242,8 @@ def client() -> ModuleType:
 
 
 def connect(location: StoreUri, *, patient: bool = True, limit_s: int = SMALL_S) -> Any:
-    """A client of the bucket of a URI; credentials, endpoint and region are those of the environment. A request takes at
-    most ``limit_s``; a ``patient`` one is repeated for four minutes while the store does not answer."""
+    """A client of the bucket of a URI; credentials, endpoint and region are those of the environment. A request takes
+    at most ``limit_s``; a ``patient`` one is repeated for four minutes while the store does not answer."""
     client()
     from obstore.store import from_url
 
