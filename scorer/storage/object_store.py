@@ -162,8 +162,10 @@ class ObjectStore:
         return {"e_tag": expect, "version": str(meta["version"])}
 
     def _stat(self, key: str) -> FileInfo:
-        """Raises ``FileNotFoundError`` if the object does not exist."""
-        return _info(self._request("look up", key, lambda: self._obstore.head(self._small, key)))
+        try:
+            return _info(self._request("look up", key, lambda: self._obstore.head(self._small, key)))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{self.location.root}/{key} does not exist") from error
 
     def _get(self, key: str) -> tuple[bytes, str] | None:
         """Content and version of an object; ``None`` if there is none."""

@@ -114,9 +114,10 @@ class LocalStore:
             The new version; ``None`` if another version than the expected one is there.
         """
         refuse_links(self.location, self.location / name)
-        there = self.list(name).get(name)
-        if expect is not None and expect != (ABSENT if there is None else there.version):
-            return None
+        if expect is not None:
+            there = self.list(name).get(name)
+            if expect != (ABSENT if there is None else there.version):
+                return None
         return atomic_write(self.location / name, content, label=name).version
 
     def publish(self, temporary: Path, name: str) -> FileInfo:
