@@ -208,18 +208,6 @@ def test_values_of_arrow_are_spelled_alike_or_cost_their_row(kind: Any, good: An
             assert rows[-1][2] == error
 
 
-def test_names_of_parts_and_nulls_are_those_of_the_row() -> None:
-    short = {"text": "t", "triples": [{"s": "A", "p": "is", "o": "x"}]}
-    whole = {"text": "t", "triples": [{"subject": "A", "predicate": "is", "object": "x"}]}
-    rows = found(read("jsonl", lines(short, whole)))
-    assert rows[0] == rows[1] and rows[0][2] is None
-    table = read(
-        "jsonl",
-        lines({"text": "t", "attributes": {"name": "X", "a": 1}}, {"text": "t", "attributes": {"name": "Y", "b": 2}}),
-    )
-    assert find_columns(table.schema, ColumnNames()).rows(table).triples.skipped == 0
-
-
 def test_the_path_of_the_subject_is_no_fact() -> None:
     row = {"text": "t", "forecast": {"city": "Oslo", "low": {"value": -12, "unit": "°C"}}}
     for table in (read("jsonl", lines(row)), pa.Table.from_pylist([row])):

@@ -48,7 +48,7 @@ OTHER_COLUMNS: dict[str, Any] = {
 NOT_IN_THE_OUTPUT = {
     "device_memory": "no number depends on it",
     "missing_template": "an error ends the run, so that no output has been made under it",
-    "subject": "names the subject of attributes, and the facts are triples here; see tests/metric/test_attributes.py",
+    "subject": "names the subject of attributes, and the facts are triples here; see tests/metric/test_forms.py",
     "device": "the kind of device that it leads to is in the signature, and here there is one kind",
 }
 SCHEMA = pa.schema(
