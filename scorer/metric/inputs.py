@@ -144,7 +144,7 @@ class InputColumns:
             return ""
         counted = Counter(error.partition(":")[0] for error in rows.errors.values())
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
-        return (f"{kinds}: row 0 " if len(table) > 1 else "") + self._explain(table, rows, 0)
+        return f"{kinds}: {'row 0 ' if len(table) > 1 else ''}{self._explain(table, rows, 0)}"
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
         error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
