@@ -142,7 +142,7 @@ def test_what_cannot_be_scored_is_refused(source: Path, short: Path, tmp_path: P
         pq.write_table(table, tmp_path / f"{name}.parquet")
     for given, says in (
         (["number.parquet", *DOCUMENT], "list<string>"),
-        (["blank.parquet", *DOCUMENT], "no_triples 1"),
+        (["blank.parquet", *DOCUMENT], "no row in the first window"),
         ([source], "--document-column document"),
         ([source, *DOCUMENT, "--protocol", "factspotter"], "--document-column does not go with"),
         ([source, *DOCUMENT, "--facts-column", "document"], "name one of them"),
