@@ -54,11 +54,8 @@ class StoreUri:
 
     @classmethod
     def parse(cls, given: str) -> StoreUri | None:
-        """The place that a URI names; ``None`` for a path, or a URI of another kind of store.
-
-        Raises:
-            UsageError: it contains a password, has a query, or names no bucket.
-        """
+        """The place that a URI names; ``None`` for a path, or a URI of another kind. :class:`.UsageError` where it has
+        a password or a query, or names no bucket."""
         found = _URI.fullmatch(given)
         if found is None or found["scheme"].lower() not in SCHEMES:
             return None

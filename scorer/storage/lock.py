@@ -184,14 +184,8 @@ RunLock = FileLock | RecordLock
 
 
 def take_lock(store: Store, on_wait: Callable[[str], None] = lambda message: None) -> RunLock:
-    """Take the lock of an output.
-
-    Args:
-        on_wait: called with a message before this waits for a record to expire or to be renewed.
-
-    Raises:
-        OutputError: another run holds it, or the store cannot be used.
-    """
+    """Take the lock of an output; :class:`.OutputError` if another run holds it. ``on_wait``: told before it waits for
+    a record to expire."""
     if isinstance(store, LocalStore):
         try:
             return FileLock(store.location / LOCK)

@@ -173,7 +173,7 @@ class OutputFolder:
         """Refuse a run that would lose rows or labels by accident.
 
         Args:
-            stored: the plan that is there. todo: the shards that will be scored, which :meth:`unfinished` found.
+            stored: the plan that is there. todo: the shards that :meth:`unfinished` found.
             rescore: permits other labels, fewer rows, and another division into row ranges.
             allow_stale: permits outputs whose input is not in the plan.
 
@@ -268,10 +268,7 @@ class Totals:
 @contextmanager
 def lock_output(location: Location, say: Callable[[str], None] = lambda message: None) -> Iterator[LockedOutput]:
     """Lock an output, which is created if it does not exist. Temporary files of killed runs are removed before and
-    afterwards, and a folder that was created for a run that did not begin.
-
-    Args:
-        say: called with a message if this has to wait.
+    afterwards, and a folder that was created for a run that did not begin. ``say``: told of a wait.
 
     Raises:
         OutputError: another run has it, it is not an output or is inside another one, or it cannot be written.

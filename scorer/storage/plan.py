@@ -152,14 +152,11 @@ def check_parts(
     allow_partial: bool = False,
     advice: str = "name all of them, or the folder above them, or pass --allow-partial",
 ) -> tuple[int, ...]:
-    """Refuse outputs that are not the parts of one run, each there once (:class:`.OutputError`).
+    """Refuse (:class:`.OutputError`) outputs that are not the parts of one run; the numbers of missing parts.
 
     Args:
         plans: by the name of the output. allow_partial: parts may be missing, and planned over other inputs.
         advice: what to do about a missing part, for the message.
-
-    Returns:
-        Numbers of the missing parts.
     """
     first, plan = next(iter(plans.items()))
     if plan.part is None and len(plans) == 1:

@@ -104,15 +104,8 @@ class LocalStore:
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
 
     def write(self, name: str, content: bytes, *, expect: str | None = None) -> str | None:
-        """Write a small file atomically and durably.
-
-        Args:
-            expect: write only if this version is there (:data:`ABSENT`: no file); ``None``: replace any version. In a
-                folder the look and the write are two steps.
-
-        Returns:
-            The new version; ``None`` if another version than the expected one is there.
-        """
+        """Write a small file atomically and durably; its new version, or ``None`` where another than the one to
+        ``expect`` is there (:data:`ABSENT`: no file). In a folder the look and the write are two steps."""
         refuse_links(self.location, self.location / name)
         if expect is not None:
             there = self.list(name).get(name)

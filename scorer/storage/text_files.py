@@ -179,15 +179,8 @@ class TextRow:
 def read_records(
     form: str, lines: Iterable[bytes], names: dict[str, None], delimiter: str | None = None
 ) -> Iterator[TextRow]:
-    """The rows of a file.
-
-    Args:
-        form, delimiter: see :class:`.InputFile`.
-        names: the columns are added to it as they are found; it is complete when all rows are read.
-
-    Raises:
-        RefusedError: there are no more rows to be had; names the line.
-    """
+    """The rows of a file; :class:`RefusedError` where there are no more to be had. ``names``: gets the columns as they
+    are found. ``form``, ``delimiter``: see :class:`.InputFile`."""
     if form == "jsonl":
         return _json_records(lines, names)
     return _delimited_records(lines, names, "\t" if form == "tsv" and delimiter is None else delimiter)
