@@ -169,12 +169,8 @@ class _Asking:
     def _select(
         self, all_facts: tuple[int, int], sentences: list[int], rooms: list[int], facts: list[int], index: FactIndex
     ) -> list[int]:
-        """The premise of each sentence of one text, as text ids.
-
-        Args:
-            all_facts: text id of the premise of all facts, and its tokens.
-            rooms: the tokens that each sentence leaves for the facts.
-        """
+        """The premise of each sentence of one text, as text ids. ``all_facts``: that of all facts, and its tokens;
+        ``rooms``: the tokens that each sentence leaves for facts."""
         tokens = self._tokens(facts)
         premises = []
         subjects: dict[int, float] = {}

@@ -131,16 +131,11 @@ class Templates:
 
     def without_slot(self) -> dict[Key, tuple[str, ...]]:
         """The slots that templates lack: the subject's in any, the object's in those that are not for one object."""
-        plain = [((predicate, None), pattern, ("subject", "object")) for predicate, pattern in self.plain.items()]
-        special = [
-            ((predicate, value), pattern, ("subject",))
-            for predicate, choices in self.by_object.items()
-            for value, pattern in choices.items()
-        ]
-        lacking = {
-            key: tuple(slot for slot in slots if slot not in pattern[1::2])
-            for key, pattern, slots in (*plain, *special)
-        }
+        lacking: dict[Key, tuple[str, ...]] = {}
+        for predicate, pattern in self.plain.items():
+            lacking[predicate, None] = tuple(slot for slot in ("subject", "object") if slot not in pattern[1::2])
+        for predicate, choices in self.by_object.items():
+            lacking |= {(predicate, value): ("subject",) for value, p in choices.items() if "subject" not in p[1::2]}
         return {key: slots for key, slots in lacking.items() if slots}
 
     def lookup(self, triple: Triple) -> Lookup:
