@@ -62,12 +62,8 @@ class RunWork:
 
 
 def run(executor: Executor, reporter: Reporter) -> Outcome:
-    """Score all shards that are not done.
-
-    Raises:
-        ScorerError: nothing can be scored, or the output cannot be used.
-        Terminated, KeyboardInterrupt: interrupted; the same call resumes.
-    """
+    """Score all shards that are not done; after an interrupt the same call resumes. A :class:`.ScorerError` if nothing
+    can be."""
     started, options = time.perf_counter(), executor.job.options
     with signals_raise():
         files = find_files(options.inputs, options.form, options.delimiter)

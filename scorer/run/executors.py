@@ -1,8 +1,7 @@
 """Options of a run, executors, and the messages between driver and worker.
 
 Executors are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.ray`), or this process
-(:mod:`.inline`). A driver sends requests and a worker replies, in structs over one connection
-(:mod:`scorer.system.worker_process`). Nothing is pickled: an error travels as its class name and message.
+(:mod:`.inline`). A driver sends requests and a worker replies, in structs; an error as its class name and message.
 """
 
 from __future__ import annotations
@@ -78,12 +77,9 @@ class ReuseInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a worker whose scorer is open. Workers of one run are equal in all of it.
-
-    ``budgets``: what batches are cut by, and the bound of ``--exact``. ``origin``: where it computes, and how far
-    logits stray there. ``versions``: of the packages that scores pass through. ``random_weights``, ``forced``: as the
-    bundle says, why labels should not be trusted.
-    """
+    """Description of a worker whose scorer is open; equal for all workers of a run. ``budgets``: what batches are cut
+    by, and the bound of ``--exact``. ``versions``: of the packages that scores pass through. ``random_weights``,
+    ``forced``: as the bundle says, why labels should not be trusted."""
 
     signature: str
     signature_parts: Mapping[str, Any]
@@ -112,12 +108,9 @@ class Inspect(Message, frozen=True):
 
 
 class Open(Message, frozen=True):
-    """Request: open the scorer. Answered by :class:`WorkerReady`.
-
-    ``plan``: an earlier one without its inputs, whose budgets are taken, and the bound of ``--exact`` where signature
-    and provider are its own; without one they are measured. ``shards``: a few, whose first rows that bound is measured
-    on. ``cpus``: to run on; empty for all. ``reuse``: outputs whose labels are taken over.
-    """
+    """Request: open the scorer. Answered by :class:`WorkerReady`. ``plan``: an earlier one without its inputs, whose
+    budgets are taken, and the bound of ``--exact`` where signature and provider are its own; otherwise they are
+    measured, the bound on the first rows of ``shards``. ``cpus``: to run on; empty for all."""
 
     settings: dict[str, Any]
     plan: Plan | None = None

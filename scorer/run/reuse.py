@@ -120,11 +120,8 @@ class EarlierOutput:
 
 
 def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> EarlierOutput:
-    """Look at every shard of an earlier output that has a receipt; the usable ones in the order of their paths.
-
-    Args:
-        signature: that labels must have. labels: the columns to take over, :data:`KEY` among them.
-    """
+    """Look at every shard of an earlier output that has a receipt; the usable ones, whose labels have this
+    signature."""
     folder = OutputFolder(out)
     plan = folder.read_plan()
     try:
@@ -184,13 +181,9 @@ def _unreadable(name: str, error: Exception) -> OutputError:
 
 
 class EarlierRows:
-    """The rows of shards, numbered through in the order given: all keys once, then the rows that are asked for.
-
-    A window mostly needs the rows of one row group, so whole row groups are decoded, and the last ones kept.
-
-    Args:
-        columns: what :meth:`take` gives, without prefix, :data:`KEY` among them.
-    """
+    """The rows of shards, numbered through in the order given: all keys once, then the rows that are asked for. A
+    window mostly needs one row group, so whole ones are decoded, and the last kept. ``columns``: without prefix, with
+    the key."""
 
     def __init__(self, shards: Sequence[EarlierShard], columns: Sequence[str], cached: int = CACHED_GROUPS) -> None:
         self._groups = [(shard, group) for shard in shards for group in range(len(shard.groups))]

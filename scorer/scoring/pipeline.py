@@ -1,7 +1,4 @@
-"""The pipeline of every row: window of rows → checks → unique pairs → probabilities → verdicts.
-
-Everything that scores goes through here: the run over shards, the Python interface, the check of one row.
-"""
+"""The pipeline of every row: window of rows → checks → unique pairs → probabilities → verdicts."""
 
 from __future__ import annotations
 
@@ -146,12 +143,9 @@ class Judged:
 
 @dataclass
 class Pipeline:
-    """Templates, options and a model, put together.
-
-    ``sentences``: what checking every sentence of a text needs; ``None`` where it was not asked for.
-    ``seconds``: busy time of each stage, host seconds; stages overlap, so they add up to more than the run.
-    ``computing``: the window that the model computes now, and its work, for progress.
-    """
+    """Templates, options and a model, put together. ``sentences``: what checking every sentence needs. ``seconds``:
+    busy time of each stage; stages overlap. ``computing``: the window that the model computes now, and its work, for
+    progress."""
 
     model: Model
     templates: Templates = field(default_factory=Templates)

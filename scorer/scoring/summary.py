@@ -100,12 +100,9 @@ class Device(OpenRecord, frozen=True):
 
 
 class ComputeEnvironment(OpenRecord, frozen=True):
-    """Where labels were computed, and how far logits stray there; kept in ``_run.json`` as ``origins``.
-
-    ``runtime``: version of ONNX Runtime. ``bound``: largest |Δlogit| against the checkpoint's fp32;
-    ``invariance_error``: with the other pairs of a batch. ``exact``: the margin below which pairs ran again in fp32, if
-    they did; it is measured on the data of each run, so a pair may come from another variant than in an earlier run.
-    """
+    """Where labels were computed, and how far logits stray there. ``runtime``: version of ONNX Runtime. ``bound``:
+    largest |Δlogit| against the checkpoint's fp32; ``invariance_error``: with the other pairs of a batch. ``exact``:
+    the margin below which pairs ran again in fp32, if they did; it is measured on the data of each run."""
 
     device: Device
     runtime: str

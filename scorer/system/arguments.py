@@ -1,8 +1,5 @@
-"""Fields of data classes: checked against their annotations, and declared as options of commands.
-
-A value of a wrong type is reported at once, in one line. Otherwise it fails much later, as an ``AttributeError``, or
-never: a string in place of a list of strings is taken as a list of characters, and a dictionary as its keys.
-"""
+"""Fields of data classes: checked against their annotations, and declared as options of commands. A value of a wrong
+type is reported at once, in one line; otherwise a string is taken as a list of characters, much later."""
 
 from __future__ import annotations
 
@@ -20,24 +17,15 @@ _NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}
 
 
 def option(help: str, metavar: str | None = None, default: Any = MISSING, **more: Any) -> Any:
-    """Declare a field that a command offers as an option: ``gold_fine`` as ``--gold-fine``.
-
-    See :func:`scorer.commands.options.takes_fields`. The help text documents the field for users of Python too.
-
-    Args:
-        more: further arguments of ``typer.Option``; ``name`` where the option has another one, and
-            ``variable=True`` where an environment variable of its name sets it too.
-    """
+    """Declare a field that a command offers as an option: ``gold_fine`` as ``--gold-fine``. The help text documents the
+    field for users of Python too. ``more``: of ``typer.Option``; ``name`` where the option has another one, and
+    ``variable=True`` where an environment variable of its name sets it too."""
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
 
 class CheckedFields:
-    """Base of data classes whose fields are checked against their annotations when one is made.
-
-    Raises:
-        TypeError: names the field, what was given and the annotation.
-        UsageError: a string that is none of the choices of a ``Literal``.
-    """
+    """Base of data classes whose fields are checked when one is made: a :class:`TypeError` names the field, what was
+    given and the annotation, a :class:`.UsageError` the choices of a ``Literal``."""
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))

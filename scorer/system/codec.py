@@ -1,13 +1,8 @@
 """The one way in which a file of ours becomes JSON and back: a :class:`msgspec.Struct` per kind of file.
 
-Rules for all kinds:
-
-- A file has an integer ``schema``. Another number than the struct's is a :class:`SchemaError`: such a file is intact
-  and was written by another version. The number rises when a key is removed or changes its meaning.
-- Anything else that does not decode is a :class:`DamagedFileError` that names the field by its path. The caller decides
-  whether that counts as absent (plan, receipt, cache entry) or ends the command.
-- Unknown keys are refused by structs that derive from :class:`Record`, and ignored by those that derive from
-  :class:`OpenRecord` (``_run.json``, history, audit document).
+- A file has an integer ``schema``. Another number than the struct's is a :class:`SchemaError`: such a file is intact.
+- Anything else that does not decode is a :class:`DamagedFileError` that names the field by its path.
+- Unknown keys are refused by a :class:`Record` and ignored by an :class:`OpenRecord`.
 - Names and keys that are not UTF-8 (bytes of a path, which Python holds as lone surrogates) are percent-encoded.
 - A number that is not finite is null.
 """

@@ -1,8 +1,5 @@
-"""Files that a user names: their paths and formats; small ones read without blocking, if they are regular files.
-
-Reading a FIFO could wait without limit, a device such as ``/dev/zero`` would fill the memory, and opening a device may
-already have an effect. So a file is checked before it is opened, and again through its descriptor.
-"""
+"""Files that a user names: their paths and formats; small ones read without blocking, if they are regular files: a
+FIFO could wait without limit, and opening a device may already have an effect."""
 
 from __future__ import annotations
 
@@ -29,13 +26,8 @@ _BLOCK = 1 << 20
 
 
 def user_path(given: str | Path) -> Path:
-    """A path with a leading ``~`` or ``~name`` replaced, unless a file or folder of that literal name exists.
-
-    Shells do not replace ``--out=~/x``, and a new folder named ``~`` is hardly ever intended.
-
-    Raises:
-        UsageError: there is no such user, or no home folder.
-    """
+    """A path with a leading ``~`` or ``~name`` replaced, unless a file or folder of that literal name exists: shells do
+    not replace ``--out=~/x``. A :class:`.UsageError` if there is no such user, or no home folder."""
     path = Path(given)
     first = path.parts[0] if path.parts else ""
     if not first.startswith("~") or os.path.lexists(first):
@@ -81,12 +73,8 @@ def output_name(relative: str, form: Format) -> str:
 
 
 def read_small(path: Path, largest: int) -> bytes:
-    """The content of a regular file of at most ``largest`` bytes. Symbolic links are followed.
-
-    Raises:
-        OSError: it cannot be opened or read, is not a regular file, or is larger; ``strerror`` says which of these in
-            one phrase. An impossible name (a NUL byte, half of a surrogate pair) is an ``OSError`` too.
-    """
+    """The content of a regular file of at most ``largest`` bytes. Symbolic links are followed. An :class:`OSError` says
+    in one phrase (``strerror``) why it cannot be read, also of an impossible name."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
