@@ -37,10 +37,6 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
     """Find the files of the inputs, sorted by the path of their output: its name for a file, its path below the folder
     or the fixed prefix of a glob for others. Names that begin with ``_`` or ``.`` are skipped.
 
-    Args:
-        form: the format of the files; which of a folder are taken, see :func:`.files.suffixes_of`.
-        delimiter: of CSV and TSV; found from the header by default.
-
     Raises:
         InputError: an input does not exist, has no file of the format, or is a Delta table.
         StoreError: a store cannot be opened, or refuses a request.

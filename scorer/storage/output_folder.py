@@ -301,12 +301,8 @@ class LockedOutput(OutputFolder):
         self._is_finished = True
 
     def begin(self, plan: Plan, todo: Collection[Shard]) -> list[str]:
-        """Store the plan. From here on the output is not finished, if anything changes; superseded files and the
-        receipts of the shards that will be scored (:meth:`unfinished`, which comes first) are removed.
-
-        Returns:
-            Relative paths of the outputs that were removed, because their input is divided in another way now.
-        """
+        """Store the plan. From here on the output is not finished, if anything changes; the receipts of the shards that
+        will be scored go, and the outputs of inputs that are divided otherwise now, whose paths are returned."""
         self._lock.check()
         if isinstance(self.location, Path):
             needed = sum(shard.min_output_bytes for shard in todo)
@@ -339,13 +335,7 @@ class LockedOutput(OutputFolder):
 
     def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
         """Give a shard's output its name, then write its receipt, which is returned. Threads may share this.
-
-        Args:
-            temporary: the complete file; ``None``: the worker has uploaded it, in the version of the receipt.
-
-        Raises:
-            OutputError: the lock was lost, or something cannot be written.
-        """
+        ``temporary``: the complete file; ``None``: the worker has uploaded it, in the version of the receipt."""
         self._lock.check()
         relative, written = receipt.relative, FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
         if temporary is not None:

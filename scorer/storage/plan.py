@@ -31,11 +31,8 @@ class ExactBudget(Record, frozen=True):
 
 
 class Budgets(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Bounds of windows and batches; ``None`` where no run has chosen one yet.
-
-    Rows and bytes of a window, rows of the first windows of a shard, tokens of a batch, step of padded lengths,
-    threads, the bound of ``--exact``, and on a device with a choice of them the layout of a call and its attention.
-    """
+    """Bounds of windows and batches, ``None`` where no run has chosen one yet; ``length_step``: of padded lengths;
+    ``layout``, ``attention``: of a call, on a device with a choice of them."""
 
     window_rows: Count | None = None
     window_bytes: Count | None = None
@@ -156,7 +153,7 @@ def check_parts(
 
     Args:
         plans: by the name of the output. allow_partial: parts may be missing, and planned over other inputs.
-        advice: what to do about a missing part, for the message.
+        advice: what to do about a missing part.
     """
     first, plan = next(iter(plans.items()))
     if plan.part is None and len(plans) == 1:

@@ -202,11 +202,8 @@ class Provenance(Record, frozen=True, kw_only=True):
 
 
 class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything that an output depends on besides the content of its input, in the types of JSON.
-
-    ``columns``: settings that shape the output's columns besides the signature. ``rows``: limit of the rows that are
-    scored. ``reuse``: digest of the earlier outputs that labels may come from. ``groups``: row groups, of all ``None``.
-    """
+    """Everything that an output depends on besides the content of its input, in the types of JSON. ``columns``: what
+    shapes its columns. ``rows``: limit of them. ``reuse``: digest of the outputs that labels may come from."""
 
     signature: str
     signature_parts: Mapping[str, Any]

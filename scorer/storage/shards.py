@@ -153,13 +153,8 @@ def read_windows(
     max_bytes: int,
     first_rows: Sequence[int] = (),
 ) -> Iterator[tuple[FoundColumns, pa.Table]]:
-    """The rows of a shard in windows (:func:`.windows.cut`), each with the columns of the shard; a shard without rows
-    gives one empty window.
-
-    Raises:
-        ShardError: it is damaged, has changed, has no such column, or needs more memory than there is.
-        ColumnError: ``find_columns`` raises it.
-    """
+    """The rows of a shard in windows (:func:`.windows.cut`), each with the columns of the shard. A :class:`.ShardError`
+    where it is damaged, has changed, has no such column, or needs more memory than there is."""
     import pyarrow as pa
 
     from .windows import cut

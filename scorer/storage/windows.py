@@ -128,14 +128,12 @@ def row_bytes(array: pa.Array) -> Sizes:
 
 
 class ShardWriter:
-    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes.
+    """Writer of one Parquet file. The same tables, schema and metadata give the same bytes. Where a method fails
+    (:class:`.OutputError`), the file is deleted.
 
     Args:
         temporary: the file to write, which does not exist yet. path: its final name, for messages.
         schema: of all tables; its metadata is kept. metadata: added to it.
-
-    Raises:
-        OutputError: in all methods, what failed; the file is deleted.
     """
 
     def __init__(
