@@ -58,12 +58,9 @@ def utc_now() -> str:
 
 
 def encode(content: Any, *, indent: int | None = None, canonical: bool = False) -> bytes:
-    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8.
-
-    Args:
-        indent: blanks per level, one line for each field; ``None``: all on one line.
-        canonical: with sorted keys, so that equal content gives equal bytes.
-    """
+    """A struct, or anything of dicts, lists, strings, numbers, booleans and ``None``, as JSON in UTF-8. ``indent``:
+    blanks per level, one line for each field. ``canonical``: with sorted keys, so that equal content gives equal
+    bytes."""
     order: Literal["sorted"] | None = "sorted" if canonical else None
     try:
         data = msgspec.json.encode(content, order=order)
@@ -96,10 +93,8 @@ def unseal(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer
 
 
 def decode(data: bytes, kind: type[T], where: str, *, advice: str = "run `scorer run` again") -> T:
-    """A value of a struct, or any other type that msgspec decodes to, from JSON.
-
-    Args:
-        where: the file, as messages name it. advice: what to do about damage, if anything is to be done.
+    """A value of a struct, or any other type that msgspec decodes to, from JSON. ``where``: the file, as messages name
+    it; ``advice``: what to do about damage.
 
     Raises:
         SchemaError: it is an object with another ``schema`` than the default of the struct's field of that name.

@@ -56,11 +56,9 @@ def check_signals() -> None:
 @contextmanager
 def signals_raise() -> Iterator[None]:
     """In this context, SIGTERM raises :class:`Terminated` in the main thread, and a second one ends the process at
-    once; so does SIGHUP, unless it is ignored (nohup). SIGINT raises ``KeyboardInterrupt``, unless it is ignored or
-    has another handler than Python's.
-
-    Whatever else ends the context after a signal, it ends with what the signal raised.
-    """
+    once; so does SIGHUP, unless it is ignored (nohup). SIGINT raises ``KeyboardInterrupt``, unless it is ignored or has
+    another handler than Python's. Whatever else ends the context after a signal, it ends with what the signal
+    raised."""
 
     def terminated(number: int, frame: Any) -> None:
         signal.signal(number, signal.SIG_DFL)
@@ -96,11 +94,9 @@ def signals_raise() -> Iterator[None]:
 
 
 def result_of(future: Future[Result], tick: Callable[[], None] = lambda: None) -> Result:
-    """The future's result, or what it raised; Ctrl-C ends the wait at once. ``tick``: called about once a second.
-
-    The wait is limited, and repeated: a library in the same process (polars is one) may install a handler of SIGINT
-    with SA_RESTART, and then the system starts an unlimited wait again, and Python does not see the signal.
-    """
+    """The future's result, or what it raised; Ctrl-C ends the wait at once. ``tick``: called about once a second. The
+    wait is limited and repeated: a library may install a handler of SIGINT with SA_RESTART, and then Python does not
+    see it."""
     while True:
         try:
             return future.result(timeout=_LOOK_S)
@@ -158,10 +154,8 @@ def call_interruptibly(call: Callable[[], Result], late: Callable[[], None], lim
 
 @contextmanager
 def prompt_switching() -> Iterator[None]:
-    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five.
-
-    A thread that feeds a device wants it between two calls, while the device does nothing; other threads compute.
-    """
+    """Meanwhile a thread that wants the interpreter gets it within half a millisecond, instead of Python's five: one
+    that feeds a device wants it between two calls, while the device does nothing and other threads compute."""
     with _LOCK:
         _intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(min(_intervals[0], _PROMPT_S))
