@@ -40,15 +40,9 @@ def holds_attributes(kind: pa.DataType) -> bool:
 def from_attributes(
     values: Sequence[Any], subjects: Sequence[Any] | None = None, key: str = NAME, within: Sequence[str] = ()
 ) -> FactTable:
-    """Parse attributes.
+    """Parse objects or strings of JSON objects, as :func:`.values.to_python` gives them, by :func:`parse_attributes`.
 
-    Args:
-        values: objects or strings of JSON objects, as :func:`.values.to_python` gives them; ``None`` gives
-            ``no_triples``.
-        subjects: the subject of each row; a null or blank one gives ``no_subject``.
-        key, within: see :func:`parse_attributes`.
-
-    Returns rows with the errors ``no_triples``, ``no_subject``, ``malformed_attributes`` or ``invalid_utf8``.
+    ``subjects``: of each row; a null or blank one gives the error ``no_subject``.
     """
     names = [None] * len(values) if subjects is None else subjects
     parsed: list[Parsed] = []

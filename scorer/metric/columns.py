@@ -73,12 +73,7 @@ def to_worded_facts(rows: Rows, checks: Checks) -> pa.Array:
 def to_details(
     rows: Rows, checks: Checks, probabilities: npt.NDArray[np.float32], status: npt.NDArray[np.int8]
 ) -> pa.Array:
-    """The array of :data:`DETAILS`.
-
-    Args:
-        probabilities: float32, *Shape:* (checks, 3), NaN where there is no class.
-        status: int8, *Shape:* (checks,), what became of each check.
-    """
+    """The array of :data:`DETAILS`; ``probabilities`` and ``status`` as :func:`.verdict.decide` takes them."""
     order = np.argsort(checks.row, kind="stable")
     unscored = status[order] != SCORED
     values = probabilities[order]

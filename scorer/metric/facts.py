@@ -148,11 +148,7 @@ def attempt(parse: Callable[[Any], list[Triple]], value: Any) -> Parsed:
 
 
 def check_utf8(facts: list[Triple]) -> list[Triple]:
-    """The same facts.
-
-    Raises:
-        FactError: a part has half of a surrogate pair, which JSON can name and no text can have.
-    """
+    """The same facts; raises :class:`FactError` for half of a surrogate pair, which JSON can name and no text has."""
     if all(is_utf8(part) for fact in facts for part in fact):
         return facts
     raise FactError(INVALID_UTF8, "is not UTF-8")

@@ -236,10 +236,7 @@ def from_lists(
     parse_row: Callable[[str], list[Triple]] = parse_triples,
     parse_element: Callable[[Any], list[Triple]] = parse_triple,
 ) -> FactTable:
-    """Parse a column of lists, or of strings of lists: triples in any of the forms that :func:`holds_triples` takes.
-
-    A null list is ``no_triples``, a null or blank element ``malformed_triples``.
-    """
+    """Parse a column of lists, or of strings of lists: triples in any of the forms that :func:`holds_triples` takes."""
     if types.is_null(column.type):  # the type that writers give a column of nothing but nulls
         column = column.cast(pa.list_(pa.string()))
     if is_text(column.type):

@@ -15,9 +15,6 @@ order of the row. Facts that are sentences, such as those of a document, have no
 rarest words of the sentence first, and those that share more words with it come first. A sentence without a subject
 ("He added six assists.") is assumed to be about the subjects of the nearest sentence before it. If a sentence shares
 nothing with any fact, the first facts of the row are taken.
-
-A row may have ten thousand facts and a text a hundred sentences, so a sentence is not compared with every fact: an
-index maps words and numbers to facts, and its lists are no longer than the number of facts that could ever fit.
 """
 
 from __future__ import annotations
@@ -46,11 +43,9 @@ class FactTerms(NamedTuple):
 
 
 class FactIndex:
-    """An index of the facts of one row, in its order, by the words and numbers that they may share with a sentence.
-
-    ``most``: largest number of facts that could ever fit; no list in the index is longer, but those of facts without a
-    subject.
-    """
+    """An index of the facts of one row, in its order, by the words and numbers that they may share with a sentence, since
+    a row may have ten thousand facts. ``most``: largest number of facts that could ever fit; no list in the index is
+    longer, but those of facts without a subject."""
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
         self._facts = facts

@@ -260,11 +260,7 @@ def split_document(document: str) -> list[str]:
 
 
 def cut(text: str, most: int, measure: Measure) -> list[str]:
-    """The parts of a text that is too long: each of at most ``most`` tokens, cut at blanks where there are some.
-
-    Args:
-        measure: the number of tokens of each text; any number above ``most`` for one that is certainly too long.
-    """
+    """The parts of a text that is too long: each of at most ``most`` tokens, cut at blanks where there are some."""
     found: list[Span] = []
     parts = list(_not_blank(text, _pieces(text, (0, len(text)), most)))
     while parts:
