@@ -43,9 +43,9 @@ class FactTerms(NamedTuple):
 
 
 class FactIndex:
-    """An index of the facts of one row, in its order, by the words and numbers that they may share with a sentence, since
-    a row may have ten thousand facts. ``most``: largest number of facts that could ever fit; no list in the index is
-    longer, but those of facts without a subject."""
+    """An index of the facts of one row, which may be ten thousand, by the words and numbers that they may share with a
+    sentence. ``most``: largest number of facts that could ever fit; no list in the index is longer, but those of facts
+    without a subject."""
 
     def __init__(self, facts: Sequence[FactTerms], most: int) -> None:
         self._facts = facts
