@@ -17,6 +17,7 @@ from .location import Location, StoreUri, is_hidden, local_path
 from .shards import InputFile
 from .store import open_store
 
+LONGEST_NAME = 250
 ANY_DEPTH = "**"
 DELTA_LOG = "_delta_log"
 Glob = tuple[str, ...]
@@ -57,7 +58,11 @@ def find_files(inputs: Sequence[str], form: Format = "auto", delimiter: str | No
                     "score them into different folders, or name a folder above both"
                 )
     for relative in found:
-        folder = relative.rpartition("/")[0]
+        folder, _, name = relative.rpartition("/")
+        if len(os.fsencode(name)) > LONGEST_NAME:
+            raise UsageError(
+                f"{relative}: a name may have at most {LONGEST_NAME} bytes, as receipts add .json; rename it"
+            )
         while folder:
             if {folder, folder.removesuffix(".json")} & found.keys():  # an output, or the receipt of one
                 raise UsageError(f"{relative} needs a folder where {folder} is a file; rename one of the inputs")

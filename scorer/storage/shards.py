@@ -35,6 +35,8 @@ CHANGED = "changed since it was first looked at; run again"
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 _MAGIC = b"PAR1"
+MOST_PARTS = 100_000
+"""Of one input: their names have five digits, by which they are sorted."""
 _BATCH_ROWS = 4096
 _SAMPLE_ROWS = 64
 _FOOTER_BYTES = 512 << 20
@@ -101,8 +103,10 @@ def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Sche
         whole = Shard(file=file, relative=file.relative, identity=source.identity, rows=rows, bytes=size)
         if split_rows is None:
             return source.schema, [whole]
-        parts = []
-        for number, groups in enumerate(group_ranges(source.groups, split_rows)):
+        parts, ranges = [], group_ranges(source.groups, split_rows)
+        if len(ranges) > MOST_PARTS:
+            raise RefusedError(f"would be {len(ranges):,} parts, of at most {MOST_PARTS:,}; give a larger --split-rows")
+        for number, groups in enumerate(ranges):
             name, rows = f"{file.relative}/part-{number:05d}.parquet", sum(source.groups[slice(*groups)])
             share = size * rows // max(1, source.rows)
             parts.append(replace(whole, relative=name, rows=rows, bytes=share, groups=groups))

@@ -316,6 +316,14 @@ def test_eight_new_rows_all_wrong_fail_in_their_group_and_four_are_silent(tmp_pa
         assert [(gate.metric, gate.status) for gate in limits] == [("added_not_ok_rate", status)]
 
 
+def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
+    """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
+    _, _, changes = init(tmp_path, [one for i in range(20) for one in of_system(12, 120, f"s{i}")])
+    by_group = [rule for rule in load_gates([changes]) if rule.by and rule.metric == "not_ok_rate"]
+    assert [rule.fail for rule in by_group] == [0.125]
+    assert "any of 20 groups fails in 0.90% of runs" in changes.read_text()
+
+
 def test_the_table_of_the_page_is_what_the_gates_find() -> None:
     page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8").partition("### Which thresholds")[2]
     lines = re.findall(r"^\| ([\d,]+) \| (.*) \|$", page, re.MULTILINE)

@@ -32,6 +32,7 @@ TREE = (
     "one/n.parquet",
     "two/n.parquet/deep.parquet",
     "three/n.parquet.json/deep.parquet",
+    "x" * 251,
 )
 
 
@@ -86,6 +87,7 @@ def test_an_output_is_named_from_the_folder_or_the_fixed_prefix(tree: Path, give
         (["empty"], InputError, r"has no file to read \(\*.parquet, .*, \*.ndjson.gz\)"),
         (["one", "two"], UsageError, "needs a folder where n.parquet is a file"),
         (["one", "three"], UsageError, "needs a folder where n.parquet.json is a file"),
+        (["x" * 251], UsageError, "a name may have at most 250 bytes"),
     ],
 )
 def test_inputs_that_cannot_be_honoured(

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import ShardError
+from scorer.storage import shards as shards_module
 from scorer.storage.input_tables import read_tables
 from scorer.storage.shards import (
     InputFile,
@@ -65,6 +66,14 @@ def test_row_groups_are_put_together_up_to_the_limit() -> None:
         found = group_ranges(groups, most)
         assert [sum(groups[start:end]) for start, end in found] == rows
         assert [start for start, _ in found] == [0, *(end for _, end in found)][:-1] and found[-1][1] == len(groups)
+
+
+def test_more_parts_than_their_names_can_sort_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "MOST_PARTS", 2)
+    pq.write_table(pa.table({"text": ["a", "b", "c"]}), tmp_path / "a.parquet", row_group_size=1)
+    with pytest.raises(ShardError, match=r"would be 3 parts, of at most 2; give a larger --split-rows"):
+        read_shards(input_of(str(tmp_path / "a.parquet")), 1)
+    assert len(read_shards(input_of(str(tmp_path / "a.parquet")), 2)[1]) == 2
 
 
 def test_a_limit_takes_shards_up_to_its_rows() -> None:
