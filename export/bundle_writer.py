@@ -14,8 +14,7 @@ from typing import Any
 
 from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference import PRECISIONS
-from scorer.inference.bundle import MANIFEST, Bundle, Manifest, SmallFile, Variant
-from scorer.system.codec import encode
+from scorer.inference.bundle import Bundle, Manifest, SmallFile, Variant, write_manifest
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -157,7 +156,7 @@ def _fill(
         versions=toolchain.versions(),
     )
     # Last, because a folder without it is not a bundle.
-    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
+    write_manifest(folder, manifest)
 
 
 def _write_graphs(

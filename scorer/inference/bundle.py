@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from ..errors import BundleError, DamagedFileError, SchemaError, UsageError
-from ..system.codec import Record, decode
+from ..system.codec import Record, decode, encode
 from ..system.files import read_small, sha256_of
 from . import BUILTIN_BUNDLES, VariantPrecision
 
@@ -263,6 +263,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         found = str(e).partition(";")[0]  # the advice is about outputs
         raise BundleError(f"{found}; copy the whole bundle folder again, or export the checkpoint again") from e
     return manifest, hashlib.sha256(raw).hexdigest()
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write ``bundle.json``; last, because a folder without it is not a bundle."""
+    (folder / MANIFEST).write_bytes(encode(manifest, indent=1) + b"\n")
 
 
 def check_file(folder: Path, name: str, expected: str) -> Path:
