@@ -17,18 +17,7 @@ from ..metric.verdict import FINE
 from ..scoring.output_columns import value_names
 from ..scoring.outputs import Output, arrow_errors
 from . import queries
-from .document import (
-    BaselineChanges,
-    Change,
-    FactShown,
-    Finding,
-    Flip,
-    Flips,
-    Why,
-    Worse,
-    WorseRow,
-    WorstRow,
-)
+from .document import BaselineChanges, Change, FactShown, Finding, Flip, Flips, Why, Worse, WorseRow, WorstRow
 from .queries import Pair
 from .scan import FINE_OF, ScannedRun
 

@@ -11,18 +11,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..system.numbers import parse_json
-from .facts import (
-    NAME,
-    NO_TRIPLES,
-    FactError,
-    FactTable,
-    Parsed,
-    Triple,
-    build_facts,
-    check_utf8,
-    sized,
-    to_bytes,
-)
+from .facts import NAME, NO_TRIPLES, FactError, FactTable, Parsed, Triple, build_facts, check_utf8, sized, to_bytes
 from .values import Unreadable, is_text, shown, spell
 
 NO_SUBJECT = "no_subject"

@@ -19,17 +19,7 @@ from ..system.numbers import parse_json
 from . import ColumnNames
 from .attributes import from_attributes, holds_attributes
 from .columns import output_schema
-from .facts import (
-    INVALID_SELECTION,
-    INVALID_UTF8,
-    NAME,
-    NO_TRIPLES,
-    NULL_TEXT,
-    FactTable,
-    Rows,
-    encode,
-    from_arrow,
-)
+from .facts import INVALID_SELECTION, INVALID_UTF8, NAME, NO_TRIPLES, NULL_TEXT, FactTable, Rows, encode, from_arrow
 from .formats import (
     from_documents,
     from_lists,
