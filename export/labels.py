@@ -101,11 +101,7 @@ def _supported(labels: tuple[str, ...], given: str | None, where: str) -> str:
 
 
 def _label_order(
-    names: tuple[str, ...] | None,
-    id2label: object,
-    given: Sequence[str] | None,
-    where: str,
-    log: Callable[[str], None],
+    names: tuple[str, ...] | None, id2label: object, given: Sequence[str] | None, where: str, log: Callable[[str], None]
 ) -> tuple[str, ...]:
     """The three labels, in lower case, in the order of the logits' columns: those that the user gives, or ``names`` of
     the checkpoint's ``id2label``."""

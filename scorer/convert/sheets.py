@@ -162,12 +162,7 @@ def _guess(source: Source, form: Form, record: _Record) -> _Columns:
 
 
 def _input(
-    record: _Record,
-    source: Source,
-    form: Form,
-    columns: _Columns,
-    problems: Problems,
-    parsed: dict[str, Parsed],
+    record: _Record, source: Source, form: Form, columns: _Columns, problems: Problems, parsed: dict[str, Parsed]
 ) -> Input:
     """The input of a record. ``parsed``: the meaning representations that were read before."""
     fields, problem = record.fields, record.problem

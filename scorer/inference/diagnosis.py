@@ -10,9 +10,7 @@ from importlib import metadata
 from .bundle import BINARY, NLI, Manifest, Scheme
 from .device import Hardware, read_gpu
 
-WHEEL_KERNELS: Mapping[str, tuple[tuple[int, int], ...]] = {
-    "1.31.1": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)),
-}
+WHEEL_KERNELS: Mapping[str, tuple[tuple[int, int], ...]] = {"1.31.1": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0))}
 """Compute capabilities that the CUDA provider of a wheel has machine code for, by version. None of these wheels has
 PTX, from which a driver could make code for another one."""
 CUDNN_MISSING = (
