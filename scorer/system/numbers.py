@@ -34,15 +34,10 @@ def spell_number(text: str) -> str:
     return f"{sign}{whole}.{fraction}"
 
 
-def parse_json(text: str, constant: Callable[[str], Any] = str, number: Callable[[str], Any] = spell_number) -> Any:
-    """JSON with numbers as text.
-
-    Args:
-        constant: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``. number: of the digits of a number.
-
-    Raises:
-        ValueError: it is none, is nested too deeply, or has a key twice.
-    """
+def parse_json(text: str, constant: Callable[[str], Any] = str) -> Any:
+    """JSON with numbers as text; a :class:`ValueError` if it is none, is nested too deeply, or has a key twice.
+    ``constant``: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``."""
+    number = spell_number
     try:
         return json.loads(
             text, object_pairs_hook=unique_keys, parse_int=number, parse_float=number, parse_constant=constant
