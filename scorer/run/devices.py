@@ -34,9 +34,8 @@ def parse_devices(given: str, gpus: int | None = None, cpus: Sequence[int] | Non
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        return [
-            WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, len(cpus) // count)) for number in range(count)
-        ]
+        size = len(cpus) // count
+        return [WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, size)) for number in range(count)]
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")

@@ -37,9 +37,8 @@ class Inline(Executor):
         self._shards.begin(begin)
         self.info = self._shards.info
         rows = 0
-        for result in self._shards.score(
-            Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards
-        ):
+        tasks = (Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards)
+        for result in self._shards.score(tasks):
             progress = self._shards.progress()
             rows += result.receipt.output.rows if result.receipt is not None else 0
             self._reporter.progress(rows + progress.rows, progress.pairs)
@@ -47,11 +46,9 @@ class Inline(Executor):
 
     @property
     def scorer(self) -> OpenScorer:
-        """The open scorer."""
         assert self._shards is not None
         return self._shards.scorer
 
     def close(self) -> None:
-        """Close the scorer."""
         if self._shards is not None:
             self._shards.scorer.engine.close()

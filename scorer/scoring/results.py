@@ -18,10 +18,8 @@ from .pipeline import Judged
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none).
-
-    ``tokens``: of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising.
-    """
+    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none). ``tokens``:
+    of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising."""
 
     check: str
     fact: int | None
@@ -35,10 +33,8 @@ class CheckResult:
 
 
 class SentenceEntailment(TypedDict):
-    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence.
-
-    ``entailment`` is ``None`` where the model gave no result.
-    """
+    """A sentence: its span in the text, in code points, and P(entailment) of all facts → sentence, ``None`` where the
+    model gave no result."""
 
     start: int
     end: int

@@ -37,10 +37,10 @@ def spell_number(text: str) -> str:
 def parse_json(text: str, constant: Callable[[str], Any] = str) -> Any:
     """JSON with numbers as text; a :class:`ValueError` if it is none, is nested too deeply, or has a key twice.
     ``constant``: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``."""
-    number = spell_number
+    digits = spell_number
     try:
         return json.loads(
-            text, object_pairs_hook=unique_keys, parse_int=number, parse_float=number, parse_constant=constant
+            text, parse_int=digits, parse_float=digits, parse_constant=constant, object_pairs_hook=unique_keys
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
