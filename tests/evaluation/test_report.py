@@ -12,7 +12,7 @@ import pytest
 
 from scorer.errors import ColumnError, OutputError, UsageError
 from scorer.evaluation import EvaluateOptions, correlation
-from scorer.evaluation.gold import Scored, find_inputs, load
+from scorer.evaluation.gold import Scored, find_inputs, load, predicted
 from scorer.evaluation.ratings import HAS_TEXT
 from scorer.evaluation.report import disagreements, evaluate
 from scorer.metric import ColumnNames
@@ -258,3 +258,12 @@ def test_columns_that_exist_in_the_order_of_files_of_a_folder_or_a_run(tmp_path:
     with pytest.raises(OutputError, match=r"not finished: it has no _SUCCESS.*--allow-partial"):
         Output.open(out)
     assert not load(Output.open(out, allow_partial=True)).finished
+
+
+def test_a_metric_may_have_rough_labels_alone() -> None:
+    table = pa.table({"m_rough": ["OK", None, "not_OK"]})
+    fine, rough = predicted(Scored(table, None, True), "m_")
+    assert fine is None
+    assert rough.tolist() == [0, -1, 1]
+    with pytest.raises(ColumnError, match="no column 'fine'; score the data first"):
+        predicted(Scored(table, None, True), "")

@@ -117,6 +117,12 @@ def test_facts_that_are_sentences_are_ranked_by_shared_words() -> None:
     assert index.choose(sentence, {}) == [2, 1, 3, 0]
 
 
+def test_rare_words_of_facts_without_a_subject_are_looked_for_first() -> None:
+    said = ["Apples are sold here.", "Apples are red.", "Apples are green.", "Zebras are rare."]
+    index = FactIndex([terms_of_fact(Triple("", one, ""), one) for one in said], 2)
+    assert 3 in index.choose(terms_of("Apples and zebras."), {})
+
+
 @pytest.mark.parametrize(
     ("text", "terms"),
     [

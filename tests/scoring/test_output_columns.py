@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit.database import GroupCodes
 from scorer.errors import ColumnError
-from scorer.scoring.output_columns import encode_names, group_codes, value_names
+from scorer.scoring.output_columns import encode_names, group_codes, spelled, value_names
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,9 @@ def test_nested_types_are_refused_by_name(column: pa.Array) -> None:
     assert str(column.type) in str(caught.value)
     with pytest.raises(ColumnError, match="cannot group"):
         group_codes(column, "x")
+
+
+def test_group_values_stay_distinct_in_words() -> None:
+    words = {value: spelled(value) for value in (None, "null", '"null"', "a", '"', "")}
+    assert words[None] == "null" and words["null"] == '"null"' and words["a"] == "a"
+    assert len({*words.values()}) == len(words)
