@@ -119,21 +119,21 @@ def triple_parts(element: Any) -> tuple[str, str, str]:
     if len(parts) != 3:
         number = "one part" if len(parts) == 1 else f"{len(parts)} parts"
         raise FactError(MALFORMED, f"has {number} and not three: {shown(element)}")
-    texts = [part if isinstance(part, str) else spell(part) for part in parts]
-    for name, part, text in zip(PARTS, parts, texts, strict=True):
-        if text is None:
-            has = f"has no {name}: {shown(element)}" if part is None else f"has {shown(part)} as its {name}"
-            raise FactError(MALFORMED, has)
-    subject, predicate, value = (str(text).strip() for text in texts)
-    return subject, predicate, value
+    subject, predicate, value = (part if isinstance(part, str) else spell(part) for part in parts)
+    if subject is None or predicate is None or value is None:
+        missing = (subject, predicate, value).index(None)
+        name, part = list(PARTS)[missing], parts[missing]
+        found = f"no {name}: {shown(element)}" if part is None else f"{shown(part)} as its {name}"
+        raise FactError(MALFORMED, f"has {found}")
+    return subject.strip(), predicate.strip(), value.strip()
 
 
 def parse_triple(element: Any) -> list[Triple]:
     """Read one triple in a form of :func:`triple_parts`, of three parts that are not blank."""
     parts = triple_parts(element)
-    if not all(map(is_utf8, parts)):
+    if not is_utf8("".join(parts)):
         raise FactError(INVALID_UTF8, "is not UTF-8")
-    if not all(parts):
+    if "" in parts:
         raise FactError(MALFORMED, f"has no {list(PARTS)[parts.index('')]}: {shown(element)}")
     return [Triple(*parts)]
 
