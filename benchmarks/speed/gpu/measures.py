@@ -1,7 +1,5 @@
-"""Measures of the steps, each in a process of its own: `python -m benchmarks.speed.gpu.measures NAME ARGUMENTS`.
-
-``peer`` imports nothing of the program, so that it needs no ONNX Runtime and no other dependency of it.
-"""
+"""Measures of the steps, each a process: `python -m benchmarks.speed.gpu.measures NAME ARGUMENTS`. ``peer`` imports
+nothing of the program, so that it needs none of its dependencies."""
 
 from __future__ import annotations
 
@@ -57,9 +55,8 @@ def matrix(device: str) -> None:
 
 
 def pair_flops(architecture: Mapping[str, Any], lengths: Sequence[int]) -> float:
-    """Floating point operations of the matrix products of an encoder over pairs of these lengths: 8 h² + 4 h f a token
-    and layer, and 4 h for each token that it attends to (Chowdhery et al., *PaLM*, 2022, appendix B); all of the last
-    layer counts as done."""
+    """Floating point operations of an encoder's matrix products over pairs of these lengths: 8 h² + 4 h f a token and
+    layer, 4 h for each token that it attends to (Chowdhery et al., *PaLM*, 2022, appendix B); the last one whole."""
     layers, hidden, inner = (architecture.get(name, 0) for name in ("layers", "hidden_size", "intermediate_size"))
     squared = sum(length**2 for length in lengths)
     return float(layers * ((8 * hidden**2 + 4 * hidden * inner) * sum(lengths) + 4 * hidden * squared))
@@ -130,8 +127,7 @@ def variants(bundle: str, sample: str, device: str, limit: str) -> None:
 
 
 def profile(call: Any) -> dict[str, Any]:
-    """Seconds of a call, and those of the kernels that the device ran in it with their counts, the longest first, as
-    PyTorch's profiler sees them: it knows the kernels of all libraries in the process."""
+    """Seconds of a call, and of its kernels with their counts, the longest first, as PyTorch's profiler sees them."""
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as profiled
@@ -148,8 +144,7 @@ def profile(call: Any) -> dict[str, Any]:
 
 
 def peer(checkpoint: str, sample: str, device: str, limit: str) -> None:
-    """CrossEncoder on the same pairs, which it sorts itself, by precision and batch size. Whole passes, until the time
-    is over."""
+    """CrossEncoder on the same pairs, which it sorts itself, by precision and batch size, in whole passes."""
     began = time.perf_counter()
     import torch
     from sentence_transformers import CrossEncoder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -64,17 +65,22 @@ class Steps:
                 print(f"== {name}", file=log, flush=True)
                 environment, words = {**self.environment, **environment}, list(map(str, command))
                 try:
-                    done = subprocess.run(
-                        words, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, timeout=limit
-                    )
-                    code = done.returncode
-                except subprocess.TimeoutExpired:
-                    code = f"stopped after {limit:.0f} s"
+                    with subprocess.Popen(
+                        words, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+                    ) as process:
+                        try:
+                            printed, _ = process.communicate(timeout=limit)
+                            code = process.returncode
+                        except subprocess.TimeoutExpired:
+                            code = f"stopped after {limit:.0f} s"
+                        finally:
+                            if process.poll() is None:  # with what it has started, which would compute on
+                                os.killpg(process.pid, signal.SIGKILL)
                 except OSError as error:
                     code = f"not started: {error}"
         report("end", of=name, code=code, seconds=round(time.monotonic() - began, 2))
         if code == 0:
             try:
-                then(done.stdout)
+                then(printed)
             except Exception as error:
                 report_failure(name, error)

@@ -6,6 +6,7 @@ import functools
 import importlib
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,19 @@ class CrossEncoder:
 """
 
 
+def is_running(process: int) -> bool:
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def test_a_step_that_fails_or_hangs_ends_nothing_and_what_it_knew_is_written(tmp_path: Path) -> None:
     these = steps.Steps(tmp_path, 60, {})
     these.run("fails", 30, [*PYTHON, "import sys; print('why', file=sys.stderr); sys.exit(3)"])
-    half = "import time; from benchmarks.speed.gpu.steps import report; report('half', known=1); time.sleep(60)"
+    half = (
+        "import subprocess; from benchmarks.speed.gpu.steps import report\n"
+        "child = subprocess.Popen(['sleep', '600']); report('half', known=1, child=child.pid); child.wait()"
+    )
     these.run("hangs", 6, [*PYTHON, half])
     these.run("is not there", 30, [tmp_path / "nothing"])
     these.run("prints no JSON", 30, [*PYTHON, "print('x')"], json.loads)
@@ -45,7 +55,8 @@ def test_a_step_that_fails_or_hangs_ends_nothing_and_what_it_knew_is_written(tmp
         ("prints no JSON", 0),
         ("works", 0),
     ]
-    assert found[1] == {"step": "half", "known": 1} and seen == ["1\n"]
+    assert (found[1]["step"], found[1]["known"], seen) == ("half", 1, ["1\n"])
+    assert not is_running(found[1]["child"])
     assert "JSONDecodeError" in next(one["error"] for one in found if one["step"] == "prints no JSON")
     assert "why" in (tmp_path / "log.txt").read_text()
 
