@@ -7,7 +7,7 @@
 ``session``    an ONNX Runtime session on the device that was asked for, or an error; calls that can be cancelled
 ``engine``     a session with its tokenizer and batches: the one object the pipeline talks to
 ``verification``  opens the variant of a bundle that suits a device, verified there once
-``diagnosis``  what only people are told of devices, installations and bundles
+``diagnosis``  reasons for people: of devices, installations and bundles
 
 This file has the choices that the command line offers: which model runs and how. It imports nothing heavy.
 """

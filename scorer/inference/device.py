@@ -12,6 +12,7 @@ import io
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,6 +33,7 @@ _MEMORY_ERRORS = (
     "cudnn_status_alloc_failed",
 )  # fmt: skip
 """Signs that a call did not fit the memory, in lower case."""
+_PRELOADING = threading.Lock()
 _ATTRIBUTES = (16, 75, 76)
 """CUdevice_attribute: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ..._COMPUTE_CAPABILITY_MAJOR, ..._MINOR."""
 MEMORY_EFFICIENT = {"sdpa_kernel": "2"}
@@ -185,16 +187,17 @@ def library_folders() -> list[str]:
     return [str(folder.resolve()) for folder in found if folder.is_dir()]
 
 
-@cache
 def preload(runtime: Any) -> None:
-    """Load the CUDA and cuDNN libraries that came as wheels, once; where they are system-wide there is nothing to do.
+    """Load the CUDA and cuDNN libraries that came as wheels, once; any thread may ask."""
+    with _PRELOADING:  # two at a time would restore each other's stdout
+        _preload(runtime)
 
-    The runtime's own function looks next to the runtime alone unless it is told a folder, and prints what it did not
-    find; whether the libraries suffice is seen when a session starts.
-    """
+
+@cache
+def _preload(runtime: Any) -> None:
     if load := getattr(runtime, "preload_dlls", None):
-        with contextlib.redirect_stdout(io.StringIO()):
-            for folder in library_folders():
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it did not find
+            for folder in library_folders():  # untold, it looks next to the runtime alone
                 load(directory=folder)
             load()
 

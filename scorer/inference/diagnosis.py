@@ -1,4 +1,4 @@
-"""What only people are told: why a GPU or an installation does not work, and how far a bundle is to be trusted."""
+"""Reasons for people alone: why a GPU or an installation does not work, and how far a bundle is to be trusted."""
 
 from __future__ import annotations
 

@@ -235,10 +235,9 @@ class VariantOnDevice:
 
 
 def open_bundle(path: Path | str, asked: str = "auto", precision: str = "auto") -> Bundle:
-    """Open a bundle, and start two threads: one hashes the variant that will likely run, one loads the libraries of its
-    device. What fails in them fails again where it is needed."""
+    """Open a bundle; hash the variant that will likely run, and load its device's libraries, in threads."""
     bundle = Bundle.load(path)
-    with suppress(ScorerError):
+    with suppress(ScorerError):  # what fails here or in a thread fails again where it is needed
         candidates = [device(name) for name in (KINDS if asked == "auto" else (asked,))]
         on = next((one for one in candidates if one.hardware.capability), candidates[-1])
         in_thread(lambda: on.spec.prepare(runtime()))

@@ -306,8 +306,7 @@ def _find(source: pa.Table | pa.Schema, name: str) -> _Found | None:
 
 
 def _follow(values: pa.Array, fields: Sequence[str]) -> pa.Array | None:
-    """What fields lead to: those of structs, of which a null one has null fields, and of objects of JSON, which may
-    have any."""
+    """Values of nested fields: of structs, of which a null one has null fields, or of objects of JSON."""
     while fields and pa.types.is_struct(values.type):
         if len(values.type.get_all_field_indices(fields[0])) != 1:
             return None

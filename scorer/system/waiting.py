@@ -43,7 +43,7 @@ class Terminated(BaseException):
 
 
 _received: list[type[BaseException]] = []
-"""What signals raised since :func:`signals_raise` was entered. The exception alone may be lost: Python drops what is
+"""Exceptions of signals since :func:`signals_raise` was entered. The exception alone may be lost: Python drops what is
 raised while an object is deleted, and an extension module that is being loaded turns it into an ImportError."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -89,3 +90,25 @@ def test_the_graph_that_a_device_is_tried_with() -> None:
     for node in made.graph.node:
         node.ClearField("domain")
     assert OWN_GRAPH.read_bytes() == made.SerializeToString(deterministic=True)
+
+
+def test_the_libraries_are_loaded_once_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended, loads, stdout = threading.Event(), threading.Event(), [], sys.stdout
+
+    class Runtime:
+        def preload_dlls(self, directory: str | None = None) -> None:
+            loads.append(directory)
+            begun.set()
+            assert ended.wait(60)
+
+    monkeypatch.setattr(module, "library_folders", lambda: [])
+    runtime = Runtime()
+    threads = [threading.Thread(target=preload, args=(runtime,)) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
+    threads[1].join(0.2)  # without the lock it has begun by now
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert loads == [None] and sys.stdout is stdout

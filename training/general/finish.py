@@ -1,4 +1,4 @@
-"""What follows the runs: the mean of their weights, and the bias of *entailment* from a held-out domain.
+"""Last steps after the runs: the mean of their weights, and the bias of *entailment* from a held-out domain.
 
     python -m training.general.finish RUN/checkpoint RUN/checkpoint RUN/checkpoint BEFORE --data ../shared/data/nli \
         --prior 0.73 --out FINISHED

@@ -106,7 +106,7 @@ def evaluate_spans(path: Path, options: SpanOptions, note: Callable[[str], None]
 
 
 def _units(level: str, texts: Mapping[str, str], sentences: pa.Table) -> pa.Table | None:
-    """What is counted at a level; ``None`` where spans themselves are."""
+    """Units that are counted at a level; ``None`` where spans themselves are."""
     if level == "texts":
         ids, (start, end) = pa.array(list(texts), pa.string()), (pa.repeat(at, len(texts)) for at in (0, _WHOLE))
         return pa.table({"text_id": ids, "char_start": start, "char_end": end})
