@@ -24,7 +24,7 @@ from scorer.metric.templates import Templates
 from scorer.metric.verdict import ENTAILMENT, decide
 from scorer.scoring.summary import Device, RunSummary, ShardCounts, Speed
 from scorer.status import SCORED
-from scorer.storage.output_folder import lock_output
+from scorer.storage.output_writer import lock_output
 from scorer.storage.plan import Part
 from scorer.storage.receipts import CheckCounts, FactCounts, PredicateCounts, RowCounts, Signature, TokenCounts
 from scorer.storage.windows import ShardWriter
@@ -85,8 +85,8 @@ def finish(
     columns = asdict(ColumnNames(prefix=prefix))
     planned = [make_shard(relative, len(table)) for relative, table in shards.items()]
     plan = make_plan(planned, signature, settings={"columns": columns, **(settings or {})}, part=part)
-    with lock_output(out) as folder:
-        folder.begin(plan, folder.unfinished(planned, plan))
+    with lock_output(out) as locked:
+        folder = locked.begin(locked.compare(plan, planned, None))
         for shard, table in zip(planned, shards.values(), strict=True):
             temporary = folder.temporary(shard.relative)
             writer = ShardWriter(
@@ -119,7 +119,7 @@ def finish(
             versions={"d2t-scorer": "0"},
             finished=finished,
         )
-        folder.finish(plan, encode(summary, indent=1), folder.totals(plan, planned))
+        folder.finish(encode(summary, indent=1), folder.totals(planned))
     return out
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from tests.trace import ROOT, closure, modules, trace_of_the_sample
 
-FUNCTIONS_OF_A_RUN = 340
-FILES_OF_A_RUN = 48
-MODULES_OF_A_RUN = 52
-LINES_OF_A_RUN = 11_460
+# The plan of 0.1.0's last features: sentences over several facts, plain reading, contradicted facts, comparing systems.
+FUNCTIONS_OF_A_RUN = 352
+FILES_OF_A_RUN = 52
+MODULES_OF_A_RUN = 58
+LINES_OF_A_RUN = 12_700
 IMPORTS_OF_A_MODULE = 14
-LINES = 27_700
+LINES = 31_000
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..storage.location import Location, StoreUri
 from ..system.arguments import CheckedFields, option
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class AuditOptions(CheckedFields):
     columns; by default the column ``system``, if there is one. ``history``: the history file.
     """
 
-    baseline: Path | tuple[Path, ...] | None = None
+    baseline: Path | StoreUri | tuple[Path | StoreUri, ...] | None = None
     gates: tuple[Path, ...] = ()
     by: tuple[tuple[str, ...], ...] = ()
     history: Path | None = None
@@ -43,7 +44,7 @@ class AuditOptions(CheckedFields):
     worst: int = option("Number of example rows for each kind of error.", "N", 30, min=0)
 
 
-def audit(out: Path | Sequence[Path], options: AuditOptions | None = None) -> Document:
+def audit(out: Location | Sequence[Location], options: AuditOptions | None = None) -> Document:
     """Audit the finished output folder ``out``, or the parts of one.
 
     Raises:

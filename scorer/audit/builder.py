@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import ColumnError, UsageError
 from ..scoring.outputs import Output, open_labels
-from ..storage.finished_output import paths_of, refuse_unequal
+from ..storage.finished_output import locations_of, refuse_unequal
+from ..storage.location import Location, resolved
 from ..system.codec import utc_now
 from . import AuditOptions, findings, gates
 from .database import Database, Grouping
@@ -30,10 +31,10 @@ Figures = Mapping[Grouping, list[GroupFigures]]
 class DocumentBuilder:
     """Two outputs in, one document out; see :func:`scorer.audit.audit`."""
 
-    def __init__(self, out: Path | Sequence[Path], options: AuditOptions) -> None:
+    def __init__(self, out: Location | Sequence[Location], options: AuditOptions) -> None:
         self.options = options
-        self.output = open_labels(*paths_of(out), allow_partial=options.allow_partial)
-        earlier = paths_of(options.baseline or ())
+        self.output = open_labels(*locations_of(out), allow_partial=options.allow_partial)
+        earlier = locations_of(options.baseline or ())
         self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
         self.rules = gates.load_gates(options.gates, self.output.names, self.earlier is not None)
         self.baseline = self._baseline(self.earlier) if self.earlier is not None else None
@@ -44,7 +45,7 @@ class DocumentBuilder:
         self.template_file = _printable(found[1]) if found is not None and found[1] is not None else None
 
     def _baseline(self, earlier: Output) -> Baseline:
-        if {out.resolve() for out in earlier.outs} & {out.resolve() for out in self.output.outs}:
+        if {*map(resolved, earlier.outs)} & {*map(resolved, self.output.outs)}:
             raise UsageError(f"--baseline {earlier.name} is the output itself; pass the output of an earlier run")
         differs = earlier.full_signature.changes_to(self.output.full_signature)
         if differs and not self.options.across_signatures:

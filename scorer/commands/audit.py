@@ -3,7 +3,6 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,10 +57,11 @@ def audit_command(
     usage or configuration, or an output that is unfinished, changes during the audit, or cannot be compared (another
     signature, or only one is partial).
     """
+    from ..audit import audit
     from ..audit import report as rendering
     from ..storage.user_files import write_user_file
 
-    document = _audited(out, baseline, replace(options, gates=gates, by=by, history=history))
+    document = audit(out, replace(options, baseline=baseline or None, gates=gates, by=by, history=history))
     for name, path, render in (
         ("--report", report, rendering.render),
         ("--junit", junit, rendering.junit),
@@ -76,23 +76,6 @@ def audit_command(
         nothing = "nothing was checked, and --require-gates is set"
         say(f"scorer: {f'{len(failed)} of {len(document.gates)} gates failed' if failed else nothing}", always=True)
         raise typer.Exit(1)
-
-
-def _audited(outs: Sequence[Location], baseline: Sequence[Location], options: AuditOptions) -> Document:
-    """The audit; what is in an object store is copied for it, and named by its URI."""
-    from ..audit import audit
-    from ..storage.finished_output import local_outputs
-
-    remote, remote_before = ([str(out) for out in given if not isinstance(out, Path)] for given in (outs, baseline))
-    if {*remote} & {*remote_before}:
-        raise UsageError(f"--baseline {remote[0]} is the output itself; pass the output of an earlier run")
-    with local_outputs(outs) as folders, local_outputs(baseline) as earlier:
-        document = audit(folders, replace(options, baseline=earlier or None))
-    if remote:
-        document.out = ", ".join(remote)
-    if remote_before and document.baseline is not None:
-        document.baseline.out = ", ".join(remote_before)
-    return document
 
 
 @gates_app.command("init")
@@ -112,15 +95,13 @@ def init_command(
     """
     from ..audit import AuditOptions, audit
     from ..audit.suggest import change_gates, value_gates
-    from ..storage.finished_output import local_outputs
     from ..storage.user_files import write_user_file
 
     targets = ((gates, "--gates", value_gates), (changes, "--changes", change_gates))
     for path, name, _ in targets:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{name} {path} exists; remove it, or name another file")
-    with local_outputs(out) as folders:
-        document = audit(folders, AuditOptions(by=by, worst=0))
+    document = audit(out, AuditOptions(by=by, worst=0))
     for path, name, content in targets:
         write_user_file(path, content(document).encode("utf-8", "replace"), name)
         say(f"wrote {path}")

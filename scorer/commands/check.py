@@ -107,17 +107,14 @@ def explain_command(
     """
     from ..run.explain import budgets_of_run, explain, find_row
     from ..scoring.outputs import Output
-    from ..storage.finished_output import local_outputs
 
-    name = row.rpartition(":")[0] if row is not None else ""
-    with local_outputs(out, lambda relative: not name or f"{relative}/".startswith(f"{name}/")) as folders:
-        output = Output.open(*folders, allow_partial=True)
-        settings, number = output.run_settings, find_row(output, row, key)
-        plan = output.plan_of(number)
-        if precision is not None:
-            settings = replace(settings, precision=precision)
-        with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
-            found = explain(output, scorer, number)
+    output = Output.open(*out, allow_partial=True)
+    settings, number = output.run_settings, find_row(output, row, key)
+    plan = output.plan_of(number)
+    if precision is not None:
+        settings = replace(settings, precision=precision)
+    with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
+        found = explain(output, scorer, number)
     print_result(found, as_json, print_explanation)
     if not as_json and not found.same_labels:
         say("note: the recomputed label differs from the stored one")

@@ -40,19 +40,15 @@ def evaluate_command(
     """
     from ..evaluation.report import disagreements as find_disagreements
     from ..evaluation.report import evaluate
-    from ..storage.finished_output import local_outputs
     from ..storage.user_files import parquet_target
 
-    with local_outputs(out) as folders:
-        report = evaluate(folders, options, lambda message: say(f"note: {message}"))
-        if disagreements is not None:
-            import pyarrow.parquet as pq
+    report = evaluate(out, options, lambda message: say(f"note: {message}"))
+    if disagreements is not None:
+        import pyarrow.parquet as pq
 
-            rows = find_disagreements(folders, options)
-            pq.write_table(rows, parquet_target(disagreements, "--disagreements"))
-            say(f"{disagreements}: {len(rows):,} rows whose label is not that of the gold")
-    if remote := [str(one) for one in out if not isinstance(one, Path)]:
-        report["path"] = ", ".join(remote)
+        rows = find_disagreements(out, options)
+        pq.write_table(rows, parquet_target(disagreements, "--disagreements"))
+        say(f"{disagreements}: {len(rows):,} rows whose label is not that of the gold")
     print_result(report, as_json, partial(print_report, by=options.by, full=full), least_width=WIDTH)
 
 

@@ -34,17 +34,15 @@ def sample_command(
     nor the system, which could influence people.
     """
     from ..evaluation.sampling import draw_rows, read_labels, write_items
-    from ..storage.finished_output import local_outputs
     from ..storage.user_files import write_user_file
 
     if file.is_file() and not force:
         raise OutputError(f"--file {file} exists, and may hold labels; name another file, or pass --force")
     name = " ".join(map(str, out))
-    with local_outputs(out) as folders:
-        scored = read_labels(folders, name, (by or "system",), allow_partial)
-        column = by or ("system" if scored.scored.has("system") else None)
-        drawn = draw_rows(scored, rows, seed, column)
-        content, notes = write_items(scored, drawn)
+    scored = read_labels(out, name, (by or "system",), allow_partial)
+    column = by or ("system" if scored.scored.has("system") else None)
+    drawn = draw_rows(scored, rows, seed, column)
+    content, notes = write_items(scored, drawn)
     for note in notes:
         say(f"note: {note}")
     write_user_file(file, content, "--file")
@@ -67,11 +65,9 @@ def rate_command(
     with 95% intervals, often as narrow as those of many more random labels without the metric.
     """
     from ..evaluation.rates import rate
-    from ..storage.finished_output import local_outputs
 
-    with local_outputs(out) as folders:
-        name = " ".join(map(str, out))
-        report = rate(folders, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)
+    name = " ".join(map(str, out))
+    report = rate(out, name, labels, by, lambda text: say(f"note: {text}"), allow_partial)
     print_result(report, as_json, print_rates, least_width=WIDTH)
 
 

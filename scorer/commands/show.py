@@ -37,24 +37,22 @@ def show_command(
     """
     from ..evaluation.listing import list_rows
     from ..scoring.outputs import Output
-    from ..storage.finished_output import local_outputs
 
     if as_csv and as_jsonl:
         raise UsageError("--csv and --jsonl are both given; use one of them")
     formatted = as_csv or as_jsonl
     if query.limit is None and not formatted:
         query = replace(query, limit=ROWS)
-    with local_outputs(out) as folders:
-        output = Output.open(*folders, allow_partial=query.allow_partial)
-        batches = list_rows(output, query, every_column=formatted)
-        if as_csv:
-            _print_csv(batches)
-        elif as_jsonl:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    print_line(json.dumps(_plain(row)))
-        else:
-            _print_table(batches)
+    output = Output.open(*out, allow_partial=query.allow_partial)
+    batches = list_rows(output, query, every_column=formatted)
+    if as_csv:
+        _print_csv(batches)
+    elif as_jsonl:
+        for batch in batches:
+            for row in batch.to_pylist():
+                print_line(json.dumps(_plain(row)))
+    else:
+        _print_table(batches)
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..metric.verdict import FINE
 from ..stats.post_stratified import LabelledClass, estimate, random_labels
+from ..storage.location import Location
 from ..system.codec import Record
 from .label_figures import Codes, Indices, Mask
 from .sampling import LabelledOutput, read_items, read_labels
@@ -50,7 +51,7 @@ class RateReport(Record, frozen=True, kw_only=True):
 
 
 def rate(
-    out: Path | Sequence[Path],
+    out: Location | Sequence[Location],
     name: str,
     labels: Sequence[Path],
     by: str | None,

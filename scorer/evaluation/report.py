@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NotRequired
 
 import numpy as np
@@ -16,7 +15,8 @@ from ..metric import ColumnNames
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, numbers
 from ..scoring.outputs import Output
-from ..storage.finished_output import paths_of
+from ..storage.finished_output import locations_of
+from ..storage.location import Location
 from . import EvaluateOptions, correlation
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
 from .gold import Scored, find_gold, find_inputs, load, predicted
@@ -65,7 +65,7 @@ class LabelReport(Blocks):
 
 
 def evaluate(
-    out: Path | Sequence[Path], options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
+    out: Location | Sequence[Location], options: EvaluateOptions, note: Callable[[str], None] = lambda message: None
 ) -> LabelReport:
     """Evaluate the output of a run or its parts, a scored file, or a folder of them. ``note`` is called with each
     remark for the reader of the figures: a missing extra, rows with errors, an unfinished run.
@@ -73,17 +73,17 @@ def evaluate(
     Raises:
         ScorerError: nothing to read, files of different signatures, no gold, a column missing or of a wrong type.
     """
-    output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
+    output = Output.open(*locations_of(out), allow_partial=options.allow_partial)
     return _Evaluation(output, options, note).report()
 
 
-def disagreements(out: Path | Sequence[Path], options: EvaluateOptions) -> pa.Table:
+def disagreements(out: Location | Sequence[Location], options: EvaluateOptions) -> pa.Table:
     """The rows whose label is not that of the gold, with all their columns; FINE labels where the gold has them.
 
     Raises:
         UsageError: there is no gold. ScorerError: as :func:`evaluate`.
     """
-    output = Output.open(*paths_of(out), allow_partial=options.allow_partial)
+    output = Output.open(*locations_of(out), allow_partial=options.allow_partial)
     labels = _Evaluation(output, options, lambda message: None).labels
     if labels is None:
         raise UsageError("there are no gold labels to disagree with; name a column with --gold-fine or --gold-rough")

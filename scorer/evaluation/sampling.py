@@ -23,7 +23,8 @@ from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import encode_names, spelled
 from ..scoring.outputs import Output
-from ..storage.finished_output import paths_of
+from ..storage.finished_output import locations_of
+from ..storage.location import Location
 from .gold import Scored, load, predicted
 from .label_figures import Codes, Indices
 
@@ -87,7 +88,7 @@ class LabelledOutput:
 
 
 def read_labels(
-    out: Path | Sequence[Path], name: str, more: Sequence[str] = (), allow_partial: bool = False
+    out: Location | Sequence[Location], name: str, more: Sequence[str] = (), allow_partial: bool = False
 ) -> LabelledOutput:
     """Read the labels of a run's output or its parts, or of a single scored file, and ``more`` columns that it has.
     ``name``: of the output, for people.
@@ -95,7 +96,7 @@ def read_labels(
     Raises:
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
     """
-    output = Output.open(*paths_of(out), allow_partial=allow_partial)
+    output = Output.open(*locations_of(out), allow_partial=allow_partial)
     prefix = output.columns.prefix
     key = prefix + "row_key"
     scored = load(output, [prefix + "fine", prefix + "rough", key, *more])

@@ -24,7 +24,8 @@ from ..errors import InputError, count_of
 from ..scoring.summary import ComputeEnvironment, RunSummary, ShardCounts, Speed, total
 from ..storage.inputs import check_apart, find_files
 from ..storage.location import named
-from ..storage.output_folder import LockedOutput, Totals, lock_output
+from ..storage.output_folder import OutputFolder
+from ..storage.output_writer import OutputWriter, Totals, lock_output
 from ..storage.plan import Part, Plan, belongs_to_part, shards_digest
 from ..storage.receipts import NO_RECEIPT, RECEIPTS, InputRecord, Receipt, canonical
 from ..storage.shards import FIRST_ROWS, Shard
@@ -79,18 +80,15 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
             known = plan_to_resume(stored, output, options) if stored is not None else None
             executor.open(known, found.sample)
             plan, shards = make_plan(executor.info, found, options, stored, executor.job.settings.to_plan())
-            todo = output.unfinished(shards, plan, rescore=options.rescore)
-            output.refuse_replacement(
-                stored, plan, shards, todo, rescore=options.rescore, allow_stale=options.allow_stale
-            )
-            if not todo and stored is not None:  # nothing is scored here, so the plan says where it was
-                same = {name: getattr(stored, name) for name in ("device", "provider", "runtime", "versions")}
-                plan = replace(plan, **same)
+            state = output.compare(plan, shards, stored, rescore=options.rescore)
+            state.refuse_replacement(rescore=options.rescore, allow_stale=options.allow_stale)
+            plan, todo = state.plan, state.todo
             for line in notes_of(todo):
                 reporter.say(line)
             for reused in executor.info.reuse.outputs if todo else ():
                 reporter.say(f"--reuse {reused.description}")
-            for removed in output.begin(plan, todo):
+            writer = output.begin(state)
+            for removed in state.extra.divided:
                 reporter.say(f"removed {removed}: its input is divided in another way now")
             work = RunWork(skipped=len(shards) - len(todo))
             reporter.started(len(shards), sum(shard.rows for shard in todo), work.skipped)
@@ -99,13 +97,13 @@ def run(executor: Executor, reporter: Reporter) -> Outcome:
                 if record.identity is None:
                     footer = footers[record.uri]
                     unread = ShardResult(relative=relative, error=footer.error, kind=footer.kind)
-                    quarantine(unread, output, work, reporter)
+                    quarantine(unread, writer, work, reporter)
             if todo:
-                score(executor, list(todo), plan, output, work, reporter)
+                score(executor, list(todo), plan, writer, work, reporter)
             check_signals()
-            totals = output.totals(plan, shards)
+            totals = writer.totals(shards)
             summary = summary_of(totals, executor.info, plan, work, time.perf_counter() - started)
-            output.finish(plan, encode(summary, indent=1), totals)
+            writer.finish(encode(summary, indent=1), totals)
     return outcome_of(summary, totals, work, options)
 
 
@@ -124,7 +122,7 @@ def refuse_unusable(found: Inspected) -> None:
         )
 
 
-def plan_to_resume(stored: Plan, output: LockedOutput, options: RunOptions) -> Plan:
+def plan_to_resume(stored: Plan, output: OutputFolder, options: RunOptions) -> Plan:
     """The plan whose budgets hold, without its inputs. The bound of ``--exact`` holds while its labels are kept."""
     keeps = not options.rescore and output.store.list(RECEIPTS)
     return replace(stored, inputs={}, budgets=stored.budgets if keeps else replace(stored.budgets, exact=None))
@@ -194,7 +192,7 @@ def group_by_reason(todo: Mapping[Shard, str]) -> dict[str, list[str]]:
 
 
 def score(
-    executor: Executor, todo: Sequence[Shard], plan: Plan, output: LockedOutput, work: RunWork, reporter: Reporter
+    executor: Executor, todo: Sequence[Shard], plan: Plan, writer: OutputWriter, work: RunWork, reporter: Reporter
 ) -> None:
     """Score shards, and publish each as it is done."""
     began = time.perf_counter()
@@ -202,13 +200,13 @@ def score(
     published = list[Future[tuple[Receipt, float]]]()
     publishing = deque[Future[tuple[Receipt, float]]]()
     try:
-        for result in executor.score(todo, begin, output.temporary):
+        for result in executor.score(todo, begin, writer.temporary):
             if result.receipt is None:
-                quarantine(result, output, work, reporter)
+                quarantine(result, writer, work, reporter)
             else:  # in threads, so that syncs and requests overlap and the device does not wait
                 while publishing and (publishing[0].done() or len(publishing) == PUBLISHED_AT_ONCE):
                     result_of(publishing.popleft())
-                published.append(in_thread(partial(publish, output, result.temporary, result.receipt)))
+                published.append(in_thread(partial(publish, writer, result.temporary, result.receipt)))
                 publishing.append(published[-1])
         while publishing:
             result_of(publishing.popleft())
@@ -219,18 +217,18 @@ def score(
     work.publishing = sum(future.result()[1] for future in published)
 
 
-def publish(output: LockedOutput, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:
+def publish(writer: OutputWriter, temporary: str, receipt: Receipt) -> tuple[Receipt, float]:
     """Name an output and write its receipt, which is returned with the seconds that this took. Threads call it
     together."""
     began = time.perf_counter()
-    output.publish(Path(temporary) if temporary else None, receipt)
+    writer.publish(Path(temporary) if temporary else None, receipt)
     return receipt, time.perf_counter() - began
 
 
-def quarantine(result: ShardResult, output: LockedOutput, work: RunWork, reporter: Reporter) -> None:
+def quarantine(result: ShardResult, writer: OutputWriter, work: RunWork, reporter: Reporter) -> None:
     """Store why a shard was not scored. An earlier output stays where it is, without a receipt."""
     work.failures[result.relative] = result.error
-    output.quarantine(result.relative, result.kind, result.error, result.identity)
+    writer.quarantine(result.relative, result.kind, result.error, result.identity)
     reporter.shard_failed(result.relative, result.error)
 
 

@@ -130,9 +130,10 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
     plan, shards = make_plan(info, found, options, stored, inline.job.settings.to_plan())
     todo, refused = dict.fromkeys(shards, NO_RECEIPT), None
     if output is not None:
-        todo = output.unfinished(shards, plan)
+        state = output.compare(plan, shards, stored)
+        todo = dict(state.todo)
         try:
-            output.refuse_replacement(stored, plan, shards, todo)
+            state.refuse_replacement()
         except (OutputError, DeviceError) as error:
             refused = str(error)
     done, rows = len(shards) - len(todo), sum(shard.rows for shard in todo)

@@ -35,8 +35,8 @@ from ..inference import BUILTIN_BUNDLES
 from ..inference.bundle import MANIFEST, Bundle
 from ..inference.verification import cache_folder
 from ..scoring.settings import Settings
-from ..storage.finished_output import file_sha256
 from ..storage.store import discard, temporary_name
+from ..system.files import file_sha256
 from .executors import WorkerSlot
 
 _CONNECT_SECONDS = 10.0

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from ..metric import ColumnNames
 from ..metric.columns import output_schema
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary
-from ..storage.location import Location, parse_location
+from ..storage.location import Location, parse_location, resolved
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
 from ..storage.receipts import Receipt, Signature, canonical
@@ -51,8 +50,8 @@ def find_earlier(given: Iterable[Location], out: Location | None = None) -> list
     found: dict[Location, Location] = {}
     parts: dict[str, dict[str, Plan]] = {}
     for place in find_outputs(given):
-        real = _resolved(place)
-        if out is not None and real == _resolved(out):
+        real = resolved(place)
+        if out is not None and real == resolved(out):
             raise UsageError(
                 f"--reuse {place} is the output folder itself; a run resumes there without being asked, so leave "
                 "--reuse out, or choose another --out"
@@ -67,10 +66,6 @@ def find_earlier(given: Iterable[Location], out: Location | None = None) -> list
     for of_one_run in parts.values():
         check_parts(of_one_run, advice="pass --reuse with the folder above them")
     return list(found.values())
-
-
-def _resolved(place: Location) -> Location:
-    return place.resolve() if isinstance(place, Path) else place
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from datetime import datetime
 
 from ..errors import OutputError
 from ..storage.location import Location
-from ..storage.lock import LockRecord
-from ..storage.output_folder import OutputFolder
-from ..storage.output_state import failed_shards, lock_holder, why_unfinished
+from ..storage.lock import LockRecord, lock_holder
+from ..storage.output_folder import OutputFolder, extra_outputs
 from ..storage.plan import PLAN, Plan, check_parts, find_outputs
 from ..storage.receipts import FAILED, FailedShard, Receipt, receipt_name
 from ..storage.store import FileInfo
@@ -62,10 +61,10 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
     rate, finished = 0.0, not missing
     for output, plan, files in folders:
         receipts = output.receipts(plan.inputs)
-        finished = finished and why_unfinished(output, receipts) is None
+        finished = finished and output.why_unfinished(receipts) is None
         mine = [found for found in receipts.values() if isinstance(found, Receipt)]
         names = {receipt.relative for receipt in mine}
-        failed += [one for name, one in failed_shards(output).items() if name in plan.inputs and name not in names]
+        failed += [one for name, one in output.failed_shards().items() if name in plan.inputs and name not in names]
         done += mine
         rate += _rate(mine, plan, files[PLAN].modified)
     planned = sum(len(plan.inputs) for _, plan, _ in folders)
@@ -83,7 +82,7 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         rows_per_s=round(rate, 1) if rate else None,
         left_s=round(waiting * rows / len(done) / rate, 1) if rate and done else None,
         missing_parts=list(missing),
-        stale=[name for output, plan, files in folders for name in output.extra_outputs(files, plan, plan)[1]],
+        stale=[name for output, plan, files in folders for name in extra_outputs(files, plan, plan).stale],
         holders=[holder for output, _, _ in folders if (holder := lock_holder(output.store)) is not None],
     )
 
@@ -96,7 +95,7 @@ def stale_files(outs: Sequence[Location]) -> list[str]:
     """
     found = []
     for output, plan, files in map(_opened, find_outputs(outs)):
-        for relative in output.extra_outputs(files, plan, plan)[1]:
+        for relative in extra_outputs(files, plan, plan).stale:
             names = (relative, receipt_name(relative), receipt_name(relative, FAILED))
             found += [output.store.uri(name) for name in names if name in files]
     return found

@@ -15,6 +15,7 @@ from ..metric import ColumnNames
 from ..metric.columns import OUTPUT
 from ..metric.templates import Templates
 from ..storage.finished_output import FinishedOutput
+from ..storage.location import Location
 from ..storage.plan import PLAN, RUN
 from ..storage.receipts import Counts
 from ..system.codec import decode
@@ -52,7 +53,7 @@ class Output(FinishedOutput):
         """
         if not self.settings:
             raise OutputError(f"{self.name} is not an output folder of `scorer run`: it has no readable {PLAN}")
-        return from_plan(Settings, dict(self.settings), str(self.outs[0] / PLAN))
+        return from_plan(Settings, dict(self.settings), f"{self.outs[0]}/{PLAN}")
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -64,7 +65,7 @@ class Output(FinishedOutput):
         if len(self.runs) < len(self.outs):
             raise OutputError(f"{self.name} is not finished: it has no {RUN}; the same `scorer run` resumes it")
         pairs = zip(self.outs, self.runs, strict=True)
-        return total_summary([decode(run, RunSummary, str(out / RUN)) for out, run in pairs])
+        return total_summary([decode(run, RunSummary, f"{out}/{RUN}") for out, run in pairs])
 
     def find_templates(self) -> tuple[Templates, Path | None] | None:
         """The templates that it was scored with, and their file; ``None`` when they are not found unchanged.
@@ -91,7 +92,7 @@ class Output(FinishedOutput):
         return (found, path) if digest and found.sha256.startswith(digest) else None
 
 
-def open_labels(*outs: Path, allow_partial: bool = False) -> Output:
+def open_labels(*outs: Location, allow_partial: bool = False) -> Output:
     """Open the output of a run, or its parts, with totals and all label columns.
 
     Raises:
@@ -100,7 +101,7 @@ def open_labels(*outs: Path, allow_partial: bool = False) -> Output:
     """
     found = Output.open(*outs, allow_partial=allow_partial)
     if not found.plans:
-        what = f"has no readable {PLAN}" if found.outs[0].is_dir() else "is not a folder"
+        what = f"has no readable {PLAN}" if Path(str(found.outs[0])).is_dir() else "is not a folder"
         raise OutputError(f"{found.name} is not an output folder of `scorer run`: it {what}")
     with found.unchanged():
         rows = found.summary.counts.rows.all
@@ -117,10 +118,10 @@ def _check_label(output: Output, name: str, expected: pa.DataType) -> None:
     """Refuse a file whose labels are missing, or not of the types that a run writes."""
     for file in output.files:
         if name not in file.schema.names:
-            raise InputError(f"{file.path} has no column {name!r}: some of its labels are missing")
+            raise InputError(f"{file.uri} has no column {name!r}: some of its labels are missing")
         found = file.schema.field(name).type
         if _plain(found) != _plain(expected):
-            raise InputError(f"{file.path}: column {name!r} is {found}, and a run writes {expected}")
+            raise InputError(f"{file.uri}: column {name!r} is {found}, and a run writes {expected}")
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

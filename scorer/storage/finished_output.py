@@ -1,22 +1,18 @@
 """Finished outputs, opened for reading: the output of a run, the parts of one, or scored files, read as one.
 
 Of a run's output, the files are those that the plan names and a receipt describes, in the order of their paths,
-whichever part they are in: rows have the same order, and so the same numbers, as in the output of an undivided run. An
-output in an object store is copied to a local folder first.
+whichever part they are in: rows have the same order, and so the same numbers, as in the output of an undivided run.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 from urllib.parse import unquote
 
@@ -26,43 +22,48 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..system.files import sha256_of
-from ..system.waiting import map_in_threads, result_of
+from ..system.waiting import result_of
 from .location import Location, StoreUri, named
 from .output_folder import OutputFolder
-from .output_state import why_unfinished
 from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
-from .receipts import FAILED, RECEIPTS, ROW_RANGE, Receipt, Signature, is_output, receipt_name, relatives_of
-from .store import FileInfo, LocalStore, open_store, output_errors, require_space
+from .receipts import FAILED, RECEIPTS, ROW_RANGE, Signature, is_output, receipt_name, relatives_of
+from .store import FileInfo, LocalStore, Store, open_store
 
 WINDOW_ROWS = 1 << 16
-_COPIES, _COPY_BYTES = 8, 32 << 20
 _RUN_AGAIN = "; run `scorer run` again to replace it"
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file of scored rows. ``out``: the output that it is in; ``relative``: its path there, with slashes."""
+    """A file of scored rows. ``store``: of the output that it is in; ``relative``: its path there, with slashes.
+    ``version``: the one that is read; ``None`` for any. ``advice``: ends messages."""
 
-    out: Path
+    store: Store
     relative: str
-    rows: int
-    schema: pa.Schema
+    version: str | None
+    advice: str
+    rows: int = 0
+    schema: pa.Schema = None
+
+    def open(self) -> Self:
+        """Read the footer."""
+        with self.parquet() as file:
+            return replace(self, rows=file.metadata.num_rows, schema=file.schema_arrow)
 
     @property
-    def path(self) -> Path:
+    def uri(self) -> str:
         """Where it is."""
-        return self.out / self.relative if self.relative else self.out
+        return self.store.uri(self.relative)
 
-    @classmethod
-    def open(cls, out: Path, relative: str, size: int | None = None) -> Self:
-        """Read the footer of a file. ``size``: in bytes, which its receipt says."""
-        path, advice = out / relative if relative else out, "" if size is None else _RUN_AGAIN
-        if size is not None and (not path.is_file() or path.stat().st_size != size):
-            raise OutputError(f"{path} is missing, or has another size than its receipt says{advice}")
-        with open_parquet(path, advice) as file:
-            return cls(out, relative, file.metadata.num_rows, file.schema_arrow)
+    @contextmanager
+    def parquet(self) -> Iterator[pq.ParquetFile]:
+        """Open it; what cannot be read, also inside, is an :class:`.InputError`."""
+        try:
+            with self.store.open(self.relative, self.version) as handle, pq.ParquetFile(handle) as file:
+                yield file
+        except (OSError, pa.ArrowException) as e:
+            raise InputError(f"{self.uri} cannot be read as Parquet: {e}{self.advice}") from e
 
 
 @dataclass(frozen=True)
@@ -129,16 +130,16 @@ class FinishedOutput:
     """
 
     name: str
-    outs: tuple[Path, ...]
+    outs: tuple[Location, ...]
     files: tuple[OutputFile, ...]
     full_signature: Signature
     plans: tuple[Plan, ...] = ()
     runs: tuple[bytes, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
-    versions: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
+    versions: Mapping[Location, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, *outs: Path, allow_partial: bool = False) -> Self:
+    def open(cls, *outs: Location, allow_partial: bool = False) -> Self:
         """Open outputs.
 
         Args:
@@ -149,23 +150,23 @@ class FinishedOutput:
             InputError: nothing there, or a file cannot be read. OutputError: not finished, not what its receipts say,
             changed meanwhile, or not parts of one run. UsageError: scored files of different signatures.
         """
-        places = list(dict.fromkeys(place for place in find_outputs(outs) if isinstance(place, Path)))
-        if not any((place / PLAN).exists() for place in places):
+        places = list(dict.fromkeys(find_outputs(outs)))
+        if not any(open_store(place, patient=False).read(PLAN) is not None for place in places):
             place, *others = places
-            if others:
-                raise OutputError(f"{named(places)} are not outputs of `scorer run`: name one file or folder")
+            if others or not isinstance(place, Path):
+                raise OutputError(f"{named(places)}: no output of `scorer run`; name one, or a scored file or folder")
             names = [one.relative_to(place).as_posix() if one != place else "" for one in data_files(place)]
-            files = tuple(OutputFile.open(place, name) for name in names)
-            signatures = [(file.path.name, Signature.of_footer(file.schema.metadata)) for file in files]
+            files = tuple(OutputFile(LocalStore(place), name, None, "").open() for name in names)
+            signatures = [(Path(file.uri).name, Signature.of_footer(file.schema.metadata)) for file in files]
             advice = "figures compare only under equal signatures: evaluate them apart"
             return cls(str(place), (place,), files, _one_signature(signatures, advice, UsageError))
         folders = [_RunFolder(place, allow_partial) for place in places]
-        missing_parts = check_parts({str(folder.path): folder.plan for folder in folders}, allow_partial)
+        missing_parts = check_parts({str(folder.location): folder.plan for folder in folders}, allow_partial)
         files = tuple(sorted((file for folder in folders for file in folder.files), key=lambda file: file.relative))
         if twice := [one.relative for one, other in pairwise(files) if one.relative == other.relative]:
             raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
-        signatures = [(str(folder.path / PLAN), Signature.of(folder.plan)) for folder in folders]
-        signatures += [(str(file.path), Signature.of_footer(file.schema.metadata)) for file in files]
+        signatures = [(f"{folder.location}/{PLAN}", Signature.of(folder.plan)) for folder in folders]
+        signatures += [(file.uri, Signature.of_footer(file.schema.metadata)) for file in files]
         plan, planned = folders[0].plan, sorted(name for folder in folders for name in folder.plan.inputs)
         is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all there are
         return cls(
@@ -183,7 +184,7 @@ class FinishedOutput:
                 parts=plan.part.count if plan.part is not None else 1,
                 finished=all(folder.why_unfinished is None for folder in folders),
             ),
-            versions={folder.path: folder.versions for folder in folders},
+            versions={folder.location: folder.versions for folder in folders},
         )
 
     def __len__(self) -> int:
@@ -224,7 +225,7 @@ class FinishedOutput:
 
     def plan_of(self, row: int) -> Plan:
         """The plan that a row of the whole was scored under."""
-        return self.plans[self.outs.index(self.files[self._file_of(row)].out)]
+        return self.plans[self.outs.index(self.files[self._file_of(row)].store.location)]
 
     def _file_of(self, row: int) -> int:
         return int(np.searchsorted(self.starts, row, side="right")) - 1
@@ -257,7 +258,7 @@ class FinishedOutput:
 
     def _read(self, columns: Sequence[str]) -> Iterator[OutputWindow]:
         for file, first in zip(self.files, self.starts.tolist(), strict=False):
-            with open_parquet(file.path, _RUN_AGAIN if self.plans else "") as parquet:
+            with file.parquet() as parquet:
                 for batch in parquet.iter_batches(batch_size=WINDOW_ROWS, columns=_chosen(parquet, columns)):
                     yield OutputWindow(first, self._with_keys(pa.Table.from_batches([batch]), file, columns))
                     first += len(batch)
@@ -286,7 +287,7 @@ class FinishedOutput:
         wanted = np.unique(np.asarray(numbers, np.int64))
         for number in np.unique(np.searchsorted(self.starts, wanted, side="right") - 1).tolist():
             file, first = self.files[number], int(self.starts[number])
-            with open_parquet(file.path, _RUN_AGAIN if self.plans else "") as parquet:
+            with file.parquet() as parquet:
                 for group in range(parquet.num_row_groups):
                     end = first + parquet.metadata.row_group(group).num_rows
                     here = wanted[(wanted >= first) & (wanted < end)]
@@ -315,42 +316,42 @@ class FinishedOutput:
 class _RunFolder:
     """The folder of a run. ``versions``: of the files that count, before any of them was read."""
 
-    def __init__(self, path: Path, allow_partial: bool) -> None:
-        self.path, self.versions = path, _versions(path)
-        with _unchanged({path: self.versions}):
-            folder = OutputFolder(path)
+    def __init__(self, location: Location, allow_partial: bool) -> None:
+        folder = OutputFolder(location, patient=False)
+        found = _that_count(folder.store)
+        self.location, self.versions = location, {name: info.version for name, info in found.items()}
+        with _unchanged({location: self.versions}):
             plan, self.run, receipts = folder.read_plan(), folder.store.read(RUN), folder.receipts()
-            self.why_unfinished = why_unfinished(folder, receipts)
+            self.why_unfinished = folder.why_unfinished(receipts)
             if plan is None:
-                raise OutputError(f"{path} is not an output folder of `scorer run`: it has no readable {PLAN}")
+                raise OutputError(f"{location} is not an output folder of `scorer run`: it has no readable {PLAN}")
             self.plan, self.files = plan, list[OutputFile]()
             if self.why_unfinished is not None and not allow_partial:
                 raise OutputError(
-                    f"{path} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
+                    f"{location} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
                     "--allow-partial to read what there is"
                 )
             for relative, receipt in receipts.items():
                 if isinstance(receipt, str):
-                    raise OutputError(f"{path}: the receipt of {relative} is damaged; run `scorer run` again")
+                    raise OutputError(f"{location}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:
-                    self.files.append(OutputFile.open(path, relative, receipt.output.bytes))
+                    info, output = found.get(relative), receipt.output
+                    if info is None or info.size != output.bytes or output.e_tag not in ("", info.version):
+                        where = folder.store.uri(relative)
+                        raise OutputError(f"{where} is missing, or not what its receipt says{_RUN_AGAIN}")
+                    self.files.append(OutputFile(folder.store, relative, info.version, _RUN_AGAIN).open())
 
 
-def _versions(path: Path) -> dict[str, str]:
-    """Versions of an output's own files and of those that have a receipt, by name."""
-    files = LocalStore(path).list()
-    return {name: info.version for name, info in _that_count(files, lambda relative: True).items()}
-
-
-def _that_count(files: Mapping[str, FileInfo], only: Callable[[str], bool]) -> dict[str, FileInfo]:
-    """The own files of an output, and the outputs and receipts of the shards that are needed."""
-    done, failed = (list(filter(only, relatives_of(files, folder))) for folder in (RECEIPTS, FAILED))
+def _that_count(store: Store) -> dict[str, FileInfo]:
+    """The own files of an output, and those of its shards that have a record."""
+    files = store.list()
+    done, failed = relatives_of(files, RECEIPTS), relatives_of(files, FAILED)
     names = {PLAN, RUN, SUCCESS, *done, *map(receipt_name, done), *(receipt_name(one, FAILED) for one in failed)}
     return {name: info for name, info in files.items() if name in names}
 
 
 @contextmanager
-def _unchanged(versions: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
+def _unchanged(versions: Mapping[Location, Mapping[str, str]]) -> Iterator[None]:
     """See :meth:`FinishedOutput.unchanged`.
 
     No lock is held: a reader never blocks a run. A run removes a receipt before it replaces the output, and writes new
@@ -361,21 +362,22 @@ def _unchanged(versions: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
         yield
     except Exception as error:  # a file that changed can be damaged in any way
         cause = error
-    for path, before in versions.items():
-        changed = [name for name, _ in {*before.items()} ^ {*_versions(path).items()}]
+    for location, before in versions.items():
+        now = {name: info.version for name, info in _that_count(open_store(location, patient=False)).items()}
+        changed = [name for name, _ in {*before.items()} ^ {*now.items()}]
         if changed:
             shown = named(sorted({*changed}, key=lambda name: (name not in (RUN, PLAN, SUCCESS), name)))
             raise OutputError(
-                f"{path} changed while it was read ({shown}): rows of two runs must not mix; wait until the run that "
-                "writes there has ended, then run this again"
+                f"{location} changed while it was read ({shown}): rows of two runs must not mix; wait until the run "
+                "that writes there has ended, then run this again"
             ) from cause
     if cause is not None:
         raise cause
 
 
-def paths_of(given: Path | Sequence[Path]) -> tuple[Path, ...]:
-    """One output, or the parts of one, as paths."""
-    return (given,) if isinstance(given, Path) else tuple(given)
+def locations_of(given: Location | Sequence[Location]) -> tuple[Location, ...]:
+    """One output, or the parts of one."""
+    return (given,) if isinstance(given, Path | StoreUri) else tuple(given)
 
 
 def data_files(path: Path) -> list[Path]:
@@ -389,18 +391,6 @@ def data_files(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"no scored file in {path}; has `scorer run --out {path}` finished a shard?")
     return found
-
-
-@contextmanager
-def open_parquet(path: Path, advice: str = "") -> Iterator[pq.ParquetFile]:
-    """A scored file, closed at the end; what cannot be read, also inside, is an :class:`.InputError`, whose message
-    ends with the ``advice``."""
-    try:
-        # Not by name: pyarrow takes some names for URIs, and cannot open those that are not UTF-8.
-        with pa.OSFile(os.fsencode(path)) as handle, pq.ParquetFile(handle) as file:
-            yield file
-    except (OSError, pa.ArrowException) as e:
-        raise InputError(f"{path} cannot be read as Parquet: {e}{advice}") from e
 
 
 def _one_signature(found: Sequence[tuple[str, Signature]], advice: str, error: type[ScorerError]) -> Signature:
@@ -434,61 +424,3 @@ def partition_keys(relative: str) -> dict[str, str | None]:
     folders = ROW_RANGE.sub("", relative).split("/")[:-1]  # the folder of an input in row ranges stands for a file
     pairs = (part.partition("=") for part in folders)
     return {unquote(key): None if value == _NULL_KEY else unquote(value) for key, sep, value in pairs if key and sep}
-
-
-@contextmanager
-def local_outputs(
-    outs: Sequence[Location], only: Callable[[str], bool] = lambda relative: True
-) -> Iterator[tuple[Path, ...]]:
-    """Local folders with what is at some places: the outputs themselves, or temporary copies of those in a store.
-
-    A copy is that of one moment: each object is copied in the version that one listing showed, a second listing is
-    equal, and the outputs have the SHA-256 that their receipts name.
-
-    Args:
-        outs: outputs, or folders of the parts of one.
-        only: which shards are needed, by their relative paths.
-
-    Raises:
-        OutputError: there is no output, it changed meanwhile, or it differs from its receipts.
-        MissingDependencyError: ``obstore`` is not installed.
-    """
-    with TemporaryDirectory(prefix="d2t-") as top:
-        places = [one for out in outs for one in ([out] if isinstance(out, Path) else find_outputs([out]))]
-        yield tuple(
-            one if isinstance(one, Path) else _copied(one, Path(top, str(number), one.path or one.bucket), only)
-            for number, one in enumerate(places)
-        )
-
-
-def _copied(out: StoreUri, folder: Path, only: Callable[[str], bool]) -> Path:
-    """Copy an output to a new local folder."""
-    store = open_store(out, patient=False)
-    with output_errors("create", folder):
-        folder.mkdir(parents=True)
-    files = _that_count(store.list(), only)
-    if PLAN not in files:
-        raise OutputError(f"{out} is not an output of `scorer run`: it has no {PLAN}")
-    require_space(folder, sum(info.size for info in files.values()), f"a copy of {out}")
-
-    def copy(name: str) -> None:
-        with output_errors("copy to", folder / name):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            with store.open(name, files[name].version) as source, (folder / name).open("xb") as file:
-                shutil.copyfileobj(source, file, _COPY_BYTES)
-
-    map_in_threads(copy, files, _COPIES)
-    for relative, receipt in OutputFolder(folder).receipts().items():
-        if not isinstance(receipt, Receipt):
-            continue  # the reader of the copy says so
-        if relative not in files or file_sha256(folder / relative) != receipt.output.sha256:
-            raise OutputError(f"{out}: the output {relative} is not what its receipt says; run `scorer run` again")
-    if _that_count(store.list(), only) != files:
-        raise OutputError(f"{out} changed while it was copied; wait until the run that writes there has ended")
-    return folder
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex."""
-    with path.open("rb") as file:
-        return sha256_of(file)

@@ -80,6 +80,11 @@ Location = Path | StoreUri
 """Where an output is: a local folder, or a prefix in an object store."""
 
 
+def resolved(place: Location) -> Location:
+    """A location, of which two that are one place are equal."""
+    return place.resolve() if isinstance(place, Path) else place
+
+
 def parse_location(given: str) -> Location:
     """The place that an argument names; :class:`.UsageError` if it is none."""
     return StoreUri.parse(given) or local_path(given)

@@ -235,6 +235,22 @@ def read_record(store: Store) -> LockRecord | None:
         return None
 
 
+def lock_holder(store: Store) -> LockRecord | None:
+    """The run that holds an output now, as far as one look tells."""
+    info, record = store.list(LOCK).get(LOCK), read_record(store)
+    if isinstance(store, LocalStore):
+        try:
+            with (store.location / LOCK).open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+        except BlockingIOError:
+            return record
+        except OSError as error:
+            if error.errno not in NO_FLOCK:
+                return None
+    return record if info is not None and time.time() - info.modified < EXPIRY_S else None
+
+
 def _held(store: Store) -> OutputError:
     record = read_record(store)
     holder = "another run" if record is None else f"another run ({record})"

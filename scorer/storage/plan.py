@@ -6,16 +6,13 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, Record, encode
 from .location import Location, named
-from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Signature, canonical, changes
+from .receipts import FAILED, RECEIPTS, Fingerprint, InputRecord, Shard, Signature, canonical, changes
 from .store import open_store
-
-if TYPE_CHECKING:
-    from .shards import Shard
 
 PLAN, RUN, SUCCESS, LOCK = "_plan.json", "_run.json", "_SUCCESS", "_lock"
 OWN_NAMES = frozenset({PLAN, RUN, SUCCESS, LOCK, RECEIPTS, FAILED})

@@ -11,16 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from msgspec import field
 
 from ..errors import OutputError
 from ..system.codec import Count, Magnitude, OpenRecord, Record
 from ..system.files import sha256_of
-
-if TYPE_CHECKING:
-    from .plan import Plan
 
 RECEIPTS, FAILED = "_receipts", "_failed"
 NO_RECEIPT = "it has no receipt"
@@ -118,6 +115,15 @@ class Counts(_Sums, frozen=True):
         return sum(self.rows.errors.values()) / self.rows.all if self.rows.all else 0.0
 
 
+class Signed(Protocol):
+    """A record of scores: a plan, or a fingerprint."""
+
+    @property
+    def signature(self) -> str: ...
+    @property
+    def signature_parts(self) -> Mapping[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class Signature:
     """A signature. ``line``: for people, digests cut to twelve digits; empty where there is no signature. ``whole``:
@@ -136,7 +142,7 @@ class Signature:
         return {SIGNATURE_KEY: self.line, SIGNATURE_PARTS_KEY: self.whole}
 
     @classmethod
-    def of(cls, record: Plan | Fingerprint) -> Self:
+    def of(cls, record: Signed) -> Self:
         return cls(record.signature, canonical(record.signature_parts))
 
     @classmethod
@@ -169,6 +175,53 @@ class Identity(Record, frozen=True, omit_defaults=True):
     mtime_ns: int | None
     footer_sha256: str
     e_tag: str = ""
+
+
+class InputFile(Record, frozen=True, omit_defaults=True):
+    """A file that was found. ``uri``: absolute local path, or that of an object. ``relative``: POSIX path of its output
+    below OUT. ``form``: ``parquet``, ``csv``, ``tsv`` or ``jsonl``. ``delimiter``: of CSV and TSV; found from the
+    header by default."""
+
+    uri: str
+    relative: str
+    form: str = "parquet"
+    delimiter: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The path of its output, but with the suffix of the input, for messages."""
+        folder, slash, _ = self.relative.rpartition("/")
+        return self.relative if self.form == "parquet" else folder + slash + self.uri.rpartition("/")[2]
+
+
+class Shard(Record, frozen=True, omit_defaults=True):
+    """Rows that become one output file: all of an input, or those of a range of its row groups.
+
+    ``relative``: path of the output below OUT. ``rows``: how many are scored, from the first on; ``bytes``: of the
+    file, about, that they take and the output keeps. ``groups``: the first row group of the range and its end.
+    ``limit``: equal to ``rows`` where ``--limit`` cuts it. ``columns``: what those of the output depend on.
+    """
+
+    file: InputFile
+    relative: str
+    identity: Identity
+    rows: Count
+    bytes: Count
+    groups: Groups | None = None
+    limit: Count | None = None
+    columns: Mapping[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash(self.relative)
+
+    @property
+    def min_output_bytes(self) -> int:
+        """The output has at least so many: row keys do not compress, what is kept of the input may."""
+        return 4096 + 20 * self.rows + self.bytes // 4
+
+    @property
+    def name(self) -> str:
+        return self.file.name if self.groups is None else self.relative
 
 
 class InputRecord(Record, frozen=True, omit_defaults=True):

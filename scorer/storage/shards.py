@@ -6,18 +6,17 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from ..errors import OutputError, ScorerError, ShardError
-from ..system.codec import Count, Record
 from ..system.waiting import Closing, note_progress
 from .location import StoreUri
-from .receipts import Groups, Identity
+from .receipts import Groups, Identity, InputFile, Shard
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,53 +45,6 @@ _ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it 
 
 class RefusedError(Exception):
     """A shard that is refused before any of its data is decoded, or at a line that cannot be read."""
-
-
-class InputFile(Record, frozen=True, omit_defaults=True):
-    """A file that was found. ``uri``: absolute local path, or that of an object. ``relative``: POSIX path of its output
-    below OUT. ``form``: ``parquet``, ``csv``, ``tsv`` or ``jsonl``. ``delimiter``: of CSV and TSV; found from the
-    header by default."""
-
-    uri: str
-    relative: str
-    form: str = "parquet"
-    delimiter: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The path of its output, but with the suffix of the input, for messages."""
-        folder, slash, _ = self.relative.rpartition("/")
-        return self.relative if self.form == "parquet" else folder + slash + self.uri.rpartition("/")[2]
-
-
-class Shard(Record, frozen=True, omit_defaults=True):
-    """Rows that become one output file: all of an input, or those of a range of its row groups.
-
-    ``relative``: path of the output below OUT. ``rows``: how many are scored, from the first on; ``bytes``: of the
-    file, about, that they take and the output keeps. ``groups``: the first row group of the range and its end.
-    ``limit``: equal to ``rows`` where ``--limit`` cuts it. ``columns``: what those of the output depend on.
-    """
-
-    file: InputFile
-    relative: str
-    identity: Identity
-    rows: Count
-    bytes: Count
-    groups: Groups | None = None
-    limit: Count | None = None
-    columns: Mapping[str, Any] = {}
-
-    def __hash__(self) -> int:
-        return hash(self.relative)
-
-    @property
-    def min_output_bytes(self) -> int:
-        """The output has at least so many: row keys do not compress, what is kept of the input may."""
-        return 4096 + 20 * self.rows + self.bytes // 4
-
-    @property
-    def name(self) -> str:
-        return self.file.name if self.groups is None else self.relative
 
 
 def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Schema, list[Shard]]:

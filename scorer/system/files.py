@@ -88,6 +88,12 @@ def read_small(path: Path, largest: int) -> bytes:
     return content
 
 
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex."""
+    with path.open("rb") as file:
+        return sha256_of(file)
+
+
 def sha256_of(file: BinaryIO) -> str:
     """SHA-256 of what is left of a file, as hex."""
     digest = hashlib.sha256()

@@ -23,7 +23,8 @@ from tests.audit.nights import night, row
 from tests.conftest import ROOT
 from tests.run import calls
 
-WORDS, README_WORDS, PAGES_WORDS = 20_000, 610, 15_800
+# Pages on facts, recipes and architecture are part of the plan of 0.1.0.
+WORDS, README_WORDS, PAGES_WORDS = 25_000, 760, 20_500
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = [

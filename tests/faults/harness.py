@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from scorer.commands import app
-from scorer.storage.finished_output import file_sha256
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt
+from scorer.system.files import file_sha256
 
 STRUCT = pa.struct([("subject", pa.string()), ("predicate", pa.string()), ("object", pa.string())])
 SCHEMA = pa.schema([("text", pa.string()), ("weight", pa.int64()), ("triples", pa.list_(STRUCT))])

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scorer.metric.columns import OUTPUT
-from scorer.storage.output_folder import LockedOutput, OutputFolder
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_writer import OutputWriter
 from scorer.storage.plan import LOCK
 from scorer.system.codec import encode
 from tests.bundles import edit_manifest
@@ -27,13 +28,13 @@ from tests.sweeps import sampled
 
 def before_the_end(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     """Do something after the last shard was published, before the totals."""
-    real = LockedOutput.totals
+    real = OutputWriter.totals
 
-    def totals(self: LockedOutput, *given: Any) -> Any:
+    def totals(self: OutputWriter, *given: Any) -> Any:
         act()
         return real(self, *given)
 
-    monkeypatch.setattr(LockedOutput, "totals", totals)
+    monkeypatch.setattr(OutputWriter, "totals", totals)
 
 
 @pytest.mark.parametrize("lost", ["receipt", "output", "damaged"])

@@ -18,7 +18,7 @@ from scorer.run.status import status_of
 from scorer.scoring.opening import OpenScorer
 from scorer.scoring.summary import ComputeEnvironment, Device
 from scorer.storage.location import Location
-from scorer.storage.output_folder import lock_output
+from scorer.storage.output_writer import lock_output
 from scorer.storage.store import open_store
 from tests.run.runs import Told, receipts, score, table_of, texts
 from tests.storage.backends import data_files, files, put, remove

@@ -13,7 +13,6 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
-from scorer.storage.output_state import failed_shards, why_unfinished
 from scorer.storage.receipts import Receipt
 from tests.run.calls import scorer as command
 from tests.run.runs import Told, score, texts
@@ -45,7 +44,7 @@ def test_an_input_in_row_ranges_is_a_folder_that_is_one_table(data: Path, tmp_pa
     whole, out = tmp_path / "whole", tmp_path / "out"
     before, after = score(data, whole, bundle), score(data, out, bundle, split_rows=8)
     assert (after.exit_code, after.summary.shards.done, after.summary.rows) == (0, 5, before.summary.rows)
-    assert list(files(out)) == [*NAMES, SMALL] and why_unfinished(OutputFolder(out)) is None
+    assert list(files(out)) == [*NAMES, SMALL] and OutputFolder(out).why_unfinished() is None
     assert files(out)[SMALL] == files(whole)["deep/b.parquet"]
     assert [pq.read_metadata(out / name).num_rows for name in NAMES] == [8, 8, 8, 1]
     expected = pq.read_table(whole / "a.parquet")
@@ -109,8 +108,8 @@ def test_an_input_that_cannot_be_opened_keeps_its_row_ranges(data: Path, tmp_pat
     (data / "a.parquet").write_bytes(good[:-9])
     outcome = score(data, out, bundle, split_rows=8)
     assert (outcome.exit_code, outcome.summary.shards.failed, outcome.summary.shards.done) == (3, 4, 1)
-    assert files(out) == before and sorted(failed_shards(OutputFolder(out))) == NAMES
+    assert files(out) == before and sorted(OutputFolder(out).failed_shards()) == NAMES
     assert score(data, out, bundle, split_rows=8).exit_code == 3 and files(out) == before
     (data / "a.parquet").write_bytes(good)
-    assert score(data, out, bundle, split_rows=8).exit_code == 0 and why_unfinished(OutputFolder(out)) is None
-    assert files(out) == before and failed_shards(OutputFolder(out)) == {}
+    assert score(data, out, bundle, split_rows=8).exit_code == 0 and OutputFolder(out).why_unfinished() is None
+    assert files(out) == before and OutputFolder(out).failed_shards() == {}

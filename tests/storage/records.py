@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scorer.storage.location import Location
-from scorer.storage.output_folder import LockedOutput, lock_output
+from scorer.storage.output_writer import OutputWriter, lock_output
 from scorer.storage.plan import Budgets, Plan
 from scorer.storage.receipts import (
     Counts,
@@ -77,7 +77,7 @@ def make_receipt(shard: Shard, plan: Plan, **changes: Any) -> Receipt:
     return replace(receipt, **changes)
 
 
-def score(output: LockedOutput, shard: Shard, plan: Plan, **changes: Any) -> Receipt:
+def score(output: OutputWriter, shard: Shard, plan: Plan, **changes: Any) -> Receipt:
     """Write and publish the output of a shard as a worker does."""
     temporary = output.temporary(shard.relative)
     temporary.write_bytes(content_of(shard))
@@ -101,13 +101,13 @@ def run(
     plan = plan or make_plan(shards)
     with lock_output(location) as output:
         stored = output.read_plan(lambda message: None)
-        todo = output.unfinished(shards, plan, rescore=rescore)
-        output.refuse_replacement(stored, plan, shards, todo, rescore=rescore, allow_stale=allow_stale)
-        output.begin(plan, todo)
-        for shard in todo:
+        state = output.compare(plan, shards, stored, rescore=rescore)
+        state.refuse_replacement(rescore=rescore, allow_stale=allow_stale)
+        writer = output.begin(state)
+        for shard in state.todo:
             if shard.relative in bad:
-                output.quarantine(shard.relative, "unreadable", "it is bad", shard.identity)
+                writer.quarantine(shard.relative, "unreadable", "it is bad", shard.identity)
             else:
-                score(output, shard, plan)
-        output.finish(plan, b"{}", output.totals(plan, shards))
-    return {shard.relative: reason for shard, reason in todo.items()}
+                score(writer, shard, plan)
+        writer.finish(b"{}", writer.totals(shards))
+    return {shard.relative: reason for shard, reason in state.todo.items()}

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from scorer.errors import OutputError
-from scorer.storage import lock, output_state
+from scorer.storage import lock
 from scorer.storage.location import Location, StoreUri
-from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, take_lock
-from scorer.storage.output_state import lock_holder
+from scorer.storage.lock import EXPIRY_S, LOCK, STALE_S, FileLock, RecordLock, lock_holder, take_lock
 from scorer.storage.store import FileInfo, Store, open_store
 from tests.processes import start, wait_until
 
@@ -51,7 +50,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (lock, output_state):
+    for module in (lock,):
         monkeypatch.setattr(module, "time", made)
     return made
 

@@ -12,16 +12,10 @@ from typing import Any
 
 import pytest
 
-from scorer.errors import OutputError
-from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
 from scorer.storage.object_store import ObjectStore, StoreError
-from scorer.storage.output_folder import OutputFolder
-from scorer.storage.output_state import why_unfinished
 from scorer.storage.store import ABSENT
 from scorer.system import waiting
-from tests.storage.backends import files, put
-from tests.storage.records import make_shard, run
 
 obstore = pytest.importorskip("obstore", reason="the extra `objects` is not installed")
 OUT = StoreUri("s3", "bucket", "runs/a b")
@@ -89,24 +83,6 @@ def test_a_large_file_is_sent_in_parts(memory: Any, monkeypatch: pytest.MonkeyPa
     assert (info.size, info.version) == (found.size, found.version) and not (tmp_path / "file").exists()
     with store.open("deep/file", info.version) as file:
         assert file.read(len(content) + 1) == content
-
-
-def test_a_local_copy_is_of_one_run(memory: Any, tmp_path: Path) -> None:
-    shards = [make_shard("a.parquet"), make_shard("deep/b.parquet")]
-    run(OUT, shards, bad=["deep/b.parquet"])
-    run(OUT, shards)
-    with local_outputs([OUT]) as (folder,):
-        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        assert found == files(OUT) and why_unfinished(OutputFolder(folder)) is None
-    with local_outputs([OUT], lambda name: name == "a.parquet") as (folder,):
-        assert sorted(path.name for path in folder.rglob("*.parquet*")) == ["a.parquet", "a.parquet.json"]
-    put(OUT, "a.parquet", files(OUT)["a.parquet"][::-1])
-    with pytest.raises(OutputError, match=r"a\.parquet is not what its receipt says"), local_outputs([OUT]):
-        pass
-    with pytest.raises(OutputError, match=r"has no _plan\.json"), local_outputs([StoreUri("s3", "bucket", "nothing")]):
-        pass
-    with local_outputs([tmp_path]) as (folder,):
-        assert folder == tmp_path
 
 
 def test_errors_have_no_credentials(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:

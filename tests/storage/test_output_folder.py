@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from scorer.errors import OutputError
 from scorer.storage.location import Location
-from scorer.storage.output_folder import LockedOutput, OutputFolder, lock_output
-from scorer.storage.output_state import failed_shards, why_unfinished
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.output_writer import LockedOutput, OutputWriter, Totals, lock_output
 from scorer.storage.plan import shards_digest
 from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.store import open_store, temporary_name
@@ -56,7 +56,7 @@ def test_every_damage_is_found_by_a_resume(target: Location) -> None:
         remove(target, name) if damaged is None else put(target, name, damaged)
         ((relative, found),) = run(target, ALL).items()
         assert relative == B.relative and found.startswith(reason)
-        assert why_unfinished(OutputFolder(target)) is None
+        assert OutputFolder(target).why_unfinished() is None
 
 
 def test_a_shard_is_scored_again_with_the_reason(target: Location) -> None:
@@ -101,8 +101,8 @@ def test_outputs_whose_input_is_gone_are_kept_and_need_allow_stale(target: Locat
     assert run(target, [A], allow_stale=True) == {}
     assert {B.relative, RECEIPT, C.relative, "_failed/2026/01/c.parquet.json", "_SUCCESS"} <= files(target).keys()
     with lock_output(target) as output:
-        output.unfinished([A], make_plan([A]))
-        assert output.totals(make_plan([A]), [A]).stale == [C.relative, B.relative]
+        writer = output.begin(output.compare(make_plan([A]), [A], None))
+        assert writer.totals([A]).stale == [C.relative, B.relative]
 
 
 def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_one(target: Location) -> None:
@@ -115,7 +115,7 @@ def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_on
         refused(target, rf"another --split-rows \({names}.*use the earlier --split-rows, or --rescore", shards)
         assert B.relative not in run(target, shards, rescore=True)
         assert {name for name in files(target) if name[0] != "_"} == {shard.relative for shard in shards}
-        assert why_unfinished(OutputFolder(target)) is None
+        assert OutputFolder(target).why_unfinished() is None
 
 
 def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Location) -> None:
@@ -124,11 +124,11 @@ def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Loc
     run(target, broken, bad=[B.relative])
     found = files(target)
     assert found[B.relative] == content_of(B) and RECEIPT not in found and "_SUCCESS" not in found
-    assert why_unfinished(OutputFolder(target)) == "it has no _SUCCESS"
-    record = failed_shards(OutputFolder(target))[B.relative]
+    assert OutputFolder(target).why_unfinished() == "it has no _SUCCESS"
+    record = OutputFolder(target).failed_shards()[B.relative]
     assert (record.kind, record.message, record.identity) == ("unreadable", "it is bad", broken[1].identity)
     put(target, "_failed/2026/b.parquet.json", b"{")
-    assert failed_shards(OutputFolder(target)) == {B.relative: FailedShard(relative=B.relative, created="")}
+    assert OutputFolder(target).failed_shards() == {B.relative: FailedShard(relative=B.relative, created="")}
     assert run(target, broken) == {B.relative: NONE}
     assert not [name for name in files(target) if name.startswith("_failed")]
 
@@ -136,16 +136,15 @@ def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Loc
 def test_success_counts_only_while_it_agrees(target: Location) -> None:
     run(target, ALL)
     put(target, "_SUCCESS", b"x")
-    assert why_unfinished(OutputFolder(target)) == "its _SUCCESS does not agree with its receipts"
+    assert OutputFolder(target).why_unfinished() == "its _SUCCESS does not agree with its receipts"
     run(target, ALL)
-    with lock_output(target) as output:
+    with lock_output(target):
         plan = make_plan(ALL)
-        output.unfinished(ALL, plan)
         receipt = make_receipt(A, plan, output=WrittenFile("f" * 64, 1, 3))
         open_store(target).write("_receipts/a.parquet.json", seal(receipt))
-    assert why_unfinished(OutputFolder(target)) == "its _SUCCESS does not agree with its receipts"
+    assert OutputFolder(target).why_unfinished() == "its _SUCCESS does not agree with its receipts"
     put(target, "_plan.json", b"{")
-    assert why_unfinished(OutputFolder(target)) == "its _plan.json is damaged"
+    assert OutputFolder(target).why_unfinished() == "its _plan.json is damaged"
     assert run(target, ALL) == {A.relative: "its output is damaged"}, "a damaged plan is written again"
 
 
@@ -186,7 +185,7 @@ def test_hidden_names_are_left_alone(target: Location) -> None:
     for name in ("_receipts/._a.parquet.json", "_receipts/.DS_Store", "_receipts/.x/b.json", "_failed/._b.json"):
         put(target, name, b"\0")
     output = OutputFolder(target)
-    assert output.receipts() == {} and list(failed_shards(output)) == [A.relative]
+    assert output.receipts() == {} and list(output.failed_shards()) == [A.relative]
     assert run(target, [A]) == {A.relative: NONE}
 
 
@@ -217,18 +216,22 @@ def test_temporary_files_of_killed_runs_are_removed(tmp_path: Path) -> None:
         path.write_bytes(b"half")
     with lock_output(out) as output:
         assert [path.name for path in out.rglob(".*")] == [theirs.name]
-        output.temporary(A.relative).write_bytes(b"half")
+        begun(output).temporary(A.relative).write_bytes(b"half")
     assert [path.name for path in out.rglob(".*")] == [theirs.name]
 
 
+def begun(output: LockedOutput) -> OutputWriter:
+    return output.begin(output.compare(make_plan(ALL), ALL, None))
+
+
 LINKED: dict[str, Callable[[LockedOutput], object]] = {
-    **dict.fromkeys(("2026", "2026/b.parquet"), lambda output: output.temporary(B.relative)),
+    **dict.fromkeys(("2026", "2026/b.parquet"), lambda output: begun(output).temporary(B.relative)),
     **dict.fromkeys(
         ("_receipts", "_receipts/2026", "_failed", "_failed/2026"),
-        lambda output: output.quarantine(B.relative, "k", "m", None),
+        lambda output: begun(output).quarantine(B.relative, "k", "m", None),
     ),
-    "_plan.json": lambda output: output.begin(make_plan(ALL), ALL),
-    "_run.json": lambda output: output.finish(make_plan(ALL), b"{}", output.totals(make_plan(ALL), [])),
+    "_plan.json": begun,
+    "_run.json": lambda output: begun(output).finish(b"{}", Totals()),
 }
 
 
