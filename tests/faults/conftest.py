@@ -2,16 +2,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 
-from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
+from scorer.storage.output_folder import OutputFolder
+from scorer.storage.receipts import Receipt
 from scorer.storage.store import open_store
+from scorer.system.files import file_sha256
 from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.ray_cluster import Nodes, cluster
+from tests.storage.backends import files
 from tests.storage.objects.proxy import Proxy, proxying
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, Server, serving
 
@@ -37,8 +41,18 @@ class StoreTrial(harness.Trial):
 
     def check(self) -> None:
         """The oracle, on a copy whose outputs have the digests that their receipts name."""
-        with local_outputs([self.out]) as (folder,):
-            harness.assert_same(folder, self.whole)
+        copy = download(self.out, Path(mkdtemp(dir=self.base)))
+        for relative, receipt in OutputFolder(copy).receipts().items():
+            assert isinstance(receipt, Receipt) and receipt.output.sha256 == file_sha256(copy / relative)
+        harness.assert_same(copy, self.whole)
+
+
+def download(out: StoreUri, folder: Path) -> Path:
+    """Copy the objects of an output into a folder, which is returned."""
+    for name, content in files(out).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
 
 
 def objects(out: StoreUri) -> dict[str, str]:

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from scorer.storage import lock
-from scorer.storage.finished_output import local_outputs
 from scorer.storage.location import StoreUri
 from scorer.storage.shards import OpenedFile
 from scorer.storage.store import open_store
 from tests.faults import harness
-from tests.faults.conftest import StoreTrial, new_prefix, objects, upload
+from tests.faults.conftest import StoreTrial, download, new_prefix, objects, upload
 from tests.storage.objects.proxy import Action, Proxy
 from tests.storage.objects.weed import ACCESS, BUCKET, SECRET, weed
 
@@ -143,11 +142,12 @@ POINTS = ["plan.renamed", "output.renamed", "receipt.renamed", "run.renamed", "s
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_run_is_killed_at_each_step(stored: StoreTrial, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_killed_at_each_step(
+    stored: StoreTrial, point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next run goes on when the lock has expired, which takes seconds here."""
     stored.crash(point)
-    with local_outputs([stored.out]) as (folder,):
-        harness.assert_nothing_half(folder)
+    harness.assert_nothing_half(download(stored.out, tmp_path / "copy"))
     monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
     stored.resume()
 
@@ -178,14 +178,13 @@ def test_labels_of_an_output_in_a_store(stored: StoreTrial, tmp_path: Path, bund
     assert summary(again.out)["rows"]["reused"] == labelled
     (reused,) = summary(again.out)["reuse"]
     assert (reused["out"], reused["signature_equal"], reused["shards_used"]) == (str(out), True, 8)
-    with local_outputs([again.out]) as (folder,):
-        assert harness.bytes_of(folder) == harness.bytes_of(tmp_path / "local")
+    assert harness.bytes_of(download(again.out, tmp_path / "copy")) == harness.bytes_of(tmp_path / "local")
     assert "is the output folder itself" in stored.run("--reuse", out, code=2)
     assert "has no readable _plan.json" in replace(stored).run("--reuse", new_prefix("none"), code=2)
 
 
 def test_credentials_that_expire_end_the_worker_and_the_next_continues(
-    stored: StoreTrial, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    stored: StoreTrial, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lock could not be deleted: it expires."""
     monkeypatch.setattr(lock, "EXPIRY_S", 5.0)
@@ -199,8 +198,7 @@ def test_credentials_that_expire_end_the_worker_and_the_next_continues(
     proxy.rule = rule
     assert "check the credentials" in stored.run(code=2)
     proxy.rule = lambda method, path: "pass"
-    with local_outputs([stored.out]) as (folder,):
-        harness.assert_nothing_half(folder)
+    harness.assert_nothing_half(download(stored.out, tmp_path / "copy"))
     stored.resume()
 
 
