@@ -1,19 +1,25 @@
 """The ``scorer`` command; also ``python -m scorer``."""
 
+from __future__ import annotations
+
 import sys
-from contextlib import suppress
-from typing import NoReturn
+
+from .system.starting import end_on_signals, start_worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Entry point. The worker of a run is started before anything else is imported, since its own imports take long."""
-    is_run = sys.argv[1:2] == ["run"] and not {"--help", "--ray"} & {*sys.argv}
-    if is_run and sys.platform != "win32" and None not in (sys.stdin, sys.stdout, sys.stderr):  # none is closed
+    if sys.platform != "win32":  # which is refused with a line
+        end_on_signals()
+    options = {argument.partition("=")[0] for argument in sys.argv}
+    if sys.argv[1:2] == ["run"] and not {"--help", "-h", "--ray"} & options:
         from .run import WORKER
-        from .system.worker_process import EARLY, WorkerProcess
 
-        with suppress(OSError):  # the run tries again, and says what is wrong
-            EARLY.append(WorkerProcess(WORKER, None))
+        start_worker(WORKER)
     from .commands import main as commands
 
     commands()

@@ -153,7 +153,7 @@ def _console(scorer: Scorer) -> None:
             print_result(scorer.score(row, _asked("text> ")), False, print_verdict)
         except UsageError as error:
             say(str(error))
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             say("")
             return
 

@@ -17,8 +17,9 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import ScorerError
+from ..system.starting import end_worker
 from ..system.terminal import install, visible, was_lost
-from ..system.waiting import Terminated
+from ..system.waiting import Terminated, signals_raise
 from .console import Lines, say
 from .options import CONFIG_FILE, CONFIG_VARIABLE, check_written, configured, takes_fields
 
@@ -62,8 +63,9 @@ class Command(TyperCommand):
             if from_file:
                 say(f"note: from {os.environ.get(CONFIG_VARIABLE) or CONFIG_FILE}: {', '.join(from_file)}")
             assert self.callback is not None
-            check_written(self.callback, ctx.params)
-            return super().invoke(ctx)
+            with signals_raise():
+                check_written(self.callback, ctx.params)
+                return super().invoke(ctx)
         except (typer.Exit, typer.Abort, _ParserError):
             raise
         except (Exception, KeyboardInterrupt, Terminated) as error:
@@ -112,7 +114,9 @@ def run_app(app: typer.Typer, name: str = "scorer") -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End this process. After an interrupt it does not wait for threads: one may be in a call that never returns."""
+    """End this process, and a worker that no run has taken. After an interrupt it does not wait for threads: one may be
+    in a call that never returns."""
+    end_worker()
     if code in (130, 143):
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):  # closed, full, or not there

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import io
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 from uuid import UUID
 
@@ -189,17 +189,28 @@ def library_folders() -> list[str]:
 
 def preload(runtime: Any) -> None:
     """Load the CUDA and cuDNN libraries that came as wheels, once; any thread may ask."""
-    with _PRELOADING:  # two at a time would restore each other's stdout
+    with _PRELOADING:  # who comes second needs them loaded, too
         _preload(runtime)
 
 
 @cache
 def _preload(runtime: Any) -> None:
     if load := getattr(runtime, "preload_dlls", None):
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it did not find
-            for folder in library_folders():  # untold, it looks next to the runtime alone
-                load(directory=folder)
-            load()
+        load = _without_printing(load)  # it prints what it did not find
+        for folder in library_folders():  # untold, it looks next to the runtime alone
+            load(directory=folder)
+        load()
+
+
+def _without_printing(function: Any) -> Any:
+    """The same function with a ``print`` of its own, which prints nothing. ``sys.stdout`` belongs to the whole program:
+    what redirects it in a thread loses what other threads print meanwhile, and may restore it too late."""
+    if not isinstance(function, FunctionType):
+        return function
+    own = {**function.__globals__, "print": lambda *values, **options: None}
+    copied = FunctionType(function.__code__, own, function.__name__, function.__defaults__, function.__closure__)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return copied
 
 
 @cache

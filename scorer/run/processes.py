@@ -20,8 +20,9 @@ from ..errors import DeviceError, InputError, OutputError, ScorerError, UsageErr
 from ..storage.plan import Plan
 from ..storage.receipts import changes
 from ..storage.shards import InputFile, Shard
+from ..system.starting import EARLY
 from ..system.waiting import check_signals
-from ..system.worker_process import EARLY, WorkerHandle, WorkerProcess
+from ..system.worker_process import WorkerHandle, WorkerProcess
 from . import WORKER
 from .executors import (
     Begin,

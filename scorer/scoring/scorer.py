@@ -96,8 +96,8 @@ class Scorer(OpenScorer, Closing):
         return f"<p><b>{html.escape(repr(self)[1:-1])}</b></p><p><code>{html.escape(self.signature)}</code></p>"
 
     def __reduce__(self) -> NoReturn:
-        """Threads and sessions cannot be sent to another process."""
-        raise TypeError(
+        """Threads and sessions cannot be sent to another process: a :class:`.UsageError`."""
+        raise UsageError(
             "a Scorer cannot be pickled; make one in each process, for example Scorer(**settings.arguments()), where "
             "settings, the .settings of this one, can be pickled"
         )

@@ -13,6 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self, TypeVar
 
+from .starting import has_default_handler
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 LATE_S = 8.0
@@ -74,9 +76,9 @@ def signals_raise() -> Iterator[None]:
     except ValueError:  # not in the main thread: the caller handles the signals
         yield
         return
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+    if has_default_handler(signal.SIGHUP):
         before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminated)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if has_default_handler(signal.SIGINT):
         before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupted)
     try:
         yield

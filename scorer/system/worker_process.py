@@ -130,10 +130,6 @@ class WorkerProcess(WorkerHandle):
         return f"ended with {how}{hint}" + (f": {last[:300]}" if last else "")
 
 
-EARLY: list[WorkerProcess] = []
-"""The worker of a run, from the start of the command until the run takes it; ``receives`` is set then."""
-
-
 def is_worker() -> bool:
     """Whether this process is a worker, so that what may crash or hang may be done in it."""
     return os.environ.get(_WORKER) == str(os.getppid())

@@ -95,17 +95,17 @@ def test_the_graph_that_a_device_is_tried_with() -> None:
 def test_the_libraries_are_loaded_once_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended, loads, stdout = threading.Event(), threading.Event(), [], sys.stdout
 
-    class Runtime:
-        def preload_dlls(self, directory: str | None = None) -> None:
-            loads.append(directory)
-            begun.set()
-            assert ended.wait(60)
+    def preload_dlls(directory: str | None = None) -> None:
+        loads.append(directory)
+        begun.set()
+        assert ended.wait(60)
 
     monkeypatch.setattr(module, "library_folders", lambda: [])
-    runtime = Runtime()
+    runtime = type("Runtime", (), {"preload_dlls": staticmethod(preload_dlls)})
     threads = [threading.Thread(target=preload, args=(runtime,)) for _ in range(2)]
     threads[0].start()
     assert begun.wait(60)
+    assert sys.stdout is stdout, "what other threads print meanwhile is not lost"
     threads[1].start()
     threads[1].join(0.2)  # without the lock it has begun by now
     ended.set()

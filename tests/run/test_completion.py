@@ -111,7 +111,8 @@ def test_limit_keep_prefix_and_details(data: Path, tmp_path: Path, bundle: Path)
 
 @pytest.mark.parametrize("after_ms", sampled(range(5, 2005, 160), 5))
 def test_sigterm_during_the_start(data: Path, tmp_path: Path, bundle: Path, after_ms: int) -> None:
-    """Thirteen moments of the first two seconds; a library that is being loaded swallows exceptions."""
+    """Moments of the first two seconds; a library that is being loaded swallows exceptions. What comes before the first
+    line of the program is the interpreter's own end."""
     out = tmp_path / "out"
     process = launch(data, out, bundle)
     with suppress(subprocess.TimeoutExpired):

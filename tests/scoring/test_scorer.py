@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from scorer import Scorer, Triple
-from scorer.errors import UsageError
+from scorer.errors import ScorerError, UsageError
 from scorer.inference import BUILTIN_BUNDLES
 from scorer.inference.bundle import Bundle
 from scorer.inference.verification import measure, open_engine
@@ -127,7 +127,7 @@ def test_after_a_fork_a_scorer_says_so_instead_of_hanging(bundle: Path) -> None:
 
 def test_a_scorer_is_not_pickled_but_its_settings_are(bundle: Path) -> None:
     opened = Scorer(bundle)
-    with pytest.raises(TypeError, match="in each process"):
+    with pytest.raises(ScorerError, match="in each process"):
         pickle.dumps(opened)
     again = Scorer(**pickle.loads(pickle.dumps(opened.settings)).arguments())
     assert again.signature == opened.signature
