@@ -1,10 +1,10 @@
 """Compare this project with its alternatives on this machine's processor, in one run.
 
-    python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...]
+    python -m benchmarks.speed.cpu [--smoke] [--folder .bench] [--pairs 96] [--rounds 3] [--only NAME ...] [--save]
 
 Distinct pairs with a full-size model of random weights, in a smoke run with the embedded model. Programs are measured
-as documented and in their fastest configuration. Prints a table; writes every round as JSON to ``benchmarks/results``,
-or to ``results`` below ``--folder`` in a smoke run.
+as documented and in their fastest configuration. Prints a table; writes every round as JSON to ``results`` below
+``--folder``, and with ``--save`` to ``benchmarks/results/cpu.json``.
 """
 
 from __future__ import annotations
@@ -228,7 +228,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--rounds", type=int, help="number of rounds; default: 3, or 1 in a smoke run")
     add("--minutes", type=float, default=22.0, help="start no further round after this time")
     add("--only", nargs="+", default=[], help="settings to measure, by name; the reference always runs")
+    add("--save", action="store_true", help="write the result to benchmarks/results/cpu.json")
     given = parser.parse_args(arguments)
+    if given.save and given.smoke:
+        parser.error("--save is for a complete comparison; leave --smoke out")
     given.rounds = given.rounds or (1 if given.smoke else 3)
     given.folder.mkdir(parents=True, exist_ok=True)
     os.environ |= {  # of the settings: no network, no progress output, a cache of their own
@@ -240,7 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     started = datetime.now(UTC).isoformat(timespec="seconds")
     group = measure(given)
-    file = given.folder / "results" / "smoke.json" if given.smoke else ROOT / "benchmarks" / "results" / "cpu.json"
+    file = given.folder / "results" / ("smoke.json" if given.smoke else "cpu.json")
+    if given.save:
+        file = ROOT / "benchmarks" / "results" / "cpu.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     here = describe()
     content = {"kind": "cpu", "started": started, "machine": here, "groups": [group]}

@@ -35,8 +35,8 @@ def _checkpoint(folder: Path, out: Path, preset: str) -> None:
 
     checkpoint = random_checkpoint(preset, seed=0)
     model = checkpoint.load()
-    model.config.id2label = dict(enumerate(checkpoint.labels))
-    model.config.label2id = {label: i for i, label in enumerate(checkpoint.labels)}
+    model.config.id2label = dict(enumerate(checkpoint.scheme.labels))
+    model.config.label2id = {label: i for i, label in enumerate(checkpoint.scheme.labels)}
     model.save_pretrained(out, safe_serialization=True)
     (out / "tokenizer.json").write_text(checkpoint.tokenizer.text, encoding="utf-8")
     write_tokenizer_config(out)
