@@ -86,12 +86,52 @@ def test_licences_and_attribution_come_with_the_weights() -> None:
     assert "Licence of the weights: CC BY-SA 4.0" in (ROOT / "scorer" / "embedded" / "MODEL_CARD.md").read_text()
 
 
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = re.search(r"^\.PHONY: ((?:.|\\\n)*?)$(?<!\\)", MAKEFILE, re.MULTILINE)[1].replace("\\\n", " ").split()  # type: ignore[index]
+IN_A_CLONE = "tests/test_targets.py::test_a_target_does_what_it_is_for"
+README_FROM_THE_TOP = "tests/docs/test_site.py::test_the_readme_from_the_top_in_a_clean_clone"
+TESTS_OF_TARGETS = {
+    "help": "tests/test_repository.py::test_help_lists_every_target_for_people",
+    "demo": README_FROM_THE_TOP,
+    **dict.fromkeys(("test", "test-slow"), "tests/test_targets.py::test_the_suites_are_lint_smoke_and_pytest"),
+    "clean": "tests/test_targets.py::test_clean_removes_all_that_targets_make",
+    **dict.fromkeys(("lint", "format", "trace", "smoke", "test-lowest", "lock", "audit-deps"), IN_A_CLONE),
+    **dict.fromkeys(("docs", "figures", "reproduce", "bench", "bench-gpu"), IN_A_CLONE),
+}
+"""The test that runs each target, or in a dry run each suite."""
+TESTS_OF_README = {
+    **dict.fromkeys(("git clone", "make demo", "pip install"), README_FROM_THE_TOP),
+    "make test": TESTS_OF_TARGETS["test"],
+    "scorer check": "tests/docs/test_examples.py::test_the_check_of_the_readme_prints_what_the_readme_shows",
+    "scorer run": README_FROM_THE_TOP,
+    "scorer audit": README_FROM_THE_TOP,
+    "scorer export": "tests/export/test_bundle_writer.py::test_scorer_export_then_doctor",
+    "scorer doctor": "tests/export/test_bundle_writer.py::test_scorer_export_then_doctor",
+}
+"""The test of each command in the blocks of README.md."""
+
+
 def test_help_lists_every_target_for_people() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    targets = re.search(r"^\.PHONY: ((?:.|\\\n)*?)$(?<!\\)", makefile, re.MULTILINE)[1].replace("\\\n", " ").split()  # type: ignore[index]
     shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert {"demo", "test", "test-lowest"} < set(targets)
-    assert [name for name in targets if name != "help" and not re.search(rf"make {name}\b", shown)] == []
+    assert {"demo", "test", "test-lowest"} < set(TARGETS)
+    assert [name for name in TARGETS if name != "help" and not re.search(rf"make {name}\b", shown)] == []
+
+
+def test_every_command_of_makefile_and_readme_has_a_test() -> None:
+    files = re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE)
+    assert set(TARGETS) == set(TESTS_OF_TARGETS) == set(files), "a target without a test, or not in .PHONY"
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    shell = "\n".join(block for language, block in blocks if language in ("", "sh"))
+    commands = set(re.findall(r"^([a-z]+ [a-z-]+)", shell, re.MULTILINE))
+    assert commands == set(TESTS_OF_README), "a command of the README without a test"
+
+
+@pytest.mark.parametrize(("command", "test"), sorted({**TESTS_OF_TARGETS, **TESTS_OF_README}.items()))
+def test_the_test_of_a_command_names_it(command: str, test: str) -> None:
+    file, _, name = test.partition("::")
+    source = (ROOT / file).read_text()
+    assert re.search(rf"^def {name}\(", source, re.MULTILINE)
+    assert re.search(rf"\b{command.split()[-1]}\b", source)
 
 
 LOCK = (ROOT / "requirements.lock").read_text()

@@ -21,6 +21,7 @@ from export.source import sha256
 from scorer.errors import BundleError, MissingDependencyError, OutputError, UsageError
 from tests.export.checkpoints import LAYERS, expected_logits, exported
 from tests.export.contrib_operators import evaluator
+from tests.run import calls
 
 
 @pytest.fixture(scope="module")
@@ -167,3 +168,14 @@ def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(MissingDependencyError, match=r"needs torch, .*, onnxruntime, .*the extras export,cpu \("):
         export_bundle("roberta-large-mnli", tmp_path / "out")
     assert not list(tmp_path.iterdir())
+
+
+def test_scorer_export_then_doctor(checkpoint: Path, few_probes: int, tmp_path: Path) -> None:
+    """The two commands of the README, in one precision."""
+    exported_by_command = calls.scorer(
+        "export", checkpoint, tmp_path / "bundles" / "tiny", "--precision", "fp32", "--name", "of-the-command"
+    )
+    assert str(tmp_path / "bundles" / "tiny") in exported_by_command.stdout
+    found = json.loads(calls.scorer("doctor", "--bundle", tmp_path / "bundles" / "tiny", "--json").stdout)
+    assert (found["problems"], found["bundle"]["name"]) == ([], "of-the-command")
+    assert found["bundle"]["report"]["agreement"] == 1.0

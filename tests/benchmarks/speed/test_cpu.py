@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from benchmarks.speed.cpu import Setting, run_rounds, summarise, table
 from benchmarks.speed.sample import PairSample, write_sample
 from scorer.inference.bundle import Bundle
 from tests.bundles import make_bundle
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +91,20 @@ def test_ratios_are_taken_within_a_round() -> None:
     assert (ours["lowest"], ours["median"], ours["highest"]) == (10.0, 20.0, 25.0)
     assert ours["ratio"] == 4.0  # of 2, 5 and 4: not the ratio of the medians
     assert ours["of_bare"] == 0.8 and "of_bare" not in slow  # of 0.8, 1 and 0.8
+
+
+@pytest.mark.export
+def test_the_comparison_from_the_checkpoint_to_the_table(tmp_path: Path) -> None:
+    """With a model of random weights that is made for it: the bundle's probabilities are those of PyTorch."""
+    pytest.importorskip("torch")
+    tracked = {path: path.stat().st_mtime_ns for path in (ROOT / "benchmarks" / "results").iterdir()}
+    command = [sys.executable, "-m", "benchmarks.speed.cpu", "--preset", "roberta-tiny", "--folder", str(tmp_path)]
+    command += ["--rounds", "1", "--pairs", "20", "--only", "bare-fp32", "run-fp32"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "| **d2t-scorer fp32, `scorer run`** |" in ended.stdout
+    (group,) = json.loads((tmp_path / "results" / "cpu.json").read_text())["groups"]
+    reference, bare, run = group["settings"]
+    assert [len(one["rounds"]) for one in (reference, bare, run)] == [1, 1, 1]
+    assert (bare["labels"], bare["max_probability"] < 1e-4) == (1.0, True)
+    assert {path: path.stat().st_mtime_ns for path in tracked} == tracked
