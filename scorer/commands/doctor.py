@@ -30,7 +30,6 @@ class BundleFindings:
 
     ``caveat``: why its labels should not be trusted, where that is known. ``instead``: why the precision or layout that
     the device prefers is not used. ``report``: what its verification found. ``pairs_per_second``: over its probes.
-    ``matrix_rate``: operations a second of plain matrix products of that precision, ``None`` where they do not run.
     """
 
     name: str
@@ -45,7 +44,6 @@ class BundleFindings:
     instead: str | None
     report: DeviceReport
     pairs_per_second: float
-    matrix_rate: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +136,6 @@ def _verified(bundle: str) -> BundleFindings:
     from ..inference.bundle import Bundle
     from ..inference.diagnosis import caveat, describe_scheme
     from ..inference.verification import open_engine
-    from .matrix_rate import matrix_rate
 
     opened = Bundle.load(bundle)
     engine = open_engine(opened, warn=say)
@@ -149,7 +146,6 @@ def _verified(bundle: str) -> BundleFindings:
     started = time.perf_counter()
     engine.logits(probes.premises[few], probes.hypotheses[few])
     seconds = time.perf_counter() - started
-    matrix = matrix_rate(engine.device, engine.precision, engine.threads)
     engine.close()
     return BundleFindings(
         name=opened.name,
@@ -164,7 +160,6 @@ def _verified(bundle: str) -> BundleFindings:
         instead=engine.fallback_reason or None,
         report=engine.report,
         pairs_per_second=round(len(probes.premises[few]) / seconds, 1),
-        matrix_rate=matrix,
     )
 
 
@@ -196,7 +191,6 @@ def print_findings(console: Console, findings: Findings) -> None:
             f"logit {number(report.bound)})",
             "batches": isolated,
             "speed": f"{bundle.pairs_per_second:,.0f} pairs/s",
-            "matrix products": bundle.matrix_rate and f"{bundle.matrix_rate / 1e12:.3g} tera-operations/s",
         }
     for name, value in lines.items():
         if value:

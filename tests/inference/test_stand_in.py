@@ -138,14 +138,6 @@ def test_a_packed_call_stays_on_the_device(bundle: Path, environment: dict[str, 
     assert not allocations, "the first call's memory serves the others"
 
 
-def test_the_matrix_rate_of_a_gpu_is_known(environment: dict[str, str]) -> None:
-    code = "from scorer.commands.matrix_rate import matrix_rate\nfrom scorer.inference.device import device\n"
-    for precision in ("fp16", "fp32"):
-        command = [sys.executable, "-c", f"{code}print(matrix_rate(device('cuda'), '{precision}', 1))"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert float(done.stdout) > 0, done.stderr
-
-
 def test_a_run_on_cuda_from_parquet_to_parquet(bundle: Path, environment: dict[str, str], tmp_path: Path) -> None:
     """Rows with 5,000 distinct pairs of mixed lengths: their calls have few shapes, each with a plan of its own."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_PARITY)
