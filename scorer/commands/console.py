@@ -211,7 +211,8 @@ def kinds(counts: Mapping[str, int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it: ``80 s``, ``12 min``, ``3.4 h``."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    """A time in the unit that suits it: ``80 seconds``, ``12 minutes``, ``3.4 hours``, ``21 days``."""
+    for unit, size, until in (("seconds", 1, 120), ("minutes", 60, 7200), ("hours", 3600, 48 * 3600)):
+        if seconds < until:
+            return f"{seconds / size:.{int(unit == 'hours')}f} {unit}"
+    return f"{seconds / 86400:.{int(seconds < 864_000)}f} days"

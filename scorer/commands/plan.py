@@ -23,7 +23,8 @@ def plan_command(
     """Show what a run would do, without scoring.
 
     Report shards and rows, the facts of the first row as the model reads them, the share of facts without a template,
-    errors and distinct pairs of a sample, and the time, from three seconds of the model.
+    errors and distinct pairs of a sample, and the time, from three seconds of the model; also on a faster device, where
+    `plan` or `make bench` measured the bundle there.
     """
     from ..run.executors import RunOptions
     from ..run.planned import plan_run
@@ -36,3 +37,5 @@ def plan_command(
     elif plan.seconds is not None:
         rate = f"{plan.precision} on {plan.device}, {plan.pairs_per_s:,.0f} pairs/s"
         print_line(f"time: about {duration(plan.seconds)} for the model ({rate})")
+        if plan.best_seconds is not None:
+            print_line(f"  about {duration(plan.best_seconds)} on {plan.best_device}, where this bundle was measured")

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import DeviceError, OutputError, count_of
+from ..inference.rates import MeasuredRate, best_rate, keep_rate
 from ..metric.checks import build_checks
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
@@ -39,6 +40,8 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     the run would end before it writes. ``sampled_rows``: those that the following is about: ``first_facts``, as the
     model reads them, ``facts``, ``checks``, distinct ``pairs``, and ``errors`` by kind. ``pairs_per_s``: the rate of
     the model, ``seconds``: what all rows to score take at this rate; ``None`` where nothing is to be scored.
+    ``best_device``, ``best_seconds``: the same on a faster device that the bundle was measured on; ``None`` without
+    one.
     """
 
     shards: int
@@ -59,6 +62,8 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     errors: dict[str, int]
     pairs_per_s: float | None = None
     seconds: float | None = None
+    best_device: str | None = None
+    best_seconds: float | None = None
 
 
 def plan_run(
@@ -85,9 +90,8 @@ def plan_run(
         sample = _sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}
-        if there["rows_to_score"] and (rate := _pairs_per_s(inline, found)):
-            needed = sample["pairs"] / sample["sampled_rows"] * there["rows_to_score"] / rate
-            timed = {"pairs_per_s": round(rate, 1), "seconds": round(needed, 3)}
+        if there["rows_to_score"] and (rate := _rate(inline, found)):
+            timed = _times(inline, rate, sample["pairs"] / sample["sampled_rows"] * there["rows_to_score"])
         return PlannedRun(shards=len(found.shards), rows=found.rows, unreadable=unreadable, **sample, **there, **timed)
 
 
@@ -148,15 +152,35 @@ def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> 
     }  # fmt: skip
 
 
-def _pairs_per_s(inline: Inline, found: Inspected) -> float:
-    """The rate of the model, from calls of three seconds together; 0 where no pair can be computed."""
-    scorer, seconds, pairs = inline.scorer, 0.0, 0
+class _Rate(NamedTuple):
+    pairs_per_s: float
+    tokens_per_s: float
+
+
+def _times(inline: Inline, rate: _Rate, pairs: float) -> dict[str, Any]:
+    """Seconds for so many pairs, here and on the best device that the bundle was measured on. Keeps the rate."""
+    digest, device = inline.scorer.engine.bundle.sha256, inline.info.origin.device.description
+    here = MeasuredRate(device=device, precision=inline.scorer.engine.precision, tokens_per_s=rate.tokens_per_s)
+    keep_rate(digest, here)
+    seconds = pairs / rate.pairs_per_s
+    times: dict[str, Any] = {"pairs_per_s": round(rate.pairs_per_s, 1), "seconds": round(seconds, 3)}
+    best = best_rate(digest)
+    if best is not None and best.device != device and best.tokens_per_s > rate.tokens_per_s:
+        times["best_device"] = best.device
+        times["best_seconds"] = round(seconds * rate.tokens_per_s / best.tokens_per_s, 3)
+    return times
+
+
+def _rate(inline: Inline, found: Inspected) -> _Rate | None:
+    """The rate of the model, from calls of three seconds together; ``None`` where no pair can be computed."""
+    scorer, seconds, pairs, tokens = inline.scorer, 0.0, 0, 0
     for rows in chain.from_iterable(read_first_rows(one, inline.job.settings, SAMPLE_ROWS) for one in found.sample):
         work = scorer.pipeline.prepare(rows).work
         for batch in work.batches:
             began = time.perf_counter()
             scorer.engine.compute(replace(work, batches=[batch]))
             seconds, pairs = seconds + time.perf_counter() - began, pairs + len(batch.pairs)
+            tokens += int(work.lengths[batch.pairs].sum())
             if seconds > TIMED_SECONDS:
-                return pairs / seconds
-    return pairs / seconds if pairs else 0.0
+                return _Rate(pairs / seconds, tokens / seconds)
+    return _Rate(pairs / seconds, tokens / seconds) if pairs else None

@@ -20,6 +20,8 @@ from scorer.commands import app
 from scorer.commands.ending import Command
 from scorer.commands.run import RunCommand
 from scorer.evaluation.challenge import Answers, measure, read_challenge
+from scorer.inference.bundle import Bundle
+from scorer.inference.rates import MeasuredRate, best_rate, keep_rate
 from scorer.run import planned as plan_module
 from tests.audit.nights import night, row
 from tests.bundles import make_bundle
@@ -239,6 +241,23 @@ def test_a_plan_says_what_the_run_then_does(data: Path, tmp_path: Path, bundle: 
     assert (again["done"], again["rows_to_score"], again["seconds"]) == (3, 0, None)
     said = scorer("plan", data, "--bundle", bundle, "--out", out, "--checks", "hallucination").stdout
     assert "done: 0 shards; 300 rows to score" in said and "refused: " in said and "--rescore" in said
+
+
+def test_the_time_on_a_faster_device_is_known_where_it_was_measured(
+    data: Path, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    first = plan(data, "--bundle", bundle)
+    assert (first["best_device"], first["best_seconds"]) == (None, None), "it was measured nowhere else"
+    digest = Bundle.load(bundle).sha256
+    here = best_rate(digest)
+    assert here is not None and (here.device, here.precision) == (first["device"], "fp32")
+    keep_rate(digest, MeasuredRate(device="cuda H200", precision="fp16", tokens_per_s=1e12))
+    keep_rate(digest, MeasuredRate(device="cpu slow", precision="fp32", tokens_per_s=1e-9))
+    again = plan(data, "--bundle", bundle)
+    assert again["best_device"] == "cuda H200" and 0 <= again["best_seconds"] < again["seconds"]
+    said = scorer("plan", data, "--bundle", bundle).stdout
+    assert "time: about " in said and "\n  about 0 seconds on cuda H200, where this bundle was measured\n" in said
 
 
 def test_facts_are_those_of_a_sample(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

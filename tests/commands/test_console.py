@@ -22,7 +22,9 @@ def test_a_figure_is_shown() -> None:
     assert (console.share(0.1234), console.share(1.0)) == ("12.3%", "100%")
     assert console.interval((0.061, 0.193), console.share) == "6.1% to 19.3%"
     assert console.kinds({"null_text": 1200, "too_long:omission": 1}) == "null_text 1,200, too_long:omission 1"
-    assert [console.duration(seconds) for seconds in (119.4, 7000, 3 * 3600)] == ["119 s", "117 min", "3.0 h"]
+    assert [console.duration(seconds) for seconds in (119.4, 7000, 3 * 3600, 3 * 86400, 1_802_880)] == [
+        "119 seconds", "117 minutes", "3.0 hours", "3.0 days", "21 days",
+    ]  # fmt: skip
 
 
 def test_no_text_is_repeated_and_the_table_fits_a_narrow_terminal() -> None:
@@ -69,10 +71,10 @@ def test_without_a_terminal_a_line_a_minute_with_the_time_left(monkeypatch: pyte
         now[0] = float(second)
         reporter.progress(second, 10 * second)
     assert lines[1:] == [
-        "10 of 1,000 rows, 100 pairs computed, 10 pairs/s, about 16 min left",
-        "70 of 1,000 rows, 700 pairs computed, 10 pairs/s, about 16 min left",
-        "130 of 1,000 rows, 1,300 pairs computed, 10 pairs/s, about 14 min left",
-        "190 of 1,000 rows, 1,900 pairs computed, 10 pairs/s, about 14 min left",
+        "10 of 1,000 rows, 100 pairs computed, 10 pairs/s, about 16 minutes left",
+        "70 of 1,000 rows, 700 pairs computed, 10 pairs/s, about 16 minutes left",
+        "130 of 1,000 rows, 1,300 pairs computed, 10 pairs/s, about 14 minutes left",
+        "190 of 1,000 rows, 1,900 pairs computed, 10 pairs/s, about 14 minutes left",
     ]
 
 
