@@ -7,7 +7,7 @@ Executors are worker processes (:mod:`.processes`), actors of a cluster (:mod:`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,13 +98,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 class Inspect(Message, frozen=True):
     """Request: read footers. One :class:`FooterRead` a file, in this order. ``limit``: rows; files behind them are not
-    opened. ``first_rows``: look at the first rows of a few files, until one can be scored."""
+    opened. ``first_rows``: look at the first rows of a few files, until one can be scored. ``opens``: begin to open the
+    bundle meanwhile, so that the worker may end for another reason than a file."""
 
     files: list[InputFile]
     settings: dict[str, Any]
     split_rows: int | None = None
     limit: int | None = None
     first_rows: bool = True
+    opens: bool = True
 
 
 class Open(Message, frozen=True):
@@ -229,15 +231,17 @@ class Job:
     settings: Settings
     options: RunOptions
 
-    def inspect(self, files: Sequence[InputFile], found: int = 0) -> Inspect:
-        """The request to read footers. ``found``: rows of the files before them, which count for the limit."""
+    def inspect(self, files: Iterable[InputFile], rows_before: int = 0, *, opens: bool = True) -> Inspect:
+        """The request to read footers. ``rows_before``: of the files before them, which count for the limit. ``opens``:
+        see :class:`Inspect`."""
         limit = self.options.limit
         return Inspect(
             files=list(files),
             settings=self.settings.to_plan(),
             split_rows=self.options.split_rows,
-            limit=None if limit is None else max(0, limit - found),
+            limit=None if limit is None else max(0, limit - rows_before),
             first_rows=self.options.max_error_rate < 1,
+            opens=opens,
         )
 
     def open(self, plan: Plan | None, shards: Sequence[Shard], slot: WorkerSlot) -> Open:

@@ -48,7 +48,7 @@ HANG_SECONDS = 600.0
 IN_FLIGHT = 2
 """Shards that a worker has at a time: one that it scores, and the next."""
 MOST_DEATHS = 5
-"""So many shards in a row that each end a worker stop the run: it is not the shards."""
+"""So many shards, or files, in a row that each end a worker stop the run: it is not the shards."""
 
 
 class WorkerEnded(NamedTuple):
@@ -59,7 +59,7 @@ class WorkerEnded(NamedTuple):
 
 
 class RunStoppedError(ScorerError):
-    """Shard after shard ended a worker."""
+    """Shard after shard, or file after file, ended a worker."""
 
     exit_code = 3
 
@@ -125,23 +125,34 @@ class Processes(Executor):
         self._workers = []
 
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
-        """Starts the workers; a new one goes on behind a file at which the first one ended."""
+        """Starts the workers. A file at which the first one ended is read again by a new one, which does nothing else;
+        only if this one ends, too, the file is given up."""
         for slot in self._slots:
             self._workers.append(self._start(slot))
-        found, left = Inspected(), deque(files)
+        inspected, left, is_alone, deaths = Inspected(), deque(files), False, 0
         self._workers[0].send(self.job.inspect(left), len(left))
         while left:
             for worker, message in self._receive():
                 if isinstance(message, FooterRead):
-                    found.add(left.popleft(), message)
+                    inspected.add(left.popleft(), message)
+                    if not is_alone:
+                        continue
+                    is_alone, deaths, reader = False, 0, worker
                 elif isinstance(message, WorkerEnded):
-                    is_reader, fresh = worker is self._workers[0], self._replace(worker)
-                    if is_reader:
-                        file = left.popleft()
-                        reason = f"{file.uri}: the process that read its footer {message.reason}"
-                        found.add(file, FooterRead(error=reason, kind="crashed"))
-                        fresh.send(self.job.inspect(left, found.rows), len(left))
-        return found
+                    is_reader, reader = worker is self._workers[0], self._replace(worker)
+                    if not is_reader:
+                        continue
+                    if is_alone:
+                        deaths += 1
+                        inspected.add(left[0], _crashed_at(left.popleft(), message, deaths))
+                    else:
+                        self._reporter.say(f"{left[0].name}: the worker {message.reason}; it is read again, by itself")
+                    is_alone = not is_alone
+                else:
+                    continue
+                if asked := [left[0]] if is_alone else list(left):
+                    reader.send(self.job.inspect(asked, inspected.rows, opens=False), len(asked))
+        return inspected
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         """The first worker finds out; the others take what it found."""
@@ -304,6 +315,19 @@ class Processes(Executor):
     def _out_of_workers(self, reason: str) -> None:
         """Raises :class:`DeviceError`: the last worker was excluded."""
         raise DeviceError(f"no worker is left: {reason}; the same command resumes")
+
+
+def _crashed_at(file: InputFile, ended: WorkerEnded, deaths: int) -> FooterRead:
+    """The result of a file that ended a worker which read it and did nothing else. ``deaths``: such files in a row.
+
+    Raises:
+        RunStoppedError: these are too many.
+    """
+    error = f"{file.uri}: the process that read its footer {ended.reason}, twice, the second time with no other file"
+    if deaths == MOST_DEATHS:
+        many = f"{MOST_DEATHS} files in a row each ended a worker that read the footer"
+        raise RunStoppedError(f"{many}; the last, {error}")
+    return FooterRead(error=error, kind="crashed")
 
 
 def differences(first: WorkerInfo, other: WorkerInfo) -> str:

@@ -191,6 +191,7 @@ class ShardScorer:
             output=written,
             counts=total(output.counts),
             plan=self._plan.digest,
+            halved=output.task.halved,
             provenance=self._provenance(self._plan.run),
         )
         return replace(result, temporary=output.task.temporary, receipt=receipt)

@@ -47,7 +47,8 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         report_progress(lambda: channel.send(scorer.progress() if scorer is not None else Progress()), PROGRESS_SECONDS)
         while isinstance(request := requests.get(), Inspect):
             settings = (request.settings[name] for name in ("bundle", "device", "precision"))
-            opening = opening or in_thread(partial(open_bundle, *settings))  # while the inputs are looked at
+            if request.opens and opening is None:  # while the inputs are looked at
+                opening = in_thread(partial(open_bundle, *settings))
             for footer in inspect_files(request):
                 channel.send(footer)
         assert isinstance(request, Open)

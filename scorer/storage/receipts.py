@@ -278,7 +278,7 @@ class Fingerprint(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 class Receipt(Record, frozen=True, kw_only=True):
     """Record of a finished shard. ``relative``: the output's path below OUT. ``plan``: digest of the plan it was made
-    under. ``created``: UTC, ISO 8601."""
+    under. ``halved``: in windows of half the plan's size, for want of memory. ``created``: UTC, ISO 8601."""
 
     schema: int = 4
     relative: str
@@ -287,6 +287,7 @@ class Receipt(Record, frozen=True, kw_only=True):
     output: WrittenFile
     counts: Counts
     plan: str
+    halved: bool = False
     created: str = ""
     provenance: Provenance
 

@@ -5,6 +5,7 @@ The workers here are no processes: a script says what one answers, and when it e
 
 from __future__ import annotations
 
+import json
 import os
 from collections import deque
 from collections.abc import Callable
@@ -48,10 +49,13 @@ class Script:
     ``dies``: from the name of a slot, the shard that its worker would score next, and those that it holds: why it
     ends, empty if it does not. ``opens``: by slot, what is said instead of that it is ready, or changes in that.
     ``silent``: slots whose worker says nothing once it has a shard. ``memory``: it says before
-    it ends that it lacks memory.
+    it ends that it lacks memory. ``reads``: from a file whose footer is to be read: why the worker ends, empty if it
+    does not; ``asked``: the requests to read footers, as the names of files and whether the bundle is opened meanwhile.
     """
 
     dies: Callable[[str, str, list[str]], str] = lambda slot, shard, held: ""
+    reads: Callable[[str], str] = lambda file: ""
+    asked: list[tuple[list[str], bool]] = field(default_factory=list)
     opens: dict[str, Any] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     memory: bool = False
@@ -80,7 +84,12 @@ class ScriptedProcess:
     def send(self, message: Any) -> None:
         match message:
             case Inspect():
-                self.said.extend(inspect_files(message))
+                self.script.asked.append(([file.relative for file in message.files], message.opens))
+                for file, footer in zip(message.files, inspect_files(message), strict=True):
+                    if why := self.script.reads(file.relative):
+                        self.why = why
+                        break
+                    self.said.append(footer)
             case Open():
                 self._open(message)
             case Begin() if self.scorer is not None:
@@ -202,6 +211,43 @@ def test_a_shard_that_lacks_memory_is_tried_once_more_in_half_windows(scripted: 
     outcome = scripted(script)
     assert outcome.exit_code == 3 and sorted(outputs(out)) == [f"{i}.parquet" for i in (0, 1, 2, 4, 5)]
     assert [halved for shard, _, halved in script.seen if shard == "3.parquet"] == [False, False, True]
+
+
+def test_a_shard_that_was_scored_in_half_windows_says_so(scripted: Run, out: Path) -> None:
+    deaths = iter(["lacked memory"] * 2)
+    script = Script(lambda slot, shard, held: next(deaths, "") if shard == "3.parquet" else "", memory=True)
+    assert scripted(script).exit_code == 0
+    receipts = {path.name: json.loads(path.read_text()) for path in (out / "_receipts").iterdir()}
+    assert [name for name, receipt in receipts.items() if receipt["halved"]] == ["3.parquet.json"]
+
+
+NAMES = [f"{i}.parquet" for i in range(6)]
+
+
+def test_a_worker_that_dies_once_while_footers_are_read_costs_no_file(scripted: Run, whole: Outputs, out: Path) -> None:
+    deaths = iter(["ended with SIGKILL"])
+    script = Script(reads=lambda file: next(deaths, "") if file == "3.parquet" else "")
+    told = Told()
+    assert scripted(script, told).exit_code == 0 and outputs(out) == whole
+    assert script.asked == [(NAMES, True), (["3.parquet"], False), (["4.parquet", "5.parquet"], False)]
+    assert "3.parquet: the worker ended with SIGKILL; it is read again, by itself" in told.messages
+
+
+def test_a_file_that_ends_a_worker_which_does_nothing_else_is_quarantined(scripted: Run, out: Path) -> None:
+    script = Script(reads=lambda file: "ended with SIGSEGV" if file in ("0.parquet", "5.parquet") else "")
+    assert scripted(script).exit_code == 3
+    assert sorted(outputs(out)) == NAMES[1:5]
+    for name in ("0.parquet", "5.parquet"):
+        note = (out / "_failed" / f"{name}.json").read_text()
+        assert "its footer ended with SIGSEGV, twice, the second time with no other file" in note
+    assert [files for files, _ in script.asked] == [NAMES, NAMES[:1], NAMES[1:], NAMES[5:]]
+
+
+def test_five_files_in_a_row_that_end_a_worker_stop_the_run(scripted: Run, out: Path) -> None:
+    script = Script(reads=lambda file: "ended with SIGSEGV")
+    with pytest.raises(RunStoppedError, match="5 files in a row each ended a worker that read the footer"):
+        scripted(script)
+    assert len(script.asked) == 10 and not out.exists()
 
 
 def test_five_shards_in_a_row_that_end_a_worker_stop_the_run(scripted: Run, out: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,38 @@ def test_the_worker_of_a_refused_command_ends_with_it(tmp_path: Path) -> None:
     )  # fmt: skip
     assert ended.returncode == 2 and "No such option" in ended.stderr
     assert not is_running(int((tmp_path / "worker").read_text()))
+
+
+CRASHING = """
+import os, pathlib, signal, time
+
+mark = pathlib.Path(os.environ["MARK"])
+mark.write_text((mark.read_text() if mark.exists() else "") + "x")
+time.sleep(float(os.environ["DELAY"]))
+os.kill(os.getpid(), signal.SIGILL)
+"""
+
+
+@pytest.mark.parametrize("delay", ["0", "0.3"])
+def test_a_runtime_that_crashes_while_it_is_loaded_is_not_blamed_on_inputs(delay: str, tmp_path: Path) -> None:
+    """It is loaded in a thread while footers are read, so that a worker ends at any of them."""
+    for name in ("modules", "in"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "modules" / "onnxruntime.py").write_text(CRASHING)
+    for number in range(12):
+        shutil.copy(ROOT / "scorer" / "embedded" / "domains.parquet", tmp_path / "in" / f"{number}.parquet")
+    mark, paths = tmp_path / "mark", f"{tmp_path / 'modules'}{os.pathsep}{ROOT}"
+    ended = subprocess.run(
+        [sys.executable, "-m", "scorer", "run", tmp_path / "in", "--bundle", "embedded", "--out", tmp_path / "out"],
+        env={**os.environ, "PYTHONPATH": paths, "MARK": str(mark), "DELAY": delay},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = ended.stderr.splitlines()[-1]
+    assert ended.returncode == 2 and said.startswith("scorer: the worker that opened the bundle embedded on auto ended")
+    assert not (tmp_path / "out").exists()
+    assert len(mark.read_text()) <= 2  # while footers were read, and by itself
 
 
 def test_the_weights_are_hashed_while_the_device_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
