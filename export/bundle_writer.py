@@ -22,7 +22,15 @@ from .families import ENCODER
 from .graph import OPSET, data_file, export_fused, external_files, inputs_of
 from .labels import NO_ANSWERS, Answers
 from .packed import export_packed, packed_inputs
-from .parity import Logits, accept, checkpoint_logits, contradicts_labels, mean_probabilities, measure_variant
+from .parity import (
+    Logits,
+    accept,
+    check_reading,
+    checkpoint_logits,
+    contradicts_labels,
+    mean_probabilities,
+    measure_variant,
+)
 from .probes import Probe, built_in_probes, pairs_of
 from .source import sha256
 from .variants import HALF_SHARED, SHARED, export_variant, round_weights, share_weights
@@ -33,6 +41,8 @@ _FUSED = (
 )  # fmt: skip
 
 
+_READING = 8
+"""Of so many probes one is asked twice: of transformers' own model and of the one that is exported."""
 _NOT_IN_NAMES = r"[|@/\\\s]+"
 """Characters that would break the line of a signature."""
 
@@ -109,9 +119,7 @@ def _fill(
     log: Callable[[str], None],
 ) -> None:
     """Write the files of a bundle."""
-    model = opened.load()
-    log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
-    expected = checkpoint_logits(model, opened.tokenizer, probes)
+    model, expected = _load_and_ask(opened, probes, log)
     forced: list[str] = []
     if not opened.source.random_init:
         plain = pairs_of("fact" if opened.tokenizer.layout.one_text else "plain")
@@ -157,6 +165,23 @@ def _fill(
     )
     # Last, because a folder without it is not a bundle.
     write_manifest(folder, manifest)
+
+
+def _load_and_ask(opened: Checkpoint, probes: list[Probe], log: Callable[[str], None]) -> tuple[Any, Logits]:
+    """The model, and the logits of the probes by transformers' own loading of the checkpoint, which must agree."""
+    log(f"running {len(probes)} probe pairs, {sum(p.tokens for p in probes)} tokens, in PyTorch")
+    reference = opened.load_reference()
+    if reference is None:
+        model = opened.load()
+        if not opened.source.random_init:
+            log("transformers itself does not load this checkpoint; compared with the model read from its config.json")
+        return model, checkpoint_logits(model, opened.tokenizer, probes)
+    expected = checkpoint_logits(reference, opened.tokenizer, probes)
+    del reference
+    gc.collect()
+    model = opened.load()
+    check_reading(checkpoint_logits(model, opened.tokenizer, probes[::_READING]), expected[::_READING])
+    return model, expected
 
 
 def _write_graphs(

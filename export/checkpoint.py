@@ -26,7 +26,8 @@ class Checkpoint:
 
     ``known``: the values of its config that make the model. ``scheme``: how its logits are read. ``max_length``: tokens
     of a whole pair. ``source`` and ``architecture``: as they stand in bundle.json. ``load``: the model in PyTorch,
-    fp32, eager attention, eval mode.
+    fp32, eager attention, eval mode. ``load_reference``: the same as transformers itself loads it, with every key of
+    the config, or ``None`` where it does not.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Checkpoint:
     tokenizer: PairTokenizer
     max_length: int
     load: Callable[[], Any]
+    load_reference: Callable[[], Any] = lambda: None
 
 
 def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log: Callable[[str], None]) -> Checkpoint:
@@ -67,6 +69,7 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
         tokenizer=tokenizer,
         max_length=longest_pair(family.positions(known), model_max_length),
         load=lambda: _load(family, known, scheme.width, source),
+        load_reference=lambda: _load_by_transformers(family, scheme.width, source),
     )
 
 
@@ -111,6 +114,33 @@ def _load(family: Family, known: Mapping[str, Any], labels: int, source: Source)
     if bad:
         raise CheckpointError(f"{source.folder}: {bad[0]} holds NaN or infinity; download the checkpoint again")
     return model
+
+
+def _load_by_transformers(family: Family, labels: int, source: Source) -> Any:
+    """The model as transformers makes it of the whole config.json; ``None`` where it does not load all of its weights.
+
+    Nothing of :meth:`Family.read` goes in but the spelling of keys, so that what was read wrongly shows.
+    """
+    import torch
+    import transformers
+
+    config = dict(family.spelling(source.config, str(source.folder / "config.json")))
+    names = {"id2label": {i: f"label_{i}" for i in range(labels)}, "label2id": {f"label_{i}": i for i in range(labels)}}
+    try:
+        model, loaded = getattr(transformers, family.architecture).from_pretrained(
+            source.folder,
+            config=getattr(transformers, family.config_class).from_dict({**config, **names, "num_labels": labels}),
+            dtype=torch.float32,
+            attn_implementation="eager",
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except Exception:  # of every kind, from the library's own to those of the Rust code below it
+        return None
+    if loaded["missing_keys"] or loaded["mismatched_keys"] or loaded["error_msgs"]:
+        return None
+    return model.eval()
 
 
 def _fill_tied(model: Any, state: dict[str, Any]) -> None:

@@ -1,19 +1,20 @@
 """Families of checkpoints that can be exported: what optimum does not know of them.
 
-optimum knows how each family is traced. Here stands which values of a config make the model (what they name is checked
-and given to transformers' own class, so that nothing else in a config can change what the model computes), which
-tokenizers its checkpoints have, how positions are counted, and which operators the fused graph must have. Values under
-which the exported graph would be another one are refused with the reason. Another family is an entry of
-:data:`FAMILIES`.
+optimum knows how each family is traced. Here stands which values of a config make the model (they are checked and
+given to transformers' own class), which tokenizers its checkpoints have, how positions are counted, and which operators
+the fused graph must have. Values under which the exported graph would be another one are refused with the reason, and
+so are keys that nobody here knows. Another family is an entry of :data:`FAMILIES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from scorer.errors import CheckpointError
+
+from . import config_keys, transformers5
 
 ENCODER, WHOLE = "encoder", "whole"
 """Forms of a graph. ``encoder``: attention is fused, and the last layer is computed for the first token alone.
@@ -41,15 +42,22 @@ class Sizes:
 class Family:
     """A family of checkpoints: the classes of one ``model_type``.
 
-    ``model_type``, ``architecture``, ``config_class``: as in config.json and in transformers. ``whole``: further keys
-    that hold whole numbers, with their default (``None``: must be given). ``numbers``: keys that hold a small positive
-    number, with their default. ``only``: keys with the values under which the model is the one that the graph computes,
-    the default first; ``absent``: what such a key is where a config lacks it, if not that default. ``passed``: keys
-    given to transformers as they are, after ``check`` looked at them. ``check``: what else is refused. ``unused``:
-    beginnings of names of tensors that the classifier does not read. ``first_position``: positions of the table that
-    come before the first token's. ``segments``: whether the model is fed segment ids. ``tokenizers``: kinds of
-    tokenizers that its checkpoints have. ``fused``: fused operators of the graph by the number of layers, before it
-    becomes a variant.
+    Attributes:
+        model_type, architecture, config_class: as in config.json and in transformers.
+        tokenizers: kinds of tokenizers that its checkpoints have.
+        fused: fused operators of the graph by the number of layers, before it becomes a variant.
+        whole: further keys that hold whole numbers, with their default (``None``: must be given).
+        numbers: keys that hold a small positive number, with their default.
+        only: keys with the values under which the model is the one that the graph computes, the default first.
+        absent: value of such a key where a config lacks it, if not that default.
+        passed: keys given to transformers as they are, after ``check`` looked at them.
+        repeats: keys that repeat another one, and are refused where they differ from it.
+        ignored: keys that change no logit, besides those of every family.
+        spelling: the config as transformers 4 spells it.
+        check: refuses what else the graph does not compute.
+        unused: beginnings of names of tensors that the classifier does not read.
+        first_position: positions of the table that come before the first token's.
+        segments: whether the model is fed segment ids.
     """
 
     model_type: str
@@ -65,17 +73,23 @@ class Family:
     absent: Mapping[str, Any] = field(default_factory=dict)
     passed: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    repeats: Mapping[str, str] = field(default_factory=dict)
+    ignored: frozenset[str] = config_keys.ENCODER
+    spelling: Callable[[Config, str], Config] = lambda config, where: config
     check: Callable[[Config, str], None] = lambda known, where: None
     unused: tuple[str, ...] = ()
     first_position: Callable[[Config], int] = lambda known: 0
     segments: Callable[[Config], bool] = lambda known: False
 
     def read(self, config: Config, where: str) -> dict[str, Any]:
-        """The values of a config that make the model; everything else in it is ignored.
+        """The values of a config that make the model.
 
         Raises:
-            CheckpointError: a value that changes what the model computes, or one that cannot be.
+            CheckpointError: a value that changes what the model computes, one that cannot be, or a key that may change
+                what the model computes and is not known.
         """
+        config = self.spelling(config, where)
+        self._refuse_unknown_keys(config, where)
         known: dict[str, Any] = {}
         for key, values in self.only.items():
             found = config.get(key, self.absent.get(key, values[0]))
@@ -86,9 +100,7 @@ class Family:
             if is_known and key not in _NOT_PASSED:
                 known[key] = found
         sizes = self.sizes
-        required = dict.fromkeys(
-            (sizes.vocab, sizes.hidden, sizes.layers, sizes.heads, sizes.intermediate, sizes.positions)
-        )
+        required = dict.fromkeys(asdict(sizes).values())
         for key, default in {**required, **self.whole}.items():
             value = config.get(key, default)
             least = 1 if key in required else 0
@@ -101,6 +113,7 @@ class Family:
             )
         for key, number in self.numbers.items():
             value = config.get(key, number)
+            value = float(value) if type(value) is int else value
             if not isinstance(value, float) or not 0 < value < 1e9:
                 raise CheckpointError(f"{where}: {key} is {value!r}, expected a positive number")
             if key.endswith("eps") and value >= 1:
@@ -108,8 +121,23 @@ class Family:
             known[key] = value
         for key, default in self.passed.items():
             known[key] = config.get(key, default)
+        for key, repeated in self.repeats.items():
+            if config.get(key) not in (None, known[repeated]):
+                raise CheckpointError(
+                    f"{where}: {key} is {config[key]!r}, expected {known[repeated]!r} as {repeated} says"
+                )
         self.check(known, where)
         return {key: value for key, value in known.items() if value is not None}
+
+    def _refuse_unknown_keys(self, config: Config, where: str) -> None:
+        read = {*asdict(self.sizes).values(), *self.whole, *self.numbers, *self.only, *self.passed, *self.repeats}
+        unknown = config.keys() - read - config_keys.EVERYWHERE - self.ignored
+        for key in sorted(unknown):
+            if config[key] is not None:
+                raise CheckpointError(
+                    f"{where}: export does not know the key {key!r} ({config[key]!r}) of {self.model_type}, which may "
+                    "change what the model computes; if it does not, remove it from config.json"
+                )
 
     def positions(self, known: Config) -> int:
         """Tokens of the longest pair that the table of positions has room for."""
@@ -211,6 +239,8 @@ BERT = Family(
     whole={"pad_token_id": 0, "type_vocab_size": 2},
     numbers=_EPSILON,
     only=_ENCODER_ONLY,
+    repeats={"embedding_size": "hidden_size"},
+    ignored=config_keys.BERT,
     unused=("cls.",),
     segments=_has_segments,
 )
@@ -226,6 +256,7 @@ ELECTRA = Family(
     whole={"pad_token_id": 0, "type_vocab_size": 2, "embedding_size": 128},
     numbers=_EPSILON,
     only=_ENCODER_ONLY,
+    ignored=config_keys.ELECTRA,
     unused=("discriminator_predictions.",),
     segments=_has_segments,
 )
@@ -240,6 +271,10 @@ def _check_deberta(known: Config, where: str) -> None:
     for key, least in (("position_buckets", 1), ("max_relative_positions", -1)):
         if type(known[key]) is not int or known[key] < least:
             raise CheckpointError(f"{where}: {key} is {known[key]!r}, expected a whole number of at least {least}")
+    if known["attention_head_size"] not in (None, known["hidden_size"] // known["num_attention_heads"]):
+        raise CheckpointError(
+            f"{where}: attention_head_size is {known['attention_head_size']!r}, expected hidden_size by heads"
+        )
     if known["pooler_hidden_size"] not in (None, known["hidden_size"]):
         raise CheckpointError(f"{where}: pooler_hidden_size is {known['pooler_hidden_size']!r}, expected hidden_size")
 
@@ -264,7 +299,10 @@ DEBERTA = Family(
     },
     passed={
         "pos_att_type": None, "position_buckets": -1, "max_relative_positions": -1, "pooler_hidden_size": None,
+        "attention_head_size": None,
     },
+    repeats={"embedding_size": "hidden_size"},
+    ignored=config_keys.DEBERTA,
     check=_check_deberta,
     unused=("mask_predictions.", "lm_predictions.", "cls."),
     segments=_has_segments,
@@ -288,6 +326,9 @@ MODERNBERT = Family(
         "classifier_bias": (False, True), **PLAIN,
     },
     fixed={"reference_compile": False},
+    repeats={"rope_theta": "global_rope_theta"},
+    ignored=config_keys.MODERNBERT,
+    spelling=transformers5.modernbert,
     unused=("decoder.",),
 )  # fmt: skip
 """Rotary positions, up to 8,192 tokens, GeGLU, and attention that is local in two of three layers: ONNX Runtime's fused
@@ -349,8 +390,12 @@ BART = Family(
     },
     only={
         "activation_function": ("gelu",), "scale_embedding": (False, True), "is_encoder_decoder": (True,),
-        "normalize_before": (False,), "add_final_layer_norm": (False,), "normalize_embedding": (True,), **PLAIN,
+        "normalize_before": (False,), "add_final_layer_norm": (False,), "normalize_embedding": (True,),
+        "static_position_embeddings": (False,), "extra_pos_embeddings": (2,), "tie_word_embeddings": (True,),
+        "tie_encoder_decoder": (False,), **PLAIN,
     },
+    repeats={"hidden_size": "d_model", "num_attention_heads": "encoder_attention_heads"},
+    ignored=config_keys.BART,
     check=_check_bart,
     unused=("lm_head.", "final_logits_bias"),
 )  # fmt: skip

@@ -23,6 +23,7 @@ from .tokenization import PairTokenizer
 MINIMUM_AGREEMENT = 0.99
 _TOKENS = 512
 """Tokens of a batch, padding included."""
+_READING_TOLERANCE = 1e-3
 _INFINITY = 1e30
 """Stands for a difference that is not a number; JSON knows no infinity."""
 
@@ -52,6 +53,23 @@ def checkpoint_logits(model: Any, tokenizer: PairTokenizer, probes: Sequence[Pro
     if not np.isfinite(logits).all():
         raise CheckpointError("the checkpoint gives logits that are NaN or infinite in PyTorch fp32; it is damaged")
     return logits
+
+
+def check_reading(found: Logits, expected: Logits) -> None:
+    """Check that the model that is exported is the one that transformers makes of the checkpoint.
+
+    Both are computed in PyTorch, fp32, by the same operators: they differ by less than a thousandth of the largest
+    logit.
+
+    Raises:
+        CheckpointError: it is another one.
+    """
+    largest = float(np.abs(found.astype(np.float64) - expected).max(initial=0.0))
+    if not largest <= _READING_TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0.0))):
+        raise CheckpointError(
+            f"transformers itself gives other logits for this checkpoint (they differ by up to {largest:.3g}): its "
+            "config.json has a value that export reads in another way; report the checkpoint as a bug"
+        )
 
 
 def measure_variant(

@@ -9,6 +9,7 @@ from typing import Any
 from scorer.errors import CheckpointError, first_line
 from scorer.inference.bundle import PairLayout
 
+from . import transformers5
 from .families import BPE, WORDPIECE, Family
 from .source import Source, read_json
 
@@ -198,7 +199,8 @@ def read_tokenizer(
             f"{source.folder} has no tokenizer.json (nor vocab.json with merges.txt, or vocab.txt); save the "
             "tokenizer next to the weights: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
         )
-    reference = _by_transformers(source, where)
+    config = read_json(source.folder / "tokenizer_config.json") if "tokenizer_config.json" in names else {}
+    reference = _by_transformers(source, config, where)
     backend = reference.backend_tokenizer
     if "tokenizer.json" in names:
         try:
@@ -221,18 +223,25 @@ def read_tokenizer(
                 f"{where} encodes ({example!r}, 'A') as {mine}, but with tokenizer_config.json it is {theirs}; make "
                 "the files agree: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
             )
-    config = read_json(source.folder / "tokenizer_config.json") if "tokenizer_config.json" in names else {}
     return tokenizer, config.get("model_max_length")
 
 
-def _by_transformers(source: Source, where: str) -> Any:
-    from transformers import AutoTokenizer
+def _by_transformers(source: Source, config: Mapping[str, Any], where: str) -> Any:
+    """The tokenizer that transformers makes of the folder. ``config``: the content of tokenizer_config.json."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+    backend_only = config.get("tokenizer_class") == transformers5.TOKENIZER
+    options: dict[str, Any] = {}
+    if isinstance(config.get("extra_special_tokens"), list):  # transformers 4 has them under another key
+        options = {"extra_special_tokens": {}, "additional_special_tokens": config["extra_special_tokens"]}
     try:
-        found = AutoTokenizer.from_pretrained(str(source.folder), local_files_only=True, trust_remote_code=False)
-        found.backend_tokenizer  # noqa: B018 - slow tokenizers have none
-        return found
+        tokenizer = (PreTrainedTokenizerFast if backend_only else AutoTokenizer).from_pretrained(
+            str(source.folder), local_files_only=True, trust_remote_code=False, **options
+        )
+        tokenizer.backend_tokenizer  # noqa: B018 - slow tokenizers have none
+        return tokenizer
     except Exception as e:  # of every kind: JSON errors, KeyErrors, plain Exceptions of the Rust library
         raise CheckpointError(
-            f"{where} does not load as a tokenizer of transformers ({first_line(e)}); download it again"
+            f"{where} does not load as a tokenizer of transformers ({first_line(e)}); download it again, or save it "
+            "with transformers 4: AutoTokenizer.from_pretrained(...).save_pretrained(FOLDER)"
         ) from e

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,11 @@ import transformers
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
 
-from export import FACTSPOTTER, Answers
-from export.families import ENCODER, FAMILIES
+from export import FACTSPOTTER, Answers, bundle_writer
+from export.checkpoint import _load
+from export.families import ENCODER, FAMILIES, Family
+from export.probes import built_in_probes
+from export.source import find_source
 from export.variants import cpu_counts
 from scorer import Scorer
 from scorer.errors import CheckpointError
@@ -28,6 +33,7 @@ from tests.export.checkpoints import (
     exported,
     family_of,
     make_checkpoint,
+    opened,
     usual_config,
 )
 
@@ -92,12 +98,104 @@ def test_no_logits_of_int8_or_fp32_depend_on_other_pairs(
         ("modernbert", "global_rope_theta", 0.0),
         ("bart", "decoder_layers", 6),
         ("electra", "embedding_size", "128"),
+        ("deberta-v2", "attention_head_size", 32),
+        ("deberta-v2", "embedding_size", 128),
+        ("bart", "tie_word_embeddings", False),
     ],
 )
 def test_what_a_family_does_not_have_is_refused(model_type: str, key: str, value: object) -> None:
     family = family_of(model_type)
     with pytest.raises(CheckpointError, match=f"{key} is {value!r}"):
         family.read({**usual_config(model_type), key: value}, "config.json")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: str(family.model_type))
+def test_configs_of_transformers_5_are_read_as_those_of_4(family: Family) -> None:
+    """The file holds what transformers 5.24.0 writes for the usual configs."""
+    written = json.loads(Path(__file__).with_name("transformers5.json").read_text(encoding="utf-8"))
+    read = family.read(written[family.model_type], "config.json")
+    read.pop("pooler_hidden_size", None)  # the hidden size, where 4 writes nothing
+    assert read == family.read(usual_config(family.model_type), "config.json")
+
+
+BASES = {"full_attention": {"rope_theta": 160000, "rope_type": "default"}, "sliding_attention": {"rope_theta": 7e4}}
+TYPES = ["full_attention", "sliding_attention", "sliding_attention"] * 7
+
+
+def test_both_spellings_of_modernbert_are_one_model() -> None:
+    usual = usual_config("modernbert") | {"num_hidden_layers": 21}
+    of_4 = usual | {"local_rope_theta": 7e4, "global_attn_every_n_layers": 3}
+    of_5 = {key: value for key, value in usual.items() if "theta" not in key and "every" not in key}
+    family = family_of("modernbert")
+    expected = family.read(of_4, "config.json")
+    assert expected["local_rope_theta"] == 7e4
+    assert family.read(of_5 | {"rope_parameters": BASES, "layer_types": TYPES}, "config.json") == expected
+    assert family.read(of_4 | {"rope_parameters": BASES, "layer_types": TYPES}, "config.json") == expected
+    rare = of_5 | {"layer_types": [TYPES[0]] * 21}
+    assert family.read(rare, "config.json")["global_attn_every_n_layers"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 4.0}}}, "'yarn'.* only rope_theta"),
+        ({"rope_parameters": {"rope_theta": 1e4, "rope_type": "default"}}, "only rope_theta"),
+        ({"rope_parameters": [1e4]}, "only rope_theta"),
+        ({"rope_parameters": BASES, "local_rope_theta": 1e4}, "local_rope_theta is 10000.0, but rope_parameters says"),
+        ({"layer_types": TYPES[::-1]}, "layer_types is .* each n-th, from the first"),
+        ({"layer_types": TYPES[:3]}, "only 21 layers"),
+        ({"layer_types": TYPES, "global_attn_every_n_layers": 2}, "every_n_layers is 2, but layer_types says 3"),
+        ({"rope_scaling": {"factor": 2.0}}, "does not know the key 'rope_scaling'"),
+        ({"rope_theta": 5e5}, "rope_theta is 500000.0, expected 160000.0 as global_rope_theta says"),
+    ],
+)
+def test_layers_and_bases_of_modernbert_that_are_refused(changes: dict[str, object], message: str) -> None:
+    config = usual_config("modernbert") | {"num_hidden_layers": 21} | changes
+    with pytest.raises(CheckpointError, match=message):
+        family_of("modernbert").read(config, "config.json")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: str(family.model_type))
+def test_a_key_that_nobody_knows_is_refused(family: Family) -> None:
+    usual = usual_config(family.model_type)
+    with pytest.raises(CheckpointError, match=r"does not know the key 'attention_sinks' \(4\) .* remove it from"):
+        family.read({**usual, "attention_sinks": 4}, "config.json")
+    assert family.read({**usual, "attention_sinks": None}, "config.json") == family.read(usual, "config.json")
+
+
+def test_every_key_that_transformers_writes_is_known() -> None:
+    """Of the installed version, with every default."""
+    for family in FAMILIES:
+        written = getattr(transformers, family.config_class)(**usual_config(family.model_type)).to_dict()
+        family.read(written, "config.json")
+
+
+def test_keys_of_published_checkpoints_that_change_nothing_are_known() -> None:
+    """What older versions and other tools left in config.json of bart-large-mnli, a multilingual BERT, a cross-encoder
+    and ModernBERT."""
+    for model_type, left_over in {
+        "bart": {"_num_labels": 3, "classif_dropout": 0.0, "output_past": False, "normalize_before": False,
+                 "hidden_size": 1024, "num_hidden_layers": 12, "gradient_checkpointing": False},
+        "bert": {"directionality": "bidi", "pooler_fc_size": 768, "pooler_type": "first_token_transform"},
+        "deberta-v2": {"attention_head_size": 64, "conv_act": "gelu", "z_steps": 0, "summary_type": "first",
+                       "sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
+        "modernbert": {"position_embedding_type": "absolute", "layer_norm_eps": 1e-5, "reference_compile": None},
+    }.items():  # fmt: skip
+        family_of(model_type).read(usual_config(model_type) | left_over, "config.json")
+
+
+def test_a_config_that_is_read_wrongly_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference is transformers' own reading of the checkpoint, and not the one that is exported."""
+    checkpoint = make_checkpoint(tmp_path / "v4", "modernbert", local_rope_theta=160000.0, num_hidden_layers=4)
+    found = opened(checkpoint)
+    probes = built_in_probes(found.tokenizer, found.max_length)[-80:]
+    _, expected = bundle_writer._load_and_ask(found, probes, lambda _: None)
+    pairs = [(probe.premise, probe.hypothesis) for probe in probes[::16]]
+    np.testing.assert_allclose(expected[::16], expected_logits(checkpoint, pairs), atol=1e-5)
+    known = {**found.known, "local_rope_theta": 10000.0}
+    misread = replace(found, load=lambda: _load(found.family, known, 3, find_source(str(checkpoint), None, print)))
+    with pytest.raises(CheckpointError, match="transformers itself gives other logits"):
+        bundle_writer._load_and_ask(misread, probes, lambda _: None)
 
 
 def test_a_deberta_config_that_lacks_a_key_has_transformers_default() -> None:

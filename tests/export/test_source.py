@@ -148,6 +148,24 @@ def test_vocab_and_merges_are_converted(copy: Path) -> None:
     assert converted.layout == expected.layout
 
 
+def test_a_tokenizer_of_transformers_5_is_read_from_its_json(copy: Path) -> None:
+    """As transformers 5.24.0 saves one: another class, another key for more special tokens, no special_tokens_map."""
+    expected = read(copy)
+    (copy / "special_tokens_map.json").unlink(missing_ok=True)
+    config = json.loads((copy / "tokenizer_config.json").read_text(encoding="utf-8"))
+    kept = {key: config[key] for key in ("cls_token", "sep_token", "pad_token", "mask_token", "unk_token")}
+    written = {**kept, "backend": "tokenizers", "is_local": True, "local_files_only": False,
+               "tokenizer_class": "TokenizersBackend", "extra_special_tokens": ["<mask>"]}  # fmt: skip
+    (copy / "tokenizer_config.json").write_text(json.dumps(written), encoding="utf-8")
+    found = read(copy)
+    assert (found.text, found.layout) == (expected.text, expected.layout)
+    edit_json(copy / "tokenizer_config.json", tokenizer_class="RobertaTokenizer", extra_special_tokens=["<mask>"])
+    assert read(copy).text == expected.text
+    edit_json(copy / "tokenizer_config.json", tokenizer_class="PythonBackend")
+    with pytest.raises(CheckpointError, match=r"PythonBackend.*save it with transformers 4"):
+        read(copy)
+
+
 def test_files_that_disagree_are_refused(copy: Path) -> None:
     edit_json(copy / "tokenizer_config.json", add_prefix_space=True)
     with pytest.raises(CheckpointError, match=r"with tokenizer_config\.json it is"):
