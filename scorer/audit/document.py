@@ -13,6 +13,7 @@ from msgspec import Meta, field
 
 from ..scoring.output_columns import spelled
 from ..stats.intervals import Rate as Rate
+from ..stats.paired import PairedRate as PairedRate
 from ..storage.receipts import RowCounts as RowCounts
 
 Status = Literal["pass", "warn", "fail"]
@@ -291,18 +292,6 @@ class Checked(Part):
     silent: int
     nothing_checked: bool
     required: bool
-
-
-class PairedRate(Part):
-    """A rate of two groups over shared inputs: ``difference`` of the first minus the second with its 95 % interval, and
-    ``p`` of McNemar's exact test (mid-p)."""
-
-    first: Rate
-    second: Rate
-    difference: float
-    low: float
-    high: float
-    p: float
 
 
 class GroupComparison(Part):

@@ -19,6 +19,7 @@ from ..metric.verdict import FINE
 from ..scoring.output_columns import spelled
 from ..scoring.summary import OTHER_PREDICATES
 from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
+from ..stats.paired import paired_rate
 from ..stats.significance import benjamini_hochberg, compare
 from . import queries
 from .database import Grouping, Ints
@@ -30,7 +31,6 @@ from .document import (
     ConfidenceChange,
     GroupComparison,
     GroupFigures,
-    PairedRate,
     Predicate,
     Rate,
     RateChange,
@@ -291,16 +291,8 @@ def compare_groups(
         return None
     first, second = chosen
     counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
-    found = {}
-    for name in RATES:
-        pairs = _as_pairs(counts, rates.masks[name], rates.masks[name])
-        if pairs.n:
-            difference = (pairs.gained - pairs.lost) / pairs.n
-            low, high = combined(difference, [], pairs)
-            tested = compare(pairs, Sample(), Sample())
-            found[name] = PairedRate(first=rate(pairs.both + pairs.gained, pairs.n),
-                                     second=rate(pairs.both + pairs.lost, pairs.n), difference=difference,
-                                     low=low, high=high, p=tested.p if tested else 1.0)  # fmt: skip
+    pairs = {name: _as_pairs(counts, rates.masks[name], rates.masks[name]) for name in RATES}
+    found = {name: paired_rate(one) for name, one in pairs.items() if one.n}
     total = int(counts.sum())
     sides = groups[first].group, groups[second].group
     return GroupComparison(first=sides[0], second=sides[1], pairs=total, rates=found) if total else None

@@ -33,6 +33,7 @@ COMMANDS = {
     "evaluate": ".evaluate:evaluate_command",
     "sample": ".rate:sample_command",
     "rate": ".rate:rate_command",
+    "compare": ".compare:compare_command",
     "challenge": ".challenge:challenge_command",
     "audit": ".audit:audit_command",
     "gates": ".audit:gates_app",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -210,15 +210,19 @@ def check_written(command: Any, given: Mapping[str, Any]) -> None:
         return
     from ..storage.user_files import check_user_file
 
-    read = (given[name] for name, one in found.items() if one.is_read)
-    inputs = [str(one) for value in read for one in (value if isinstance(value, list | tuple) else [value])]
+    inputs = [str(path) for name, one in found.items() if one.is_read for path in _values(given[name])]
     known: dict[str, str] = {}
-    for name, one in files.items():
-        path, is_parquet = given[name], one.parser is written_parquet
+    for one, path in ((one, path) for name, one in files.items() for path in _values(given[name])):
+        is_parquet = one.parser is written_parquet
         check_user_file(path, one.option, inputs=inputs, form=given.get("form") or "auto", is_parquet=is_parquet)
         other = known.setdefault(os.path.realpath(path), one.option)
         if other != one.option and (path.is_file() or not path.exists()):
             raise UsageError(f"{other} and {one.option} are both {path}; name two files")
+
+
+def _values(value: Any) -> Iterable[Any]:
+    """Those of a repeatable parameter, or the one of another."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def split_names(given: str) -> tuple[str, ...]:

@@ -72,6 +72,12 @@ class Inputs:
     known: bool = True
 
 
+def fact_columns(names: ColumnNames) -> tuple[str, ...]:
+    """The columns that may have the facts: by their usual names, and as a run was told."""
+    own = (names.triples, names.attributes, names.subject, names.facts, names.mr, names.document)
+    return ("triples", "facts", "mr", "attributes", *(name for name in own if name))
+
+
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
     """Inputs by their facts in any order, or by a column. A row whose facts do not parse is its own input.
 

@@ -70,14 +70,7 @@ def rate(
     output = read_labels(out, name, (by,) if by else (), allow_partial)
     if not output.scored.finished:
         note(f"{name} is not finished: the rates cover only the shards that are done")
-    found: dict[int, str] = {}
-    for file in labels:
-        more = read_items(output, file)
-        if differ := [row for row in found.keys() & more.keys() if found[row] != more[row]]:
-            raise InputError(
-                f"--labels {file} has other labels for {len(differ):,} rows of another --labels file; agree on one"
-            )
-        found |= more
+    found = read_all_labels(output, labels)
     if any(label == "not_OK" for label in found.values()):
         note("some labels are not_OK, which names no side: there are no rates of omission and hallucination")
     return RateReport(
@@ -89,6 +82,19 @@ def rate(
         by=by,
         rates=true_rates(output, found, by),
     )
+
+
+def read_all_labels(output: LabelledOutput, files: Sequence[Path]) -> dict[int, str]:
+    """Human labels by row, of several files; an :class:`.InputError` where two disagree, or one cannot be used."""
+    labels: dict[int, str] = {}
+    for file in files:
+        more = read_items(output, file)
+        if differ := [row for row in labels.keys() & more.keys() if labels[row] != more[row]]:
+            raise InputError(
+                f"--labels {file} has other labels for {len(differ):,} rows of another --labels file; agree on one"
+            )
+        labels |= more
+    return labels
 
 
 def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None = None) -> list[TrueRate]:
@@ -116,10 +122,10 @@ def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None
     rates: tuple[str, ...] = RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
     if not output.has_sides or (human < 0).any():
         rates = RATES[:1]
-    return [one for name in rates for one in _rates(output, name, groups, rows, _counted(name, human))]
+    return [one for name in rates for one in _rates(output, name, groups, rows, counted(name, human))]
 
 
-def _counted(name: str, fine: Codes | Indices) -> Mask:
+def counted(name: str, fine: Codes | Indices) -> Mask:
     """Rows that a rate counts, by FINE codes. Without a label (-1) a row is not_OK, and names no side."""
     return fine != 0 if name == RATES[0] else (fine >= 0) & (fine & _SIDE[name] > 0)
 
@@ -132,7 +138,7 @@ def _rates(
     Args:
         labelled: numbers of the rows with a human label. hits: those of them that count. *Shape:* (labels,) each.
     """
-    own = _counted(name, output.fine)
+    own = counted(name, output.fine)
     shares: dict[str, float] = {}  # of all rows that count, for classes without a label in a group
     for group, inside in groups:
         if not inside[labelled].any():

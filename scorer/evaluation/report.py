@@ -19,14 +19,13 @@ from ..storage.finished_output import locations_of
 from ..storage.location import Location
 from . import EvaluateOptions, correlation
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
-from .gold import Scored, find_gold, find_inputs, load, predicted
+from .gold import Scored, fact_columns, find_gold, find_inputs, load, predicted
 from .label_figures import Blocks, Indices, Labels, Mask
 from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, known_metrics, rating_columns
 
 MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
-_INPUT = ("triples", "facts", "mr", "attributes", SUSPECT)
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
 _OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
 
@@ -128,12 +127,11 @@ class _Evaluation:
         """The columns to read, if they exist: of facts, of gold, of scores, and those of the options."""
         options = self.options
         yield from (name for name in names if name.startswith("gold_"))
-        yield from (*_INPUT, *(self.prefix + name for name in _OUTPUT))
+        yield from (*fact_columns(columns), SUSPECT, *(self.prefix + name for name in _OUTPUT))
         for name in (*self.metrics, *self.table):
             yield from (name, base_column(name), self.prefix + base_column(name))
-        of_facts = (columns.triples, columns.attributes, columns.subject, columns.facts, columns.mr, columns.document)
         given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)
-        yield from (name for name in (*of_facts, *given) if name)
+        yield from (name for name in given if name)
 
     def _tell(self, scored: Scored) -> None:
         if not scored.finished:

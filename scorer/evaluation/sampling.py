@@ -25,7 +25,7 @@ from ..scoring.output_columns import encode_names, spelled
 from ..scoring.outputs import Output
 from ..storage.finished_output import locations_of
 from ..storage.location import Location
-from .gold import Scored, load, predicted
+from .gold import Scored, fact_columns, load, predicted
 from .label_figures import Codes, Indices
 
 LEAST = 10
@@ -88,10 +88,19 @@ class LabelledOutput:
 
 
 def read_labels(
-    out: Location | Sequence[Location], name: str, more: Sequence[str] = (), allow_partial: bool = False
+    out: Location | Sequence[Location],
+    name: str,
+    more: Sequence[str] = (),
+    allow_partial: bool = False,
+    *,
+    with_facts: bool = False,
 ) -> LabelledOutput:
-    """Read the labels of a run's output or its parts, or of a single scored file, and ``more`` columns that it has.
-    ``name``: of the output, for people.
+    """Read the labels of a run's output or its parts, or of a single scored file, and other columns that it has.
+
+    Args:
+        name: of the output, for people.
+        more: names of other columns.
+        with_facts: also the columns of facts, which identify the inputs.
 
     Raises:
         ScorerError: nothing to read, files scored differently, no rows, or no labels.
@@ -99,7 +108,8 @@ def read_labels(
     output = Output.open(*locations_of(out), allow_partial=allow_partial)
     prefix = output.columns.prefix
     key = prefix + "row_key"
-    scored = load(output, [prefix + "fine", prefix + "rough", key, *more])
+    facts = fact_columns(output.columns) if with_facts else ()
+    scored = load(output, [prefix + "fine", prefix + "rough", key, *facts, *more])
     sides, rough = predicted(scored, prefix)
     fine = rough if sides is None else sides
     if not len(fine):

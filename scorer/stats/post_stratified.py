@@ -34,7 +34,10 @@ class LabelledClass(Record, frozen=True, kw_only=True):
     @property
     def limits(self) -> tuple[float, float]:
         """The 95 % interval of :attr:`share`, which it contains."""
-        size = effective_labels(self.labels, self.rows)
+        return self.limits_of(effective_labels(self.labels, self.rows))
+
+    def limits_of(self, size: float) -> tuple[float, float]:
+        """The 95 % interval of :attr:`share`, of labels that say as much as ``size`` of an infinite population."""
         if not self.labels or math.isinf(size):
             return (self.share, self.share) if self.labels else (0.0, 1.0)
         if self.count in (0, self.labels):

@@ -1,0 +1,181 @@
+"""Which system is better: all pairs of systems over their common inputs, by the metric's labels or by a few of people.
+
+Without human labels a difference is that of the metric's own rates. With those of a sample it is the difference of the
+true rates, since a metric may err more often for one system than for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from ..errors import ColumnError, UsageError
+from ..storage.location import Location
+from ..system.arguments import CheckedFields, option
+from ..system.codec import Record
+from ..system.numbers import percent
+from .gold import find_inputs
+from .rates import RATES, read_all_labels
+from .sampling import read_labels
+from .systems import CONTRADICTED, Agreement, ComparedPair, ComparedSystem, Systems
+
+MOST_SYSTEMS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(CheckedFields):
+    """Options of a comparison."""
+
+    by: str = option("Column that names the system.", "COLUMN", "system")
+    inputs: str | None = option(
+        "Column that identifies the input. Default: the facts.", "NAME", None, name="--input-column"
+    )
+    allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """Output of ``scorer compare``.
+
+    Attributes:
+        headline: which system is better, or that this cannot be told.
+        by: the column of the systems.
+        systems: from the best to the worst, by the not_OK rate: the true one, if there are human labels.
+        pairs: of all systems that share inputs.
+        labels: rows with a human label.
+        agreement: of the metric with people; empty without human labels.
+        next: commands that give the true rates; empty with human labels.
+    """
+
+    schema: int = 1
+    headline: str
+    path: str
+    signature: str | None
+    finished: bool
+    by: str
+    labels: int
+    systems: list[ComparedSystem]
+    pairs: list[ComparedPair]
+    agreement: list[Agreement]
+    next: list[str]
+
+
+def compare(
+    out: Location | Sequence[Location],
+    name: str,
+    labels: Sequence[Path],
+    options: CompareOptions,
+    note: Callable[[str], None],
+) -> Comparison:
+    """Compare all pairs of systems of an output.
+
+    Args:
+        out: an output, its parts, or a scored file.
+        name: of the output, for people.
+        labels: files of ``scorer sample`` with labels of this output.
+        note: called with each remark for the reader of the figures.
+
+    Raises:
+        ColumnError: no column of systems, or none that identifies the inputs.
+        UsageError: fewer than two systems, or too many.
+        ScorerError: the output or the labels cannot be used.
+    """
+    more = [one for one in (options.by, options.inputs, CONTRADICTED.removesuffix("_rate")) if one]
+    output = read_labels(out, name, more, options.allow_partial, with_facts=True)
+    if not output.scored.finished:
+        note(f"{name} is not finished: the figures cover only the shards that are done")
+    inputs = find_inputs(output.scored, output.output.columns, options.inputs)
+    if not inputs.known:
+        raise ColumnError(f"no column of {name} identifies the inputs; keep the facts, or name one with --input-column")
+    codes, names = output.groups(options.by)
+    if len(names) < 2:
+        raise UsageError(f"{name} has one value of {options.by!r} ({names[0]}); compare needs two systems or more")
+    if len(names) > MOST_SYSTEMS:
+        raise UsageError(f"{name} has {len(names):,} values of {options.by!r}, more than {MOST_SYSTEMS}; see --by")
+    human = read_all_labels(output, labels) if labels else {}
+    if any(label == "not_OK" for label in human.values()):
+        note("some labels are not_OK, which names no side: there are no true rates of omission and hallucination")
+    found = Systems(output, codes, names, inputs.codes, human)
+    systems, pairs = found.systems(), found.pairs()
+    return Comparison(
+        headline=headline(systems, pairs),
+        path=name,
+        signature=output.scored.signature,
+        finished=output.scored.finished,
+        by=options.by,
+        labels=len(human),
+        systems=systems,
+        pairs=pairs,
+        agreement=found.agreement(),
+        next=[] if human else next_commands(name, options.by, sum(one.rows for one in systems)),
+    )
+
+
+def next_commands(name: str, by: str, rows: int) -> list[str]:
+    """The two commands that give true rates of an output with so many rows."""
+    number, shown = min(200, max(60, rows // 2)), quote(name)
+    by_option = "" if by == "system" else f" --by {quote(by)}"
+    return [
+        f"scorer sample {shown} --rows {number} --file labels.csv{by_option}",
+        f"scorer compare {shown} --labels labels.csv{by_option}",
+    ]
+
+
+def headline(systems: Sequence[ComparedSystem], pairs: Sequence[ComparedPair]) -> str:
+    """Which system is better by its not_OK rate, or that this many rows cannot tell, and how many would.
+
+    Args:
+        systems: the best first.
+        pairs: of all systems that share inputs.
+    """
+    best, *others = systems
+    of_best = {one.second if one.first == best.system else one.first: one
+               for one in pairs if best.system in (one.first, one.second)}  # fmt: skip
+    worse = [one for one in others if one.system in of_best and of_best[one.system].is_different]
+    tied = [one for one in others if one.system in of_best and not of_best[one.system].is_different]
+    apart = [one for one in others if one.system not in of_best]
+    parts = []
+    if tied:
+        group = [best, *tied]
+        shares = joined([_share_of(one) for one in group])
+        text = f"{joined([one.system for one in group])} cannot be told apart: {shares} of their texts are not OK"
+        needed = [of_best[one.system].needed for one in tied]
+        inputs = of_best[tied[0].system].pairs
+        if known := [number for number in needed if number is not None]:
+            most = "" if best.true == {} else ", as large a share of them labelled"
+            text += f" on {inputs:,} inputs; about {_rounded(max(known)):,} inputs would tell them apart{most}"
+        else:
+            text += f" on {inputs:,} inputs"
+        parts.append(text)
+    if worse:
+        shares = joined([_share_of(one) for one in worse])
+        who = joined([one.system for one in worse])
+        if tied:
+            parts.append(f"{who} {'is' if len(worse) == 1 else 'are'} worse than {best.system}: {shares}")
+        else:
+            parts.append(
+                f"{best.system} is better than {who}: {_share_of(best)} of its texts are not OK, against {shares}"
+            )
+    if apart:
+        parts.append(f"{joined([one.system for one in apart])} shares no input with {best.system}")
+    basis = "by human labels" if best.true else "by the metric's own labels, which may favour a system"
+    return "; ".join(parts) + f" ({basis})"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names in a sentence: ``a``, ``a and b``, ``a, b and c``; the first five of many."""
+    shown = list(names) if len(names) <= 6 else [*names[:5], f"{len(names) - 5} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+
+
+def _share_of(system: ComparedSystem) -> str:
+    true = system.true.get(RATES[0])
+    value = true.value if true is not None else system.rates[RATES[0]].value
+    return percent(value) if value is not None else "none"
+
+
+def _rounded(number: int) -> int:
+    """Two significant digits, upwards."""
+    unit = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // unit) * unit
