@@ -65,9 +65,9 @@ def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> 
 
 def to_worded_facts(rows: Rows, checks: Checks) -> pa.Array:
     """The array of :data:`WORDED_FACTS`."""
-    offsets = rows.triples.offsets
+    triples, offsets = rows.triples, rows.triples.of_rows.offsets
     facts = pa.array([checks.texts[i] for i in checks.facts.tolist()], pa.string())
-    return to_lists(facts.take(pa.array(rows.triples.ids)), offsets, np.diff(offsets) > 0)
+    return to_lists(facts.take(pa.array(triples.spread(triples.ids))), offsets, np.diff(offsets) > 0)
 
 
 def to_details(
@@ -77,14 +77,22 @@ def to_details(
     order = np.argsort(checks.row, kind="stable")
     unscored = status[order] != SCORED
     values = probabilities[order]
-    owner = checks.row[order]
     classes = [pa.array(np.ascontiguousarray(values[:, c]), mask=unscored | np.isnan(values[:, c])) for c in range(3)]
     kinds = pa.DictionaryArray.from_arrays(checks.kind[order], list(KIND_NAMES)).dictionary_decode()
-    fact = pa.array((checks.fact[order] - rows.triples.offsets[owner]).astype(np.int32), mask=checks.fact[order] < 0)
+    fact = pa.array(fact_positions(rows, checks)[order].astype(np.int32), mask=checks.fact[order] < 0)
     struct = pa.StructArray.from_arrays([kinds, fact, *classes], fields=list(DETAILS.type.value_type))
     counts = np.bincount(checks.row, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return to_lists(struct, offsets, np.ones(len(rows), bool))
+
+
+def fact_positions(rows: Rows, checks: Checks) -> npt.NDArray[np.int64]:
+    """The position in its row of the fact of each check, of a sentence that of the first fact that it says; without
+    meaning for a check of no fact. *Shape:* (checks,)."""
+    fact, triples = checks.fact, rows.triples
+    if triples.said_at is not None:
+        fact = np.unique(triples.said_at, return_index=True)[1][fact]
+    return np.asarray(fact - triples.of_rows.offsets[checks.row], np.int64)
 
 
 def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
@@ -106,7 +114,7 @@ def output_schema(names: ColumnNames) -> list[pa.Field]:
 
 def row_keys(rows: Rows) -> pa.Array:
     """Keys of all rows: fixed_size_binary(16), *Shape:* (rows,), never null."""
-    triples = rows.triples
+    triples = rows.triples.of_rows
     tag = _SENTENCES if triples.sentences else b""
     parts = [triple[1:2] if triples.sentences else triple for triple in triples.distinct]
     blobs = [b"".join(sized(part.encode()) for part in of_fact) for of_fact in parts]

@@ -51,6 +51,9 @@ class FactTable:
     ``offsets``: int64, *Shape:* (rows + 1,); row *r* owns ``ids[offsets[r]:offsets[r + 1]]``. Rows with an error
     own nothing; by row, ``errors`` has its kind, ``reasons`` what is wrong with the value, ``raw`` the bytes that
     identify it. ``sentences``: whether the facts are sentences. ``skipped``: attributes that are null.
+
+    Where sentences say several facts together (:mod:`.joining`), a sentence is one fact here. ``source``: the facts as
+    the rows have them; ``said_at``: int64, *Shape:* (facts of ``source``,), the position in ``ids`` that says each.
     """
 
     distinct: list[Triple]
@@ -61,6 +64,17 @@ class FactTable:
     reasons: dict[int, str] = field(default_factory=dict)
     sentences: bool = False
     skipped: int = 0
+    source: FactTable | None = None
+    said_at: npt.NDArray[np.int64] | None = None
+
+    @property
+    def of_rows(self) -> FactTable:
+        """The facts as the rows have them."""
+        return self if self.source is None else self.source
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of the facts here, for each fact of the rows. *Shape:* (facts,) → (facts of rows,)."""
+        return values if self.said_at is None else values[self.said_at]
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:

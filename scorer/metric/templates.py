@@ -2,7 +2,8 @@
 
 A template file is JSON, version 1: ``predicate`` → string | list of strings (the first is used) | map from object to
 one of those. ``"$aliases"`` maps other spellings of a predicate to the one in the file, ``"$optional"`` lists facts
-(``"eatType=restaurant"``) that a text may leave out. The two files of the original project load unchanged.
+(``"eatType=restaurant"``) that a text may leave out, ``"$sentences"`` sentences that say several facts of one subject
+(:mod:`.joint_templates`). The two files of the original project load unchanged.
 
 A triple without a template uses ``The <predicate> of <subject> is <object>.`` (the paper's *backoff*, section 3);
 every use of it is counted.
@@ -23,20 +24,16 @@ from ..system.arguments import described, strings
 from ..system.files import read_small
 from ..system.numbers import unique_keys
 from .facts import Triple
+from .joint_templates import JointTemplate, parse_joint_templates
+from .slots import OTHER_SLOT, Pattern, fill_slots, unquoted
 
 VERSION = 1
 LARGEST_FILE = 64 * 1024 * 1024  # bytes
-_SETTINGS = {"$version", "$aliases", "$optional"}
+_SETTINGS = {"$version", "$aliases", "$optional", "$sentences"}
 _SLOT = re.compile(r"<(subject|object)>")
-_OTHER_SLOT = re.compile(r"\{(subject|object)\}", re.IGNORECASE)
 _CAMEL = re.compile(r"([a-z])([A-Z])")
-_QUOTED = re.compile(r"""\A["'](.*)["']\Z""", re.DOTALL)
 
 Warn = Callable[[str], None]
-Pattern = tuple[str, ...]
-"""A template split at its slots: literals at even positions, ``subject`` or ``object`` at odd ones."""
-
-
 Key = tuple[str, str | None]
 """A template of the file: its predicate, and in a per-object map the object."""
 
@@ -63,14 +60,16 @@ class Templates:
     """The templates of one file; without any, every fact is backoff.
 
     ``plain``: predicate → template. ``by_object``: predicate → object → template. ``aliases``: other spelling →
-    predicate. ``optional``: (predicate, object) pairs that the file declares optional. ``sha256``: digest of the
-    canonical JSON, so that a reformatted file has the same identity.
+    predicate. ``optional``: (predicate, object) pairs that the file declares optional. ``joint``: templates of several
+    predicates, in the order of the file. ``sha256``: digest of the canonical JSON, so that a reformatted file has the
+    same identity.
     """
 
     plain: Mapping[str, Pattern] = field(default_factory=dict)
     by_object: Mapping[str, Mapping[str, Pattern]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     optional: frozenset[tuple[str, str]] = frozenset()
+    joint: tuple[JointTemplate, ...] = ()
     sha256: str = "none"
 
     @classmethod
@@ -108,7 +107,13 @@ class Templates:
                 plain[predicate] = _pattern(value, place)
         if data.get("$version", VERSION) != VERSION:
             raise TemplateError(f"{where}: version {data['$version']!r}, but this program reads version {VERSION}")
-        aliases = _aliases(data.get("$aliases", {}), {*plain, *by_object}, where)
+        joint = parse_joint_templates(data.get("$sentences", []), where)
+        in_joint = {predicate for template in joint for predicate in template.predicates}
+        aliases = _aliases(data.get("$aliases", {}), {*plain, *by_object, *in_joint}, where)
+        for other in sorted(in_joint & (aliases.keys() - plain.keys() - by_object.keys())):
+            raise TemplateError(
+                f"{where}: '$sentences' has <{other}>, an alias of {aliases[other]!r}; write <{aliases[other]}>"
+            )
         try:
             optional = parse_optional(data.get("$optional", []))
         except (UsageError, TypeError) as e:
@@ -120,7 +125,7 @@ class Templates:
             raise TemplateError(f"{where}: {half} is half of a surrogate pair, not a character; remove it") from e
         except (TypeError, ValueError, RecursionError) as e:  # only the first item of a list was checked before
             raise TemplateError(f"{where}: a value cannot be used ({e}); use strings, lists and objects") from e
-        made = cls(plain, by_object, aliases, optional, hashlib.sha256(content).hexdigest())
+        made = cls(plain, by_object, aliases, optional, joint, hashlib.sha256(content).hexdigest())
         if warn is not None and (lacking := made.without_slot()):
             (predicate, value), slots = next(iter(lacking.items()))
             name = f"{predicate!r}" + (f", object {value!r}," if value is not None else "")
@@ -138,15 +143,18 @@ class Templates:
             lacking |= {(predicate, value): ("subject",) for value, p in choices.items() if "subject" not in p[1::2]}
         return {key: slots for key, slots in lacking.items() if slots}
 
+    def canonical(self, predicate: str) -> str:
+        """A predicate as the file spells it."""
+        has_template = predicate in self.plain or predicate in self.by_object
+        return predicate if has_template else self.aliases.get(predicate, predicate)
+
     def lookup(self, triple: Triple) -> Lookup:
-        key, value = triple.predicate, None
-        if key not in self.plain and key not in self.by_object:
-            key = self.aliases.get(key, key)
+        key, value = self.canonical(triple.predicate), None
         choices = self.by_object.get(key)
         if choices is None:
             pattern = self.plain.get(key)
         else:
-            value = triple.object if triple.object in choices else _QUOTED.sub(r"\1", triple.object)
+            value = triple.object if triple.object in choices else unquoted(triple.object)
             pattern = choices.get(value)
         backoff = (f"The {split_camel_case(triple.predicate)} of ", "subject", " is ", "object", ".")
         return Lookup(pattern or backoff, pattern is None, key, value)
@@ -160,13 +168,12 @@ class Templates:
         if not triple.subject:  # it was given as a sentence
             return Fact(triple.predicate, backoff=False)
         found = self.lookup(triple)
-        values = {"subject": triple.subject, "object": _QUOTED.sub(r"\1", triple.object)}
-        filled = [values[part] if i % 2 else part for i, part in enumerate(found.pattern)]
-        return Fact("".join(filled).replace("_", " "), found.backoff)
+        values = {"subject": triple.subject, "object": unquoted(triple.object)}
+        return Fact(fill_slots(found.pattern, values), found.backoff)
 
     def is_optional(self, triple: Triple, optional: frozenset[tuple[str, str]]) -> bool:
         """Whether a text may leave this triple out, under either spelling of its predicate."""
-        value, canonical = _QUOTED.sub(r"\1", triple.object), self.aliases.get(triple.predicate, triple.predicate)
+        value, canonical = unquoted(triple.object), self.aliases.get(triple.predicate, triple.predicate)
         return (triple.predicate, value) in optional or (canonical, value) in optional
 
 
@@ -186,11 +193,6 @@ def parse_optional(specs: Iterable[str]) -> frozenset[tuple[str, str]]:
     return frozenset(pairs)
 
 
-def written(pattern: Pattern) -> str:
-    """A template in the notation of a template file."""
-    return "".join(f"<{part}>" if i % 2 else part for i, part in enumerate(pattern))
-
-
 def split_camel_case(predicate: str) -> str:
     """A predicate as words: divided at ``_``, and where a capital follows a small letter."""
     return _CAMEL.sub(r"\1 \2", predicate).replace("_", " ")
@@ -203,7 +205,7 @@ def _pattern(value: Any, where: str) -> Pattern:
         raise TemplateError(
             f"{where}: found {described(value)}; a template is a string, or a list whose first item is one"
         )
-    if (other := _OTHER_SLOT.search(value)) is not None:
+    if (other := OTHER_SLOT.search(value)) is not None:
         raise TemplateError(f"{where}: found {other[0]} in {value!r}; did you mean <{other[1].lower()}>?")
     return tuple(_SLOT.split(value))
 

@@ -133,13 +133,15 @@ def _fact_columns(
     known: npt.NDArray[np.bool_],
 ) -> dict[str, pa.Array]:
     """The columns of single facts. ``known``: bool, *Shape:* (rows,), rows whose omissions are known."""
-    offsets, lengths, about_fact = rows.triples.offsets, rows.triples.lengths, checks.kind == OMISSION
-    omitted = np.repeat(checks.blank, lengths) & (True if rows.used is None else rows.used)
+    triples, about_fact = rows.triples, checks.kind == OMISSION
+    omitted = np.repeat(checks.blank, triples.lengths) & (True if rows.used is None else rows.used)
     omitted[checks.fact[about_fact & failed]] = True
-    positions = (np.arange(len(omitted)) - np.repeat(offsets[:-1], lengths))[omitted].astype(np.int32)
-    omitted_before = np.concatenate([[0], np.cumsum(omitted)])[offsets]
     values = np.full(len(omitted), np.nan, np.float32)
     values[checks.fact[about_fact]] = entailment[about_fact]
+    offsets, lengths = triples.of_rows.offsets, triples.of_rows.lengths
+    omitted, values = triples.spread(omitted), triples.spread(values)
+    positions = (np.arange(len(omitted)) - np.repeat(offsets[:-1], lengths))[omitted].astype(np.int32)
+    omitted_before = np.concatenate([[0], np.cumsum(omitted)])[offsets]
     checked = np.bincount(checks.row[about_fact], minlength=len(rows)) > 0
     return {
         "omitted": to_lists(pa.array(positions), omitted_before, known),

@@ -20,8 +20,9 @@ from ..inference.engine import EncodedPairs, Predictions
 from ..metric import ColumnNames, Options
 from ..metric.checks import Checks, build_checks, verbalise
 from ..metric.columns import OUTPUT, output_schema, row_keys, to_columns, to_details, to_sentences, to_worded_facts
-from ..metric.facts import Rows, take
+from ..metric.facts import FactTable, Rows, take
 from ..metric.inputs import InputColumns
+from ..metric.joining import join
 from ..metric.sentences import SentenceSide, add_sentences
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, Verdicts, decide
@@ -52,14 +53,15 @@ class ReuseMatch:
     """A window, of which some rows have a label from an earlier output, before the model is asked.
 
     ``rows``: of the window. ``keys``: of all rows. ``reused``: int64, positions of the rows that have a label;
-    ``labels``: their columns by name, in that order. ``backoff``: bool, of the distinct triples of the window.
-    ``to_judge``: the other rows; ``to_score``: int64, their positions.
+    ``labels``: their columns by name, in that order. ``facts``: of the window, as they are asked about; ``backoff``:
+    bool, of the distinct ones. ``to_judge``: the other rows; ``to_score``: int64, their positions.
     """
 
     rows: Rows
     keys: pa.Array
     reused: npt.NDArray[np.int64]
     labels: dict[str, pa.Array]
+    facts: FactTable
     backoff: npt.NDArray[np.bool_]
     to_score: npt.NDArray[np.int64] = field(init=False)
     to_judge: Rows = field(init=False)
@@ -170,9 +172,11 @@ class Pipeline:
             with self.busy("reuse"):
                 keys, wanted = row_keys(rows), np.ones(len(rows), bool)
                 wanted[list(rows.errors)] = False  # what cannot be scored is not looked for
-                backoff = np.array([fact.backoff for fact in verbalise(rows, self.templates, self.options)], bool)
-                match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), backoff)
+                joined = join(rows, self.templates, self.options.optional)
+                backoff = np.array([fact.backoff for fact in verbalise(joined, self.templates, self.options)], bool)
+                match = ReuseMatch(rows, keys, *reuse.find(keys, wanted), joined.triples, backoff)
             rows = match.to_judge
+        rows = join(rows, self.templates, self.options.optional)
         checks = build_checks(rows, self.templates, self.options)
         if self.sentences is not None:
             checks = add_sentences(checks, rows, self.sentences)
@@ -251,34 +255,38 @@ class Pipeline:
 def count(judged: Judged) -> Counts:
     """The counts of a window, those of its rows included that were not judged."""
     prepared, verdicts = judged.prepared, judged.verdicts
-    rows, backoff, match = prepared.rows, prepared.checks.backoff, prepared.match
+    rows, facts, backoff = prepared.rows, prepared.rows.triples, prepared.checks.backoff
+    match = prepared.match
     checks, work, errors, reused = prepared.checks, prepared.work, Counter[str](), 0
     errors.update(error.partition(":")[0] for error in verdicts.errors.values())
     scored, noted = len(rows) - len(verdicts.errors), list(verdicts.notes.values())
     labels = np.bincount(verdicts.columns["fine"].indices.drop_null(), minlength=len(FINE))
     if match is not None:
-        rows, backoff, reused = match.rows, match.backoff, len(match.reused)
+        rows, facts, backoff, reused = match.rows, match.facts, match.backoff, len(match.reused)
         labels += np.bincount(match.labels["fine"].indices, minlength=len(FINE))
         noted += match.labels["note"].drop_null().to_pylist()
     notes = Counter(note for several in noted for note in several.split("+"))
     return Counts(
         RowCounts(len(rows), scored, reused, dict(errors), dict(notes)),
         dict(zip(FINE, labels.tolist(), strict=True)),
-        count_facts(rows, backoff),
+        count_facts(facts, backoff),
         CheckCounts(len(checks.row), len(work.lengths), sum(len(b.pairs) for b in work.batches), work.recomputed),
         TokenCounts(work.real_tokens, work.padded_tokens),
     )
 
 
-def count_facts(rows: Rows, missing: npt.NDArray[np.bool_]) -> FactCounts:
-    """Count the facts of a window. ``missing``: bool, *Shape:* (distinct triples,), those without a template."""
-    triples = rows.triples
+def count_facts(facts: FactTable, missing: npt.NDArray[np.bool_]) -> FactCounts:
+    """Count the facts of the rows of a window. ``facts``: as they are asked about; ``missing``: bool, *Shape:*
+    (distinct ones,), those without a template."""
+    triples = facts.of_rows
     counts = np.bincount(triples.ids, minlength=len(triples.distinct))
-    backoff = int(counts[missing].sum())
+    lacking = np.bincount(triples.ids[facts.spread(missing[facts.ids])], minlength=len(counts))
     by_predicate: dict[str, list[int]] = {}
-    for triple, count, missed in zip(triples.distinct, counts.tolist(), missing.tolist(), strict=True):
-        by_predicate.setdefault(triple.predicate, [0, 0])[missed] += count
+    for triple, count, missed in zip(triples.distinct, counts.tolist(), lacking.tolist(), strict=True):
+        counted = by_predicate.setdefault(triple.predicate, [0, 0])
+        counted[0], counted[1] = counted[0] + count - missed, counted[1] + missed
     kept = most_frequent({predicate: PredicateCounts(*counted) for predicate, counted in by_predicate.items()})
+    backoff = int(lacking.sum())
     return FactCounts(int(counts.sum()) - backoff, backoff, kept, triples.skipped)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from ..metric import ColumnNames
 from ..metric.checks import KIND_NAMES
-from ..metric.columns import OUTPUT, output_schema
+from ..metric.columns import OUTPUT, fact_positions, output_schema
+from ..metric.joining import joint_positions
 from ..metric.verdict import passes
 from ..status import SCORED, TOO_LONG
 from ..system.terminal import visible
@@ -18,8 +19,9 @@ from .pipeline import Judged
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none). ``tokens``:
-    of the whole pair, special tokens included; ``None`` for texts too long to be worth tokenising."""
+    """One check of a row: what was asked, and the three probabilities (``None`` where the model gave none). ``fact``:
+    the position of its fact, of a sentence that says several that of the first. ``tokens``: of the whole pair, special
+    tokens included; ``None`` for texts too long to be worth tokenising."""
 
     check: str
     fact: int | None
@@ -46,7 +48,8 @@ class Verdict:
     """The label of one row; fields as the output columns of the same names. A notebook shows it as a table of facts.
 
     ``facts``: the triples in words. ``checks``: every check with its probabilities. ``sentences``: each as a dictionary
-    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for.
+    of ``start``, ``end`` and ``entailment``, ``None`` unless they were asked for. ``said_together``: positions of facts
+    that one sentence of the template file says, for each such sentence.
     """
 
     fine: str | None
@@ -61,6 +64,7 @@ class Verdict:
     facts: list[str]
     checks: list[CheckResult]
     sentences: list[SentenceEntailment] | None = None
+    said_together: list[list[int]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """The label in one line; the texts are in the fields."""
@@ -72,12 +76,19 @@ class Verdict:
         """The label, and the facts with P(entailment) of each, for notebooks; text is escaped."""
         omitted, entailment = self.omitted or (), self.fact_entailment or [None] * len(self.facts)
         rows = "".join(
-            f"<tr><td>{_html(fact)}</td><td>{_decimals(p)}</td><td>{'omitted' if i in omitted else ''}</td></tr>"
-            for i, (fact, p) in enumerate(zip(self.facts, entailment, strict=True))
+            f"<tr><td>{_html(self.facts[i])}</td><td>{_decimals(entailment[i])}</td>"
+            f"<td>{'omitted' if i in omitted else ''}</td></tr>"
+            for i, *_ in self.asked_facts()
         )
         text = "" if self.text_entailment is None else f"<p>all facts → text: {_decimals(self.text_entailment)}</p>"
         head = "<tr><th>fact</th><th>text → fact</th><th></th></tr>"
         return f"<p><b>{_html(repr(self)[9:-1])}</b></p><table>{head}{rows}</table>{text}"
+
+    def asked_facts(self) -> list[list[int]]:
+        """The positions of facts that are asked about together, in order: mostly of one fact."""
+        first = {positions[0]: positions for positions in self.said_together}
+        others = {position for positions in self.said_together for position in positions[1:]}
+        return [first.get(i, [i]) for i in range(len(self.facts)) if i not in others]
 
 
 def _decimals(value: float | None) -> str:
@@ -98,12 +109,12 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
         max_length: of a pair, in tokens.
         columns: which output columns were asked for.
     """
-    names = [field.name for field in output_schema(columns)]
+    names = [column.name for column in output_schema(columns)]
     arrays = dict(zip(names, judged.columns(columns), strict=True))
     fields = [name for name in OUTPUT.names if name not in _NOT_OF_A_VERDICT]
     rows, wording = judged.prepared.rows, judged.prepared.checks
-    offsets = rows.triples.offsets.tolist()
-    worded = [wording.texts[wording.facts[i]] for i in rows.triples.ids.tolist()]
+    triples, offsets = rows.triples, rows.triples.of_rows.offsets.tolist()
+    worded = [wording.texts[wording.facts[i]] for i in triples.spread(triples.ids).tolist()]
     checks = _explain(judged, max_length)
     return [
         Verdict(
@@ -111,6 +122,7 @@ def verdicts_of(judged: Judged, max_length: int, columns: ColumnNames) -> list[V
             facts=worded[offsets[row] : offsets[row + 1]],
             checks=checks[row],
             sentences=arrays["sentences"][row].as_py() if "sentences" in arrays else None,
+            said_together=joint_positions(triples, row),
         )
         for row in range(len(rows))
     ]
@@ -122,7 +134,7 @@ def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
     checks, tokens = prepared.checks, prepared.work.lengths[prepared.work.pairs.inverse]
     scored = answers.status == SCORED
     passed = passes(answers.probabilities, answers.threshold)
-    starts = prepared.rows.triples.offsets[checks.row]
+    positions = fact_positions(prepared.rows, checks).tolist()
     results: list[list[CheckResult]] = [[] for _ in range(len(prepared.rows))]
     for c, row in enumerate(checks.row.tolist()):
         # A model without a class has no probability of it.
@@ -133,7 +145,7 @@ def _explain(judged: Judged, max_length: int) -> list[list[CheckResult]]:
         results[row].append(
             CheckResult(
                 KIND_NAMES[checks.kind[c]],
-                int(checks.fact[c] - starts[c]) if checks.fact[c] >= 0 else None,
+                positions[c] if checks.fact[c] >= 0 else None,
                 checks.texts[checks.premise[c]],
                 checks.texts[checks.hypothesis[c]],
                 None if unknown else int(tokens[c]),

@@ -9,7 +9,8 @@ import pytest
 
 from scorer.errors import TemplateError, UsageError
 from scorer.metric.facts import Triple
-from scorer.metric.templates import Templates, parse_optional, written
+from scorer.metric.slots import written
+from scorer.metric.templates import Templates, parse_optional
 
 RATED = {
     "$version": 1,

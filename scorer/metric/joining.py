@@ -1,0 +1,214 @@
+"""Facts of one subject that a sentence says together (:mod:`.joint_templates`): a text often says a few columns of a
+table as one thing, such as a score, and no part of it says only one of them.
+
+A sentence is used for each subject of a row that has each of its predicates exactly once, unless earlier sentences say
+all of them; it is asked in place of the facts that it is the first to say, where the first of these is. Facts that are
+optional or not selected take no part. Everything else about a row stays as it is: its key, the positions of its facts,
+the length of its columns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+import numpy as np
+import numpy.typing as npt
+
+from .facts import FactTable, Rows, Triple
+from .joint_templates import SUBJECT, JointTemplate
+from .slots import unquoted
+from .templates import Templates
+
+OptionalFacts = frozenset[tuple[str, str]]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def join(rows: Rows, templates: Templates, optional: OptionalFacts) -> Rows:
+    """The same rows with sentences in place of the facts that they say; the facts as the rows have them stay in
+    ``triples.source``. Rows without such sentences are returned as they are. ``optional``: facts, as options have them.
+    """
+    if not templates.joint or rows.triples.sentences:
+        return rows
+    return _with_sentences(rows, list(_find_uses(rows, templates, optional)))
+
+
+@dataclass(frozen=True)
+class SentenceUse:
+    """How often a sentence of a template file is used: for ``subjects`` of rows, as the first to say ``facts``.
+    ``unused``: why it never is, ``None`` if it is."""
+
+    sentence: str
+    subjects: int
+    facts: int
+    unused: str | None
+
+
+class SentenceUses:
+    """Counts the use of each sentence over windows of rows."""
+
+    def __init__(self, templates: Templates, optional: OptionalFacts) -> None:
+        self._templates, self._optional = templates, optional
+        self._counts: list[Counter[str]] = [Counter() for _ in templates.joint]
+        self._predicates: set[str] = set()
+
+    def join(self, rows: Rows) -> Rows:
+        """As :func:`join`, and count."""
+        if not self._templates.joint or rows.triples.sentences:
+            return rows
+        self._predicates |= {self._templates.canonical(triple.predicate) for triple in rows.triples.distinct}
+        uses = list(_find_uses(rows, self._templates, self._optional))
+        for counts, use in zip(self._counts, uses, strict=True):
+            counts.update(use.counts)
+        return _with_sentences(rows, uses)
+
+    @property
+    def facts(self) -> int:
+        """Number of facts that sentences say."""
+        return sum(counts["facts"] for counts in self._counts)
+
+    def report(self) -> list[SentenceUse]:
+        """The use of each sentence, in the order of the file."""
+        return [
+            SentenceUse(str(template), counts["used"], counts["facts"], self._why_unused(template, counts))
+            for template, counts in zip(self._templates.joint, self._counts, strict=True)
+        ]
+
+    def _why_unused(self, template: JointTemplate, counts: Counter[str]) -> str | None:
+        if counts["used"]:
+            return None
+        lacking = [predicate for predicate in template.predicates if predicate not in self._predicates]
+        if lacking:
+            similar = get_close_matches(lacking[0], sorted(self._predicates), 1)
+            return f"no fact has the predicate {lacking[0]!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")
+        if not counts["complete"]:
+            return "no subject of a row has all its predicates (facts that are optional or not selected do not count)"
+        if not counts["once"]:
+            return "each subject that has all its predicates has one of them twice"
+        return "earlier sentences say all its facts" if not counts["unsaid"] else "none of its conditions holds"
+
+
+@dataclass(frozen=True)
+class _Use:
+    """Where a sentence is used in a window.
+
+    ``members``: int64, *Shape:* (uses, predicates), positions of its facts in the window. ``is_new``: bool, the same
+    shape, facts that no earlier sentence says. ``texts``: its distinct texts; ``text``: int64, *Shape:* (uses,),
+    positions in ``texts``. ``counts``: subjects of rows that have all its predicates (``complete``), each ``once``,
+    some of them ``unsaid`` by earlier sentences, and that use it (``used``); ``facts`` that it is the first to say.
+    """
+
+    members: Ints
+    is_new: Bools
+    texts: list[str]
+    text: Ints
+    counts: dict[str, int]
+
+
+def _find_uses(rows: Rows, templates: Templates, optional: OptionalFacts) -> Iterator[_Use]:
+    """The uses of each sentence, in the order of the file."""
+    predicates = dict.fromkeys(predicate for template in templates.joint for predicate in template.predicates)
+    columns = {predicate: number for number, predicate in enumerate(predicates)}
+    times, fact_of = _facts_of_subjects(rows, templates, columns, optional)
+    triples, is_said = rows.triples, np.zeros(len(rows.triples.ids), bool)
+    for template in templates.joint:
+        chosen = [columns[predicate] for predicate in template.predicates]
+        complete, once = (times[:, chosen] > 0).all(axis=1), (times[:, chosen] == 1).all(axis=1)
+        members = fact_of[once][:, chosen]
+        members = members[~is_said[members].all(axis=1)]
+        kinds, kind = _distinct_rows(triples.ids[members])
+        filled = [_fill(template, [triples.distinct[number] for number in numbers]) for numbers in kinds.tolist()]
+        applies = np.array([text is not None for text in filled], bool)
+        used = members[applies[kind]]
+        is_new = ~is_said[used]
+        is_said[used] = True
+        counts = {"complete": int(complete.sum()), "once": int(once.sum()), "unsaid": len(members), "used": len(used),
+                  "facts": int(is_new.sum())}  # fmt: skip
+        texts = [text for text in filled if text is not None]
+        yield _Use(used, is_new, texts, (np.cumsum(applies) - 1)[kind[applies[kind]]], counts)
+
+
+def _facts_of_subjects(
+    rows: Rows, templates: Templates, columns: dict[str, int], optional: OptionalFacts
+) -> tuple[Ints, Ints]:
+    """How often each subject of a row has each predicate of a sentence, and the position of such a fact.
+
+    int64, *Shape:* (subjects of rows, columns) each.
+    """
+    triples, subjects = rows.triples, dict[str, int]()
+    column, subject = np.full((2, len(triples.distinct)), -1, np.int64)
+    for number, triple in enumerate(triples.distinct):
+        place = columns.get(templates.canonical(triple.predicate))
+        if place is not None and not templates.is_optional(triple, optional):
+            column[number], subject[number] = place, subjects.setdefault(triple.subject, len(subjects))
+    takes_part = column[triples.ids] >= 0
+    if rows.used is not None:
+        takes_part &= rows.used
+    facts = np.flatnonzero(takes_part)
+    row = np.repeat(np.arange(len(rows)), triples.lengths)[facts]
+    owners, owner = np.unique(row * max(1, len(subjects)) + subject[triples.ids[facts]], return_inverse=True)
+    cell = owner.reshape(-1) * len(columns) + column[triples.ids[facts]]
+    times = np.bincount(cell, minlength=len(owners) * len(columns))
+    fact_of = np.zeros(len(times), np.int64)
+    fact_of[cell] = facts
+    return times.reshape(-1, len(columns)), fact_of.reshape(-1, len(columns))
+
+
+def _fill(template: JointTemplate, triples: list[Triple]) -> str | None:
+    """The sentence of some triples, one for each of its predicates."""
+    values = {name: unquoted(triple.object) for name, triple in zip(template.predicates, triples, strict=True)}
+    return template.fill({SUBJECT: triples[0].subject, **values})
+
+
+def _distinct_rows(ids: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Ints]:
+    """The distinct rows of a matrix, and the number of each row among them. *Shape:* (n, k) → (m, k), (n,)."""
+    kind = np.zeros(len(ids), np.int64)
+    for column in ids.T:
+        kind = np.unique(kind * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
+    first = np.unique(kind, return_index=True)[1]
+    return ids[first], kind
+
+
+def _with_sentences(rows: Rows, uses: list[_Use]) -> Rows:
+    """The rows with sentences in place of facts. Each is a triple of a predicate alone, as a fact that was given as a
+    sentence is."""
+    triples = rows.triples
+    if not any(len(use.members) for use in uses):
+        return rows
+    ids, said_at = triples.ids.copy(), np.arange(len(triples.ids))
+    interner: dict[Triple, int] = {}
+    for use in uses:
+        numbers = [interner.setdefault(Triple("", text, ""), len(interner)) for text in use.texts]
+        first = np.where(use.is_new, use.members, len(ids)).min(axis=1)
+        ids[first] = len(triples.distinct) + np.array(numbers, np.int32)[use.text]
+        said_at[use.members[use.is_new]] = np.broadcast_to(first[:, None], use.members.shape)[use.is_new]
+    is_asked = said_at == np.arange(len(ids))
+    asked_before = np.append(0, np.cumsum(is_asked))
+    numbers_asked, ids_asked = np.unique(ids[is_asked], return_inverse=True)
+    distinct = [*triples.distinct, *interner]
+    joined = copy(rows)  # texts and errors stay as they are
+    joined.used = None if rows.used is None else rows.used[is_asked]
+    joined.triples = replace(
+        triples,
+        distinct=[distinct[number] for number in numbers_asked.tolist()],
+        offsets=asked_before[triples.offsets],
+        ids=ids_asked.reshape(-1).astype(np.int32),
+        source=triples,
+        said_at=asked_before[said_at],
+    )
+    return joined
+
+
+def joint_positions(triples: FactTable, row: int) -> list[list[int]]:
+    """The positions in a row of the facts that are said together, for each such sentence."""
+    if triples.said_at is None:
+        return []
+    start, end = triples.of_rows.offsets[row : row + 2]
+    positions: dict[int, list[int]] = {}
+    for position, place in enumerate(triples.said_at[start:end].tolist()):
+        positions.setdefault(place, []).append(position)
+    return [found for found in positions.values() if len(found) > 1]
