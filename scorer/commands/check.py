@@ -28,7 +28,7 @@ Each check shows the probabilities of contradiction (C), neutral (N) and entailm
 quit, Ctrl-D or Ctrl-C ends the console."""
 
 
-_NAMES = {"omission": "text → fact {}", "hallucination": "facts → text", "all_facts": "text → all facts",
+_NAMES = {"omission": "text → {}", "hallucination": "facts → text", "all_facts": "text → all facts",
           "sentence": "facts → sentence"}  # fmt: skip
 
 
@@ -173,6 +173,8 @@ def _asked(prompt: str) -> str:
 def print_verdict(console: Console, verdict: Verdict) -> None:
     """Print the label, the text, the facts, and the probabilities of every check; what was asked has a column where the
     lines above do not say it, as for a sentence."""
+    from ..scoring.results import name_facts
+
     if verdict.error:
         console.print(f"error: {verdict.error}")
     else:
@@ -183,12 +185,13 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
              if check.check in ("omission", "hallucination")][:1]  # fmt: skip
     for text in texts:
         console.print(f"text: {_shortened(text)}")
-    for position, fact in enumerate(verdict.facts):
-        mark = " (omitted)" if position in (verdict.omitted or ()) else ""
-        console.print(f"fact {position}{mark}: {_shortened(fact)}")
+    asked_facts = {positions[0]: positions for positions in verdict.asked_facts()}
+    for first, positions in asked_facts.items():
+        mark = " (omitted)" if first in (verdict.omitted or ()) else ""
+        console.print(f"{name_facts(positions)}{mark}: {_shortened(verdict.facts[first])}")
     if not verdict.checks:
         return
-    said = {*texts, *verdict.facts, " ".join(verdict.facts)}
+    said = {*texts, *verdict.facts, " ".join(verdict.facts[first] for first in asked_facts)}
     asked = ["" if check.hypothesis in said else _shortened(check.hypothesis) for check in verdict.checks]
     more = ("asked",) if any(asked) else ()
     made = table("check", "C", "N", "E", "result", "tokens", *more, names=("result", *more))
@@ -196,7 +199,8 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         probabilities = (number(value, 4) for value in (check.contradiction, check.neutral, check.entailment))
         result = "not checked" if check.passed is None else "passes" if check.passed else "fails"
         tokens = MISSING if check.tokens is None else f"{check.tokens:,}"
-        made.add_row(_NAMES[check.check].format(check.fact), *probabilities, result, tokens, *([words] if more else []))
+        about = "" if check.fact is None else name_facts(asked_facts[check.fact])
+        made.add_row(_NAMES[check.check].format(about), *probabilities, result, tokens, *([words] if more else []))
     console.print(made)
 
 

@@ -79,8 +79,8 @@ def check_command(
 ) -> None:
     """Check a template file against data.
 
-    List predicates and objects without a template, and templates without a slot; exits 0 with findings. `scorer audit`
-    shows templates that fail far more often than others.
+    List predicates and objects without a template, templates without a slot, and sentences that are never used; exits 0
+    with findings. `scorer audit` shows templates that fail far more often than others.
     """
     from ..metric.templates import Templates
     from ..scoring.outputs import Output
@@ -136,6 +136,10 @@ def print_check(console: Console, report: CheckReport) -> None:
         for one in report.without_slot
     ]
     _listed(console, "templates without a slot", lacking)
+    if report.sentences:
+        console.print(f"said by sentences: {part(report.in_sentences)}")
+    unused = [f"{use.sentence}: {use.unused}" for use in report.sentences if use.unused is not None]
+    _listed(console, "sentences that are never used", unused)
     if report.unused:
         console.print(f"predicates of the file that do not occur in the data: {len(report.unused):,}")
 

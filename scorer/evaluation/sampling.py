@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..errors import ColumnError, InputError
 from ..metric.columns import output_schema
 from ..metric.inputs import find_columns
+from ..metric.joining import join
 from ..metric.templates import Templates
 from ..metric.verdict import FINE, ROUGH
 from ..scoring.output_columns import encode_names, spelled
@@ -183,7 +184,7 @@ def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, 
         ) from e
     found = {}
     for number, table in output.rows(rows.tolist(), names).items():
-        row = find_columns(table.schema, columns).rows(table)
+        row = join(find_columns(table.schema, columns).rows(table), templates, output.optional)
         facts = row.triples.ids if row.used is None else row.triples.ids[row.used]
         text = row.texts[row.text_codes[0]] or ""
         found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], text

@@ -24,6 +24,7 @@ from .slots import unquoted
 from .templates import Templates
 
 OptionalFacts = frozenset[tuple[str, str]]
+"""(predicate, object) pairs that a text may omit."""
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -78,13 +79,19 @@ class SentenceUses:
             for template, counts in zip(self._templates.joint, self._counts, strict=True)
         ]
 
+    def lines(self) -> list[str]:
+        """How many facts sentences say, and which sentences are never used and why, for people."""
+        unused = [f"never used: {use.sentence}: {use.unused}" for use in self.report() if use.unused is not None]
+        return [f"facts that sentences say: {self.facts:,}", *unused] if self._templates.joint else []
+
     def _why_unused(self, template: JointTemplate, counts: Counter[str]) -> str | None:
         if counts["used"]:
             return None
         lacking = [predicate for predicate in template.predicates if predicate not in self._predicates]
         if lacking:
             similar = get_close_matches(lacking[0], sorted(self._predicates), 1)
-            return f"no fact has the predicate {lacking[0]!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")
+            named = f"{'predicates' if lacking[1:] else 'predicate'} {', '.join(map(repr, lacking))}"
+            return f"no fact has the {named}" + (f"; did you mean {similar[0]!r}?" if similar else "")
         if not counts["complete"]:
             return "no subject of a row has all its predicates (facts that are optional or not selected do not count)"
         if not counts["once"]:

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from ..errors import ColumnError, InputError, ShardError
 from ..metric.facts import Rows
 from ..metric.inputs import InputColumns, find_columns
+from ..metric.joining import SentenceUses
+from ..scoring.pipeline import Pipeline
 from ..scoring.settings import Settings, from_plan
 from ..storage.receipts import Counts, FactCounts
 from ..storage.shards import FIRST_ROWS, WINDOW_BYTES, WINDOW_ROWS, Shard, limit_rows, read_shards, read_windows
@@ -97,6 +99,19 @@ def warning_of_backoff(facts: FactCounts, bundle: str) -> str:
         f"{message}; {missing} of {known} predicates are outside what the bundle {bundle} was made for, so its labels "
         "may mean nothing here"
     )
+
+
+def warnings_of_sentences(columns: InputColumns, table: pa.Table, pipeline: Pipeline) -> list[str]:
+    """A warning of each sentence of the template file that no row of a window uses."""
+    if not pipeline.templates.joint:
+        return []
+    uses = SentenceUses(pipeline.templates, pipeline.options.optional)
+    uses.join(columns.rows(table))
+    return [
+        f"warning: in the first window, the sentence {use.sentence!r} is never used: {use.unused}"
+        for use in uses.report()
+        if use.unused is not None
+    ]
 
 
 def refuse_hopeless(seen: Counts, max_error_rate: float) -> None:

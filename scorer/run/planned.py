@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import DeviceError, OutputError, count_of
 from ..inference.rates import MeasuredRate, best_rate, keep_rate
 from ..metric.checks import build_checks
+from ..metric.joining import SentenceUse, SentenceUses
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
 from ..scoring.settings import Settings
@@ -38,10 +39,10 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     ``shards``, ``rows``: of the inputs; ``unreadable``: why a file cannot be scored, by the path of its output.
     ``done``: shards that would be skipped; ``again``: outputs that would be scored again, by reason; ``refused``: why
     the run would end before it writes. ``sampled_rows``: those that the following is about: ``first_facts``, as the
-    model reads them, ``facts``, ``checks``, distinct ``pairs``, and ``errors`` by kind. ``pairs_per_s``: the rate of
-    the model, ``seconds``: what all rows to score take at this rate; ``None`` where nothing is to be scored.
-    ``best_device``, ``best_seconds``: the same on a faster device that the bundle was measured on; ``None`` without
-    one.
+    model reads them, ``facts``, ``checks``, distinct ``pairs``, ``errors`` by kind, and the use of ``sentences`` that
+    say several facts. ``pairs_per_s``: the rate of the model, ``seconds``: what all rows to score take at this rate;
+    ``None`` where nothing is to be scored. ``best_device``, ``best_seconds``: the same on a faster device that the
+    bundle was measured on; ``None`` without one.
     """
 
     shards: int
@@ -60,6 +61,7 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     checks: int
     pairs: int
     errors: dict[str, int]
+    sentences: list[SentenceUse]
     pairs_per_s: float | None = None
     seconds: float | None = None
     best_device: str | None = None
@@ -100,7 +102,9 @@ def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict
     templates, options = load_metric(settings, say)
     rows = checks = pairs = 0
     facts, errors, first = FactCounts(), Counter[str](), list[str]()
+    uses = SentenceUses(templates, options.optional)
     for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
+        window = uses.join(window)
         asked = build_checks(window, templates, options)
         if not first and len(window.triples.ids):
             row = int(np.flatnonzero(np.diff(window.triples.offsets))[0])
@@ -110,17 +114,19 @@ def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict
                 show(line)
         rows, checks = rows + len(window), checks + len(asked.row)
         pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
-        facts = FactCounts.total([facts, count_facts(window, asked.backoff)])
+        facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
         errors.update(error.partition(":")[0] for error in window.errors.values())
     backoff = f", {facts.backoff / facts.all:.1%} of them by backoff (no template)" if facts.all else ""
     show(f"sample of {rows:,} rows: {facts.all:,} facts{backoff}; {checks:,} checks, {pairs:,} distinct pairs")
+    for line in uses.lines():
+        show(f"  {line}")
     if facts.skipped:
         show(f"  attributes without a value: {facts.skipped:,}")
     for kind, number in errors.items():
         show(f"  {kind}: {number:,} rows")
     return {
         "sampled_rows": rows, "first_facts": first, "facts": facts, "checks": checks, "pairs": pairs,
-        "errors": dict(errors),
+        "errors": dict(errors), "sentences": uses.report(),
     }  # fmt: skip
 
 

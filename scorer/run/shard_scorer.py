@@ -30,7 +30,15 @@ from ..storage.store import require_space
 from ..storage.windows import ShardWriter
 from ..system.waiting import in_thread
 from .executors import Begin, Open, Progress, ReuseInfo, Score, ShardResult, WorkerInfo
-from .inspection import HOPELESS_AFTER_ROWS, columns_of, kind_of, read_first_rows, refuse_hopeless, warning_of_backoff
+from .inspection import (
+    HOPELESS_AFTER_ROWS,
+    columns_of,
+    kind_of,
+    read_first_rows,
+    refuse_hopeless,
+    warning_of_backoff,
+    warnings_of_sentences,
+)
 
 _BOUND_ROWS, _BOUND_BYTES = 4096, 16 << 20
 """The bound of ``--exact`` is measured on so many first rows of a few shards, read in windows of so many bytes."""
@@ -77,6 +85,7 @@ class ShardScorer:
         own_templates = settings.templates is None and bundle.templates_file is not None
         self._made_for, self._max_error_rate = bundle.name if own_templates else "", request.max_error_rate
         self._seen: Counts | None = Counts()  # of the first rows, until there are enough to tell
+        self._warnings: list[str] | None = None  # of the first window
         self._plan: Begin | None = None
         self._rows, self._computed_before = 0, engine.computed  # those of the bound do not count
         self._seconds_before = dict(self.scorer.pipeline.seconds)
@@ -144,6 +153,8 @@ class ShardScorer:
                     first_rows=budgets.first_rows,
                 ):
                     seconds["read"] += time.perf_counter() - began
+                    if self._warnings is None:
+                        self._warnings = warnings_of_sentences(columns, table, self.scorer.pipeline)
                     yield Window(output, table, columns)
                     began = time.perf_counter()
             except (ShardError, ColumnError) as failed:
@@ -163,8 +174,10 @@ class ShardScorer:
         output.writer.write(scored.table)
         output.counts.append(scored.counts)
         if self._seen is not None:
-            if not self._seen.rows.all and (warning := warning_of_backoff(scored.counts.facts, self._made_for)):
-                self._log(warning)
+            if not self._seen.rows.all:
+                backoff = warning_of_backoff(scored.counts.facts, self._made_for)
+                for warning in [*([backoff] if backoff else []), *(self._warnings or [])]:
+                    self._log(warning)
             self._seen = total([self._seen, scored.counts])
             if self._seen.rows.all >= HOPELESS_AFTER_ROWS:
                 refuse_hopeless(self._seen, self._max_error_rate)

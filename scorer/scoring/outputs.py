@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ..errors import InputError, OutputError, TemplateError
 from ..metric import ColumnNames
 from ..metric.columns import OUTPUT
+from ..metric.joining import OptionalFacts
 from ..metric.templates import Templates
 from ..storage.finished_output import FinishedOutput
 from ..storage.location import Location
@@ -54,6 +55,12 @@ class Output(FinishedOutput):
         if not self.settings:
             raise OutputError(f"{self.name} is not an output folder of `scorer run`: it has no readable {PLAN}")
         return from_plan(Settings, dict(self.settings), f"{self.outs[0]}/{PLAN}")
+
+    @property
+    def optional(self) -> OptionalFacts:
+        """The facts that texts were allowed to omit, those of the template file included."""
+        pairs = self.full_signature.parts.get("optional")
+        return frozenset((pair[0], pair[1]) for pair in pairs or () if isinstance(pair, list) and len(pair) == 2)
 
     @cached_property
     def summary(self) -> RunSummary:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypedDict
 
 from ..metric import ColumnNames
@@ -89,6 +91,15 @@ class Verdict:
         first = {positions[0]: positions for positions in self.said_together}
         others = {position for positions in self.said_together for position in positions[1:]}
         return [first.get(i, [i]) for i in range(len(self.facts)) if i not in others]
+
+
+def name_facts(positions: Sequence[int]) -> str:
+    """Positions of facts in words: ``fact 3``, ``facts 0–3, 5``."""
+    runs = [[positions[0]]]
+    for before, position in pairwise(positions):
+        runs[-1].append(position) if position == before + 1 else runs.append([position])
+    named = ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"facts {named}" if len(positions) > 1 else f"fact {named}"
 
 
 def _decimals(value: float | None) -> str:

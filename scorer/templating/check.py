@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..metric import ColumnNames
-from ..metric.templates import Key, Templates, written
+from ..metric.joining import SentenceUse, SentenceUses
+from ..metric.slots import written
+from ..metric.templates import Key, Templates
 from ..storage.input_tables import read_tables
 from ..storage.inputs import find_files
 from ..system.codec import Record
@@ -29,7 +31,8 @@ class TemplateUse(Record, frozen=True, kw_only=True):
 class CheckReport(Record, frozen=True, kw_only=True):
     """Findings of ``scorer templates check``. ``rows``, ``errors``: read, and those with an error by kind. ``facts``:
     of all rows, ``backoff``: those without a template. ``missing``: predicates and objects of a per-object map that
-    have no template, by falling number of facts. ``unused``: predicates of the file that the data does not have."""
+    have no template, by falling number of facts. ``unused``: predicates of the file that the data does not have.
+    ``in_sentences``: facts that a sentence of the file says; ``sentences``: the use of each."""
 
     schema: int = 1
     file: str
@@ -42,6 +45,8 @@ class CheckReport(Record, frozen=True, kw_only=True):
     missing: list[TemplateUse]
     without_slot: list[TemplateUse]
     unused: list[str]
+    in_sentences: int
+    sentences: list[SentenceUse]
 
 
 def review(templates: Templates, file: str, inputs: Sequence[str], names: ColumnNames) -> CheckReport:
@@ -52,15 +57,19 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
     """
     rows, errors = 0, Counter[str]()
     missing, used = Counter[Key](), Counter[Key]()
+    predicates, uses = set[str](), SentenceUses(templates, templates.optional)
 
     for found in find_files(list(inputs)):
         for table in read_tables(found, lambda schema: find_triples(schema, names).needed):
             window = find_triples(table.schema, names).rows(table)
             rows += len(window)
             errors.update(window.errors.values())
-            distinct = window.triples.distinct
-            counts = np.bincount(window.triples.ids, minlength=len(distinct)).tolist()
-            for triple, count in zip(distinct, counts, strict=True):
+            predicates |= {templates.canonical(triple.predicate) for triple in window.triples.distinct}
+            facts = uses.join(window).triples
+            counts = np.bincount(facts.ids, minlength=len(facts.distinct)).tolist()
+            for triple, count in zip(facts.distinct, counts, strict=True):
+                if triple.sentence is not None:
+                    continue
                 template = templates.lookup(triple)
                 if template.backoff:
                     name = triple.predicate if template.object is None else template.predicate
@@ -74,7 +83,7 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
         predicates=len(known),
         rows=rows,
         errors=dict(errors.most_common()),
-        facts=missing.total() + used.total(),
+        facts=missing.total() + used.total() + uses.facts,
         backoff=missing.total(),
         missing=[TemplateUse(predicate=p, object=value, facts=n) for (p, value), n in missing.most_common()],
         without_slot=[
@@ -89,5 +98,7 @@ def review(templates: Templates, file: str, inputs: Sequence[str], names: Column
             )
             for (predicate, value), slots in templates.without_slot().items()
         ],
-        unused=sorted(known - {predicate for predicate, _ in used}),
+        unused=sorted(known - predicates),
+        in_sentences=uses.facts,
+        sentences=uses.report(),
     )

@@ -232,6 +232,7 @@ def test_no_template_is_missing_for_facts_that_a_sentence_says() -> None:
         (["<home> <away>"], None),
         (["<home> <gaols>"], "no fact has the predicate 'gaols'; did you mean 'goals'?"),
         (["<home> <zzzzzz>"], "no fact has the predicate 'zzzzzz'"),
+        (["<gaol> <home> <zzzzzz>"], "no fact has the predicates 'gaol', 'zzzzzz'; did you mean 'goals'?"),
         (["<home> <alone>"], "no subject of a row has all its predicates"),
         (["<home> <twice>"], "each subject that has all its predicates has one of them twice"),
         (["<home> <away> <goals>", "<goals> <away>"], "earlier sentences say all its facts"),
