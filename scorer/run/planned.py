@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..errors import DeviceError, OutputError, count_of
 from ..inference.rates import MeasuredRate, best_rate, keep_rate
-from ..metric.checks import build_checks
-from ..metric.joining import SentenceUse, SentenceUses
-from ..scoring.opening import load_metric
-from ..scoring.pipeline import count_facts
+from ..metric.joining import SentenceUse
 from ..scoring.settings import Settings
 from ..storage.inputs import find_files
 from ..storage.output_folder import OutputFolder
@@ -26,11 +19,9 @@ from .driver import group_by_reason, make_plan, notes_of, refuse_unusable
 from .executors import Inspected, Job, Reporter, RunOptions
 from .inline import Inline
 from .inspection import read_first_rows
+from .planned_sample import SAMPLE_ROWS, Show, read_sample
 
-SAMPLE_ROWS = 1024
-"""Rows that are read of each of a few shards."""
 TIMED_SECONDS = 3.0
-Show = Callable[[str], None]
 
 
 class PlannedRun(OpenRecord, frozen=True, kw_only=True):
@@ -89,45 +80,12 @@ def plan_run(
             show(line)
         if not found.shards:
             refuse_unusable(found)
-        sample = _sample(settings, found, show, reporter.say)
+        sample = read_sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}
         if there["rows_to_score"] and (rate := _rate(inline, found)):
             timed = _times(inline, rate, sample["pairs"] / sample["sampled_rows"] * there["rows_to_score"])
         return PlannedRun(shards=len(found.shards), rows=found.rows, unreadable=unreadable, **sample, **there, **timed)
-
-
-def _sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict[str, Any]:
-    """Facts, checks and errors of the first rows of a few shards; no model is opened for them."""
-    templates, options = load_metric(settings, say)
-    rows = checks = pairs = 0
-    facts, errors, first = FactCounts(), Counter[str](), list[str]()
-    uses = SentenceUses(templates, options.optional)
-    for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
-        window = uses.join(window)
-        asked = build_checks(window, templates, options)
-        if not first and len(window.triples.ids):
-            row = int(np.flatnonzero(np.diff(window.triples.offsets))[0])
-            start, end = window.triples.offsets[row : row + 2]
-            first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
-            for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
-                show(line)
-        rows, checks = rows + len(window), checks + len(asked.row)
-        pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
-        facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
-        errors.update(error.partition(":")[0] for error in window.errors.values())
-    backoff = f", {facts.backoff / facts.all:.1%} of them by backoff (no template)" if facts.all else ""
-    show(f"sample of {rows:,} rows: {facts.all:,} facts{backoff}; {checks:,} checks, {pairs:,} distinct pairs")
-    for line in uses.lines():
-        show(f"  {line}")
-    if facts.skipped:
-        show(f"  attributes without a value: {facts.skipped:,}")
-    for kind, number in errors.items():
-        show(f"  {kind}: {number:,} rows")
-    return {
-        "sampled_rows": rows, "first_facts": first, "facts": facts, "checks": checks, "pairs": pairs,
-        "errors": dict(errors), "sentences": uses.report(),
-    }  # fmt: skip
 
 
 def _compare(inline: Inline, found: Inspected, has_output: bool, show: Show) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from scorer.commands.run import RunCommand
 from scorer.evaluation.challenge import Answers, measure, read_challenge
 from scorer.inference.bundle import Bundle
 from scorer.inference.rates import MeasuredRate, best_rate, keep_rate
-from scorer.run import planned as plan_module
+from scorer.run import planned_sample
 from tests.audit.nights import night, row
 from tests.bundles import make_bundle
 from tests.commands.conftest import CommandLine
@@ -261,7 +261,7 @@ def test_the_time_on_a_faster_device_is_known_where_it_was_measured(
 
 
 def test_facts_are_those_of_a_sample(data: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_module, "SAMPLE_ROWS", 20)
+    monkeypatch.setattr(planned_sample, "SAMPLE_ROWS", 20)
     said = scorer("plan", data, "--bundle", bundle).stdout
     assert "rows: 300" in said and "sample of 60 rows: " in said
     assert "  null_text: 12 rows" in said and "time: about " in said

@@ -1,0 +1,60 @@
+"""The facts of a sample of rows, as the preview of a run shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ..metric.checks import build_checks
+from ..metric.joining import SentenceUses
+from ..scoring.opening import load_metric
+from ..scoring.pipeline import count_facts
+from ..scoring.settings import Settings
+from ..storage.receipts import FactCounts
+from .executors import Inspected
+from .inspection import read_first_rows
+
+SAMPLE_ROWS = 1024
+"""Rows that are read of each of a few shards."""
+Show = Callable[[str], None]
+
+
+def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> dict[str, Any]:
+    """Facts, checks and errors of the first rows of a few shards, as fields of :class:`.PlannedRun`; opens no model.
+
+    Args:
+        show: is told of each thing when it is known. say: is told what a user should know of the templates.
+    """
+    templates, options = load_metric(settings, say)
+    rows = checks = pairs = 0
+    facts, errors, first = FactCounts(), Counter[str](), list[str]()
+    uses = SentenceUses(templates, options.optional)
+    for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
+        window = uses.join(window)
+        asked = build_checks(window, templates, options)
+        if not first and len(window.triples.ids):
+            row = int(np.flatnonzero(np.diff(window.triples.offsets))[0])
+            start, end = window.triples.offsets[row : row + 2]
+            first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
+            for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
+                show(line)
+        rows, checks = rows + len(window), checks + len(asked.row)
+        pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
+        facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
+        errors.update(error.partition(":")[0] for error in window.errors.values())
+    backoff = f", {facts.backoff / facts.all:.1%} of them by backoff (no template)" if facts.all else ""
+    show(f"sample of {rows:,} rows: {facts.all:,} facts{backoff}; {checks:,} checks, {pairs:,} distinct pairs")
+    for line in uses.lines():
+        show(f"  {line}")
+    if facts.skipped:
+        show(f"  attributes without a value: {facts.skipped:,}")
+    for kind, number in errors.items():
+        show(f"  {kind}: {number:,} rows")
+    return {
+        "sampled_rows": rows, "first_facts": first, "facts": facts, "checks": checks, "pairs": pairs,
+        "errors": dict(errors), "sentences": uses.report(),
+    }  # fmt: skip
