@@ -10,7 +10,8 @@ AXE := .venv-dev/axe/node_modules/axe-core/axe.min.js
 CHECK_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
   "Python 3.11 or later is needed, and $(PYTHON) is " + sys.version.split()[0] + ": name another, make PYTHON=python3.13 ...")'
 
-.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce docs figures bench bench-gpu clean
+.PHONY: help demo test test-lowest test-slow trace lint format smoke lock audit-deps reproduce docs figures bench bench-peers \
+  bench-gpu clean
 
 help:
 	@echo "make demo       score the sample that ships, in a bare environment (.venv)"
@@ -21,8 +22,9 @@ help:
 	@echo "make test-slow  the slow tests: full-size export, long sweeps"
 	@echo "make trace      the functions that a run goes through, and how much it imports"
 	@echo "make format     format the code and fix lint findings"
-	@echo "make bench      compare this program with its peers on this machine's CPU; SMOKE=1: shorter; docs/performance.md"
-	@echo "make bench-gpu  the same on a CUDA machine: BUNDLE=... CHECKPOINT=...; docs/performance.md"
+	@echo "make bench      how fast is scorer run here, in two minutes; BUNDLE=embedded DEVICE=auto DATA=...; docs/performance.md"
+	@echo "make bench-peers  compare this program with its peers on this machine's CPU; SMOKE=1: shorter"
+	@echo "make bench-gpu  the same on a CUDA machine: BUNDLE=... CHECKPOINT=..."
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
 	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
@@ -155,8 +157,26 @@ audit-deps: .venv-audit/installed
 	$(BENCH)/pip install $(PIP_FLAGS) -c constraints-bench.txt -e '.[cpu,export,bench]'
 	touch $@
 
-bench: .venv-bench/installed
-	$(BENCH)/python -m benchmarks.speed.cpu $(if $(SMOKE),--smoke)
+# The environment of a run, with CUDA's libraries where it is asked for or there is a driver.
+.venv-gpu/installed: pyproject.toml constraints.txt
+	$(CHECK_PYTHON)
+	$(PYTHON) -m venv .venv-gpu
+	.venv-gpu/bin/pip install $(PIP_FLAGS) -e '.[gpu]'
+	touch $@
+
+ON := $(or $(DEVICE),auto)
+BARE = $(if $(or $(filter cuda%,$(ON)),$(and $(filter auto,$(ON)),$(shell nvidia-smi -L 2>/dev/null))),.venv-gpu,.venv)
+SAVED := $(if $(SAVE),--save)
+# Only for this goal, so that no other one asks the driver.
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+bench: $(BARE)/installed
+endif
+bench:
+	@$(BARE)/bin/python -m benchmarks.speed.throughput --bundle "$(or $(BUNDLE),embedded)" --device "$(ON)" \
+	  $(if $(DATA),--data "$(DATA)") $(SAVED)
+
+bench-peers: .venv-bench/installed
+	$(BENCH)/python -m benchmarks.speed.cpu $(if $(SMOKE),--smoke) $(SAVED)
 
 # Two commands of some minutes, as a machine may limit the time of one. DEVICE=cpu tries the script.
 GPU_PYTHON := $(if $(filter cpu,$(DEVICE)),$(DEV)/python,$(PYTHON))
@@ -188,6 +208,6 @@ figures: .venv-docs/installed .venv-dev/installed
 	$(DEV)/python -m benchmarks.screenshot
 
 clean:
-	rm -rf .venv .venv-dev .venv-docs .venv-datasets .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
+	rm -rf .venv .venv-dev .venv-gpu .venv-docs .venv-datasets .venv-lowest .venv-bench .venv-audit .venv-objects .venv-ray .venv-airflow .cuda \
 	  demo-out build *.egg-info \
 	  .pytest_cache .mypy_cache .ruff_cache .hypothesis

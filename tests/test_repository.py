@@ -96,7 +96,7 @@ TESTS_OF_TARGETS = {
     **dict.fromkeys(("test", "test-slow"), "tests/test_targets.py::test_the_suites_are_lint_smoke_and_pytest"),
     "clean": "tests/test_targets.py::test_clean_removes_all_that_targets_make",
     **dict.fromkeys(("lint", "format", "trace", "smoke", "test-lowest", "lock", "audit-deps"), IN_A_CLONE),
-    **dict.fromkeys(("docs", "figures", "reproduce", "bench", "bench-gpu"), IN_A_CLONE),
+    **dict.fromkeys(("docs", "figures", "reproduce", "bench", "bench-peers", "bench-gpu"), IN_A_CLONE),
 }
 """The test that runs each target, or in a dry run each suite."""
 TESTS_OF_README = {

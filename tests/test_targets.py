@@ -54,7 +54,8 @@ TARGETS = (
     Target("audit-deps", "No known vulnerabilities", ("-audit",)),
     Target("docs", "Documentation built", ("-docs",), writes="build/docs/using/index.html"),
     Target("figures", "", ("-docs", "-dev"), changes=("docs/pictures/",)),
-    Target("bench", "embedded model", ("-bench",), ("SMOKE=1",), writes=".bench/results/smoke.json"),
+    Target("bench", "A million rows of six", ("",), ("DEVICE=cpu", BUNDLE), writes=".bench/throughput/result.json"),
+    Target("bench-peers", "embedded model", ("-bench",), ("SMOKE=1",), writes=".bench/results/smoke.json"),
     Target(
         "bench-gpu", "many: ", ("-dev",), ("DEVICE=cpu", "PAIRS=40", BUNDLE, "CHECKPOINT=none"),
         writes=".bench/gpu/results.jsonl",
@@ -131,6 +132,29 @@ def test_the_suites_are_lint_smoke_and_pytest() -> None:
     assert re.search(r"lint smoke\n(.*\n)*\.venv-dev/bin/pytest -n 2", ended.stdout), ended.stderr
     ended = make(ROOT, "--dry-run", *installed, "test-slow")
     assert ".venv-dev/bin/pytest -m slow" in ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "driver", "environment"),
+    [
+        ("", False, ".venv"),
+        ("", True, ".venv-gpu"),
+        ("DEVICE=cpu", True, ".venv"),
+        ("DEVICE=cuda:1", False, ".venv-gpu"),
+    ],
+)
+def test_the_benchmark_takes_the_environment_of_the_device(
+    given: str, driver: bool, environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\n" + ("echo 'GPU 0: H200'\n" if driver else "exit 9\n"))
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    installed = [word for one in ("", "-gpu") for word in ("-o", f".venv{one}/installed")]
+    printed = make(ROOT, "--dry-run", *installed, *given.split(), "bench").stdout
+    assert printed.startswith(f'{environment}/bin/python -m benchmarks.speed.throughput --bundle "embedded"')
+    device = given.partition("=")[2] or "auto"
+    assert f'--device "{device}"' in printed
 
 
 def test_clean_removes_all_that_targets_make(tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def time_setting(runner: Runner, spec: dict[str, Any], log: Path) -> dict[str, A
 def _open_and_time(runner: Runner, spec: dict[str, Any]) -> dict[str, Any]:
     began, chosen = time.perf_counter(), dict[str, Any]()
     one_pass = runner(spec, chosen)
-    load, busy, own, began = time.perf_counter() - began, _busy_seconds(), _own_seconds(), time.perf_counter()
+    load, busy, own, began = time.perf_counter() - began, busy_seconds(), _own_seconds(), time.perf_counter()
     answers = one_pass()
     seconds = wall = time.perf_counter() - began
-    others = (_busy_seconds() - busy - (_own_seconds() - own)) / wall
+    others = (busy_seconds() - busy - (_own_seconds() - own)) / wall
     if isinstance(answers, tuple):
         answers, seconds = answers
     found = {"chosen": chosen, "load_seconds": round(load, 2), "answers": answers, "seconds": seconds}
@@ -114,7 +114,7 @@ def _print_to(log: Path | None) -> None:
             os.dup2(file.fileno(), 2)
 
 
-def _busy_seconds() -> float:
+def busy_seconds() -> float:
     """Seconds that all processors were neither idle nor waiting for disks; 0 where the system does not say."""
     fields = [int(value) for value in _read("/proc/stat").partition("\n")[0].split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK") if len(fields) == 8 else 0.0

@@ -44,11 +44,12 @@ PHRASES: dict[str, list[str]] = {
 SYLLABLES = ["Ba", "Cor", "Del", "Fen", "Gra", "Hol", "Lin", "Mar", "Nor", "Pel", "Ros", "Sal", "Tam", "Vil", "Wen"]
 
 
-def make_inputs(rng: np.random.Generator, n: int) -> list[list[tuple[str, str, str]]]:
+def make_inputs(rng: np.random.Generator, n: int, facts: int | None = None) -> list[list[tuple[str, str, str]]]:
+    """Facts of inputs, three to seven each, or so many as ``facts`` says."""
     made = []
     for _ in range(n):
         name = "The " + "".join(rng.choice(SYLLABLES, 3)).capitalize()
-        slots = rng.permutation(list(SLOTS))[: rng.integers(3, len(SLOTS) + 1)]
+        slots = rng.permutation(list(SLOTS))[: facts or rng.integers(3, len(SLOTS) + 1)]
         made.append([(name, slot, str(rng.choice(SLOTS[slot]))) for slot in slots])
     return made
 
@@ -65,16 +66,18 @@ def render(rng: np.random.Generator, triples: list[tuple[str, str, str]], style:
     return " ".join(f"{triples[0][0] if i == 0 else 'It'} {s}." for i, s in enumerate(sentences))
 
 
-def make_rows(rng: np.random.Generator, count: int, first: int = 0, systems: int = 20) -> pa.Table:
+def make_rows(
+    rng: np.random.Generator, count: int, first: int = 0, systems: int = 20, facts: int | None = None
+) -> pa.Table:
     """Rows with ids from ``first`` on. ``systems``: number of texts for each input, which follow one another."""
-    inputs = make_inputs(rng, -(-count // systems))
-    facts = [inputs[i // systems] for i in range(count)]
+    inputs = make_inputs(rng, -(-count // systems), facts)
+    triples = [inputs[i // systems] for i in range(count)]
     return pa.table(
         {
             "id": pa.array(np.arange(first, first + count)),
             "system": pa.array([f"system-{i % systems}" for i in range(count)]).dictionary_encode(),
-            "triples": pa.array([[dict(zip(PARTS, one, strict=True)) for one in row] for row in facts], TRIPLES),
-            "text": pa.array([render(rng, row, i % systems % 3) for i, row in enumerate(facts)]),
+            "triples": pa.array([[dict(zip(PARTS, one, strict=True)) for one in row] for row in triples], TRIPLES),
+            "text": pa.array([render(rng, row, i % systems % 3) for i, row in enumerate(triples)]),
         }
     )
 
