@@ -132,6 +132,9 @@ class DocumentBuilder:
 
     def _figures(self, now: RunRates, before: ScannedRun | None) -> Figures:
         figures = {grouping: group_figures(now, grouping) for grouping in self.groupings}
+        sentences = self.templates.sentences_of(now.run.predicates) if self.templates is not None else {}
+        for entry in (entry for groups in figures.values() for group in groups for entry in group.predicates):
+            entry.sentence = sentences.get(entry.predicate)
         if before is not None:
             match(before, now.run)
             was = RunRates(before)

@@ -57,7 +57,8 @@ class Flips(Part):
 
 
 class FactShown(Part):
-    """A fact of a row. ``sentence``: as the template file has it, null where that file is not available."""
+    """A fact of a row. ``sentence``: as the template file has it, null where that file is not available. ``repeats``:
+    an earlier fact of the row has the same sentence, which says both."""
 
     subject: str
     predicate: str
@@ -65,6 +66,7 @@ class FactShown(Part):
     sentence: str | None
     entailment: float | None
     omitted: bool
+    repeats: bool = False
 
 
 class WorstRow(Part):
@@ -121,13 +123,14 @@ class Confidence(Part):
 class Predicate(Part):
     """A predicate's facts that were checked for omission, those of blank texts left out. ``backoff``: share of its
     facts without a template over the whole run. ``before``: omission rate in the same group of the baseline.
-    ``suspect``: its template looks wrong."""
+    ``suspect``: its template looks wrong. ``sentence``: of the template file, that says it together with others."""
 
     predicate: str
     omission: Rate
     backoff: float | None
     before: Rate | None
     suspect: bool
+    sentence: str | None = None
 
 
 class Test(Part):

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
-from ..metric.facts import Triple
-from ..metric.inputs import holders_of, one_array, read_facts
+from ..metric.facts import Rows, from_arrow
+from ..metric.inputs import SELECTED, holders_of, one_array, read_facts, read_selections
+from ..metric.joining import join
 from ..metric.templates import Templates
 from ..metric.verdict import FINE
 from ..scoring.output_columns import value_names
@@ -45,7 +47,7 @@ class RowReader:
         needed = [output.columns.prefix + name for name in own]
         for name in (output.columns.text, facts, output.columns.subject or ""):
             needed += holders_of(output.schema, name)
-        needed += [name for name in (ID, *self.columns) if name in output.names]
+        needed += [name for name in (ID, SELECTED, *self.columns) if name in output.names]
         tables = output.rows([*kinds], list(dict.fromkeys(needed)))
         with arrow_errors(output):
             return {row: self._row(row, kind, tables[row]) for row, kind in kinds.items()}
@@ -58,7 +60,7 @@ class RowReader:
             return table[prefix + name][0].as_py() if prefix + name in table.schema.names else None
 
         text = text_of(table, output.columns.text)
-        triples = self._triples(table)
+        facts = self._facts(table)
         return WorstRow(
             kind=kind,
             id=_name(table, ID),
@@ -67,30 +69,39 @@ class RowReader:
             row_key=value("row_key").hex(),
             group={column: _name(table, column) for column in self.columns},
             text=None if text is None else text[:MOST_CHARACTERS],
-            clipped=len(text or "") > MOST_CHARACTERS or len(triples or ()) > MOST_FACTS,
-            facts=None if triples is None else self._shown(triples, value("omitted"), value("fact_entailment")),
+            clipped=len(text or "") > MOST_CHARACTERS or (facts is not None and len(facts.triples.ids) > MOST_FACTS),
+            facts=None if facts is None else self._shown(facts, value("omitted"), value("fact_entailment")),
             text_entailment=value("text_entailment"),
             confidence=value("confidence"),
             error=value("error"),
             note=value("note"),
         )
 
-    def _triples(self, table: pa.Table) -> list[Triple] | None:
+    def _facts(self, table: pa.Table) -> Rows | None:
+        """The facts of a table's only row, as the run read them; its text is left out."""
         if self.run.facts is None or not holders_of(table.schema, self.run.facts[0]):
             return None
         parsed = read_facts(table, *self.run.facts, self.run.output.columns.subject)
-        return None if parsed.errors else [parsed.distinct[number] for number in parsed.ids]
+        return None if parsed.errors else from_arrow(parsed, pa.nulls(1, pa.string()), read_selections(table))
 
-    def _shown(self, triples: Sequence[Triple], omitted: Any, entailment: Any) -> list[FactShown]:
-        scores = entailment if entailment is not None and len(entailment) == len(triples) else [None] * len(triples)
+    def _shown(self, rows: Rows, omitted: Any, entailment: Any) -> list[FactShown]:
+        triples, templates = rows.triples, self.templates
+        scores = entailment if entailment is not None and len(entailment) == len(triples.ids) else None
+        sentences: list[str | None] = [triple.sentence for triple in triples.distinct]
+        asked = triples
+        if templates is not None:
+            asked = join(rows, templates, self.run.output.optional).triples
+            sentences = [templates.fill(triple).text for triple in asked.distinct]
+        said_at = asked.spread(np.arange(len(asked.ids))).tolist()
         found = []
-        for place, (triple, score) in enumerate(zip(triples[:MOST_FACTS], scores, strict=False)):
-            said = self.templates.fill(triple).text if self.templates is not None else triple.sentence
-            subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triple)
+        for place, (number, said) in enumerate(zip(triples.ids[:MOST_FACTS].tolist(), said_at, strict=False)):
+            sentence = sentences[asked.ids[said]]
+            subject, predicate, value = (part[:MOST_CHARACTERS_OF_PART] for part in triples.distinct[number])
             found.append(
-                FactShown(subject=subject, predicate=predicate, object=value, entailment=score,
-                          sentence=None if said is None else said[:MOST_CHARACTERS_OF_PART],
-                          omitted=place in (omitted or ()))
+                FactShown(subject=subject, predicate=predicate, object=value,
+                          sentence=None if sentence is None else sentence[:MOST_CHARACTERS_OF_PART],
+                          entailment=None if scores is None else scores[place], omitted=place in (omitted or ()),
+                          repeats=said in said_at[:place])
             )  # fmt: skip
         return found
 

@@ -118,7 +118,8 @@ def _what_changed(group: GroupFigures, gates: Sequence[Gate]) -> tuple[str, str 
     half = increase["not_ok_rate"] / 2
     worst = max(group.predicates, key=lambda one: _extra(one.before, one.omission), default=None)
     if worst is not None and worst.before is not None and _extra(worst.before, worst.omission) >= max(2, half):
-        text = f"{worst.predicate} omitted in {_of(worst.omission)}, before in {_of(worst.before)}"
+        what = repr(worst.sentence) if worst.sentence is not None else worst.predicate
+        text = f"{what} omitted in {_of(worst.omission)}, before in {_of(worst.before)}"
         return f"{name}: {text}", worst.predicate
     kinds = ("hallucination_rate", "omission_rate", "error_rate", "empty_rate")
     kind = max(kinds, key=increase.__getitem__)
@@ -259,7 +260,7 @@ def template_findings(
     """
     by_group = queries.facts(run, grouping)
     facts, lost = int(by_group.checked.sum()), int(by_group.omitted.sum())
-    found = []
+    found, told = [], set[str]()
     for entry in whole.predicates:
         code, k, n = run.predicates[entry.predicate], entry.omission.count, entry.omission.n
         if not looks_wrong(k, n, lost - k, facts - n):
@@ -267,11 +268,17 @@ def template_findings(
         everywhere, lines = _everywhere(by_group, code) if grouping else (True, [])
         if everywhere:
             entry.suspect = True
+            if entry.sentence is not None and entry.sentence in told:  # it says another predicate that is here already
+                continue
+            told.add(entry.sentence or "")
             template = templates.lookup(Triple("", entry.predicate, "")) if templates is not None else None
-            if template is not None and template.object is None:  # one for all objects
+            if template is not None and template.object is None and entry.sentence is None:  # one for all objects
                 lines.append(f"template: {written(template.pattern)}")
             lines = [_line("omitted", k, n), _line("omitted of all other facts", lost - k, facts - n), *lines]
-            text = f"the template of {entry.predicate!r} looks wrong"
+            what = (
+                f"the template of {entry.predicate!r}" if entry.sentence is None else f"the sentence {entry.sentence!r}"
+            )
+            text = f"{what} looks wrong"
             found.append(Finding(kind="template", severity="warn", message=text, evidence=lines))
     return found
 

@@ -19,7 +19,18 @@ from ..system.numbers import parse_json
 from . import ColumnNames
 from .attributes import from_attributes, holds_attributes
 from .columns import output_schema
-from .facts import INVALID_SELECTION, INVALID_UTF8, NAME, NO_TRIPLES, NULL_TEXT, FactTable, Rows, encode, from_arrow
+from .facts import (
+    INVALID_SELECTION,
+    INVALID_UTF8,
+    NAME,
+    NO_TRIPLES,
+    NULL_TEXT,
+    FactTable,
+    Rows,
+    Selection,
+    encode,
+    from_arrow,
+)
 from .formats import (
     from_documents,
     from_lists,
@@ -116,10 +127,9 @@ class InputColumns:
 
     def rows(self, table: pa.Table) -> Rows:
         """Parse a window."""
-        given = to_python(one_array(table, self.selected)) if self.selected else None
-        selected = [parse_selection(value) for value in given] if given is not None else None
         facts = read_facts(table, self.facts, self.form, self.names.subject)
-        rows = from_arrow(facts, one_array(table, self.names.text), selected)
+        selections = read_selections(table) if self.selected else None
+        rows = from_arrow(facts, one_array(table, self.names.text), selections)
         for row, info in _row_infos(table):
             if info["error"] is not None:
                 rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
@@ -389,6 +399,13 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
         if own.steps[: len(steps)] == steps:
             within = (*(() if facts in found else (part,)), *own.steps[len(steps) :])
     return from_attributes(values, to_python(own.values), within=within)
+
+
+def read_selections(table: pa.Table) -> list[Selection] | None:
+    """The selection of each row; ``None`` for a table without such a column."""
+    if SELECTED not in table.schema.names:
+        return None
+    return [parse_selection(value) for value in to_python(one_array(table, SELECTED))]
 
 
 def _is_object(value: Any) -> bool:

@@ -148,6 +148,16 @@ class Templates:
         has_template = predicate in self.plain or predicate in self.by_object
         return predicate if has_template else self.aliases.get(predicate, predicate)
 
+    def sentences_of(self, predicates: Iterable[str]) -> dict[str, str]:
+        """Of predicates that data have, those that a sentence says together with others that they have, and the first
+        such sentence of each, for people."""
+        spellings = {predicate: self.canonical(predicate) for predicate in predicates}
+        in_data, sentences = set(spellings.values()), dict[str, str]()
+        for template in self.joint:
+            if in_data.issuperset(template.predicates):
+                sentences = dict.fromkeys(template.predicates, str(template)) | sentences
+        return {predicate: sentences[name] for predicate, name in spellings.items() if name in sentences}
+
     def lookup(self, triple: Triple) -> Lookup:
         key, value = self.canonical(triple.predicate), None
         choices = self.by_object.get(key)
