@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,13 @@ from ..evaluation import EvaluateOptions
 from ..system.arguments import option
 from ..system.terminal import visible
 from .console import INTERVAL, MISSING, WIDTH, interval, number, print_result, say, share, signed, table, with_interval
-from .options import JSON, ScoredArgument, written_parquet
+from .options import JSON, ScoredArgument, location, written_parquet
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from ..evaluation.against import AgainstBlock
     from ..evaluation.calibration import CalibrationBlock
     from ..evaluation.correlation import Kind
     from ..evaluation.label_figures import Confusion
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 def evaluate_command(
     out: ScoredArgument,
     options: EvaluateOptions,
+    against: Any = option(
+        "Output of the same rows by another metric: compare their accuracies and correlations.",
+        "OUT2",
+        None,
+        parser=location,
+    ),
     disagreements: Path | None = option(
         "Write the rows whose label is not the gold's, with all columns.", "F.parquet", None, parser=written_parquet
     ),
@@ -42,6 +50,7 @@ def evaluate_command(
     from ..evaluation.report import evaluate
     from ..storage.user_files import parquet_target
 
+    options = replace(options, against=against)
     report = evaluate(out, options, lambda message: say(f"note: {message}"))
     if disagreements is not None:
         import pyarrow.parquet as pq
@@ -101,6 +110,8 @@ def print_report(console: Console, report: LabelReport, by: Sequence[str] = (), 
         show(_metrics(report["metrics"]))
     if "calibration" in report:
         _print_calibration(console, report["calibration"])
+    if "against" in report:
+        _print_against(console, report["against"])
     if full:
         return
     show("")
@@ -182,6 +193,32 @@ def _metrics(lines: Sequence[MetricLine]) -> Table:
         sizes = " / ".join(f"{one['n']:,}" for one in (line["pooled"], line["within"], line["system"]))
         made.add_row(line["human"], line["metric"], sees, *shown, sizes)
     return made
+
+
+_RIGHT = {
+    "rough": "ROUGH labels that are right",
+    "fine": "FINE labels that are right",
+    "omission": "omissions that are right",
+    "hallucination": "hallucinations that are right",
+}
+
+
+def _print_against(console: Console, block: AgainstBlock) -> None:
+    """Print the differences between two metrics on the same rows."""
+    console.print(
+        f"\nCompared with {block['path']}, {block['rows']:,} rows (differences of the first minus the second)"
+    )
+    console.print(f"signature: {block['signature'] or 'no signature'}")
+    made = table("figure", "first", "second", "difference", INTERVAL, "p (McNemar)")
+    for name, one in block["accuracy"].items():
+        ends = interval((one.low, one.high), signed)
+        values = (number(one.first.value), number(one.second.value), signed(one.difference), ends, number(one.p))
+        made.add_row(_RIGHT[name], *values)
+    for line in block["correlations"]:
+        ends = interval(line["interval"], signed)
+        values = (signed(line["first"]), signed(line["second"]), signed(line["difference"]), ends, MISSING)
+        made.add_row(f"{line['kind']} of the confidence with {line['human']}, {line['n']:,} rows", *values)
+    console.print(made)
 
 
 def _print_calibration(console: Console, block: CalibrationBlock) -> None:

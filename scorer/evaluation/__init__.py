@@ -6,14 +6,18 @@ Only the correlations need more than the run-time dependencies: the extra ``stat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..storage.location import StoreUri
 from ..system.arguments import CheckedFields, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(CheckedFields):
-    """Options of an evaluation: gold, ratings, metrics, groups, intervals."""
+    """Options of an evaluation: gold, ratings, metrics, groups, intervals. ``against``: an output of the same rows by
+    another metric, to compare with."""
 
+    against: Path | StoreUri | None = None
     gold_fine: str | None = option("Column of FINE gold labels. Default: gold_fine, if it exists.", "NAME", None)
     gold_rough: str | None = option("Column of ROUGH gold labels. Default: gold_rough, if it exists.", "NAME", None)
     human: tuple[str, ...] = option("Column of human ratings. Repeatable. Default: all known ones.", "NAME", ())

@@ -31,7 +31,7 @@ Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
 MINIMUM = 3  # with two pairs every correlation is 1 or -1
 # Above this number of rows, a thousand resampled coefficients take minutes, and the interval is None.
-_INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
+INTERVAL_ROWS = {"pearson": 200_000, "spearman": 50_000, "kendall": 5_000}
 
 
 class Correlation(TypedDict):
@@ -91,7 +91,7 @@ def correlate(
     for kind, compute in statistics.items():
         result[kind] = _plain(compute(x, y))
     if inputs is not None and resamples and len(x) >= MINIMUM and available():
-        values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= _INTERVAL_ROWS[kind]}
+        values: dict[Kind, list[float]] = {kind: [] for kind in kinds if len(x) <= INTERVAL_ROWS[kind]}
         for rows in bootstrap_rows(inputs[there], resamples) if values else ():
             for kind, found in values.items():
                 found.append(statistics[kind](x[rows], y[rows]))

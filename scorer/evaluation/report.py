@@ -18,6 +18,7 @@ from ..scoring.outputs import Output
 from ..storage.finished_output import locations_of
 from ..storage.location import Location
 from . import EvaluateOptions, correlation
+from .against import AgainstBlock, compare_metrics
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
 from .gold import Scored, fact_columns, find_gold, find_inputs, load, predicted
 from .label_figures import Blocks, Indices, Labels, Mask
@@ -27,7 +28,7 @@ MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
-_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note")
+_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key")
 
 
 class LabelReport(Blocks):
@@ -40,7 +41,7 @@ class LabelReport(Blocks):
     ``errors``: ``n`` rows, and their number by kind. ``gold``: the columns that FINE and ROUGH gold labels come from.
     ``unlabelled``: rows that a baseline of scores gave no label. ``strawmen``: trivial predictions. ``by``: the figures
     of the rows with each value of a column. ``correlation``: of the first metric with the first rating. ``metrics``:
-    with ``--metric all``; ``calibration``: with ``--calibration``.
+    with ``--metric all``; ``calibration``: with ``--calibration``; ``against``: with ``--against``.
     """
 
     schema: int
@@ -61,6 +62,7 @@ class LabelReport(Blocks):
     correlations: list[CorrelationLine]
     metrics: NotRequired[list[MetricLine]]
     calibration: NotRequired[CalibrationBlock]
+    against: NotRequired[AgainstBlock]
 
 
 def evaluate(
@@ -178,6 +180,9 @@ class _Evaluation:
             )
         if options.calibration:
             result["calibration"] = self._calibration()
+        if options.against is not None:
+            other = Output.open(options.against, allow_partial=options.allow_partial)
+            result["against"] = compare_metrics(self.scored, self.labels, self.ratings, other, self.note)
         return result
 
     def _calibration(self) -> CalibrationBlock:
