@@ -127,12 +127,10 @@ def compare_metrics(
     missing = int(((labels.gold_rough >= 0) & ~is_shared).sum()) if labels is not None else int((~is_shared).sum())
     if missing:
         note(f"{other.name} lacks {missing:,} of the rows, which are left out of the comparison")
-    own, columns = ratings.metric("confidence", required=False), ratings.columns
-    lines = [
-        line
-        for column in (columns if own is not None else ())
-        for line in _correlations(column, human_ratings(scored, column), own, rows.confidence(), ratings.levels)
-    ]
+    lines: list[CorrelationDifference] = []
+    if (own := ratings.metric("confidence", required=False)) is not None:
+        for column in ratings.columns:
+            lines += _correlations(column, human_ratings(scored, column), own, rows.confidence(), ratings.levels)
     return AgainstBlock(
         path=other.name,
         signature=rows.other.signature,

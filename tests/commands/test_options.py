@@ -231,7 +231,13 @@ def test_paths_that_may_be_in_an_object_store() -> None:
     commands += ("compare", "gates init")
     found = {" ".join((*words, name)) for words in DECLARED for name, one in DECLARED[words].items()
              if one.parser is location}  # fmt: skip
-    assert found == {*(f"{one} out" for one in commands), "audit baseline", "evaluate against", "run reuse", "plan reuse"}
+    assert found == {
+        *(f"{one} out" for one in commands),
+        "audit baseline",
+        "evaluate against",
+        "run reuse",
+        "plan reuse",
+    }
 
 
 @pytest.fixture
