@@ -47,7 +47,7 @@ class Target:
 TARGETS = (
     Target("lint", "0 broken", ("-dev",)),
     Target("format", "All checks passed", ("-dev",)),
-    Target("trace", "scorer/run/driver.py", ("-dev",)),
+    Target("trace", "functions in ", ("-dev",)),
     Target("smoke", "smoke: passed", ("",)),
     Target("test-lowest", "4 passed, 0 failed", ("-lowest",)),
     Target("lock", "", ("-audit",), changes=("requirements.lock",)),
