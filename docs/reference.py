@@ -7,13 +7,14 @@ the same help is named, not described again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import typer
 
 from scorer.audit import document
 from scorer.commands import app
+from scorer.commands.sections import GROUPS, help_sections
 
 WIDTH = 110
 Record = tuple[str, str]
@@ -41,7 +42,12 @@ def names() -> list[str]:
 
 def records(command: Any, context: typer.Context) -> list[Record]:
     """What a command takes, without ``--help``: names and help of each argument and option."""
-    found = (parameter.get_help_record(context) for parameter in command.params)
+    return records_of(command.params, context)
+
+
+def records_of(parameters: Iterable[Any], context: typer.Context) -> list[Record]:
+    """The same of some parameters."""
+    found = (parameter.get_help_record(context) for parameter in parameters)
     return [(one[0], one[1].replace("env var: ", "")) for one in found if one and one[0] != "-h, --help"]
 
 
@@ -55,7 +61,7 @@ def page() -> str:
         own = [record for record in found if first.setdefault(record, name) == name]
         parts += [f"## `scorer {name}`", "\n\n".join(map(unwrapped, command.help.split("\n\n")))]
         if own:
-            parts.append(listed(own, context))
+            parts.append(listed(own, command, context))
         names_of[name] = [one[0].split()[0] for one in own]
         for other in dict.fromkeys(first[record] for record in found if record not in own):
             also = [one[0].split()[0] for one in found if one not in own and first[one] == other]
@@ -70,11 +76,18 @@ def unwrapped(paragraph: str) -> str:
     return " ".join(paragraph.split()).replace("<", "\\<").replace("*", "\\*")
 
 
-def listed(found: list[Record], context: typer.Context) -> str:
-    """Names and help in two columns; an argument without its type, an option without a lower end of 0 or 1."""
+def listed(own: list[Record], command: Any, context: typer.Context) -> str:
+    """Names and help in two columns, in the sections of the help; an argument without its type, an option without a
+    lower end of 0 or 1."""
     formatter = context.make_formatter()
-    plain = [(name, re.sub(r"(; |(?<=\[))x>=[01](?=\])", "", text).replace("  []", "")) for name, text in found]
-    formatter.write_dl([(name if name[0] == "-" else name.split(" <")[0], text) for name, text in plain])
+    for title, parameters in help_sections(command, context):
+        records = [record for record in records_of(parameters, context) if record in own]
+        plain = [(name, re.sub(r"(; |(?<=\[))x>=[01](?=\])", "", text).replace("  []", "")) for name, text in records]
+        plain = [(name if name[0] == "-" else name.split(" <")[0], text) for name, text in plain]
+        if plain and title in GROUPS:
+            formatter.write(f"\n{title}:\n")
+        if plain:
+            formatter.write_dl(plain)
     return f"```text\n{formatter.getvalue().rstrip()}\n```"
 
 

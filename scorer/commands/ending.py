@@ -22,6 +22,7 @@ from ..system.terminal import install, visible, was_lost
 from ..system.waiting import Terminated, signals_raise
 from .console import Lines, say
 from .options import CONFIG_FILE, CONFIG_VARIABLE, check_written, configured, takes_fields
+from .sections import help_sections
 
 # Some versions of typer have their own copy of click, others import it; the public errors lead to either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -54,6 +55,13 @@ class Command(TyperCommand):
         Lines.verbose |= "--verbose" in args[:end]
         own = [one for one in args[:end] if one not in ("--quiet", "--verbose")]
         return super().parse_args(ctx, own + args[end:])
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a plain section of the help for each group of options."""
+        for title, parameters in help_sections(self, ctx):
+            if records := [record for one in parameters if (record := one.get_help_record(ctx))]:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
         Lines.said.clear()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -44,6 +44,7 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for one in inspect.signature(command, eval_str=True).parameters.values():
         options = {one.name: (one.default, one.annotation)} if isinstance(one.default, Field) else {}
+        group = getattr(one.annotation, "GROUP", "")
         if isinstance(one.annotation, type) and is_dataclass(one.annotation):
             classes[one.name] = one.annotation
             hints = get_type_hints(one.annotation)
@@ -52,7 +53,7 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
         for name, (field, hint) in options.items():
             defaults[name] = field.default
-            parameters.append(_parameter(name, field, hint))
+            parameters.append(_parameter(name, field, hint, group))
 
     declared: dict[str, Declared] = {}
     for one in parameters:
@@ -76,9 +77,10 @@ def takes_fields(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def _parameter(name: str, field: Field[Any], hint: Any) -> inspect.Parameter:
-    """The parameter of an option. One that is a tuple of any length is repeatable."""
+def _parameter(name: str, field: Field[Any], hint: Any, group: str) -> inspect.Parameter:
+    """The parameter of an option; a tuple of any length is repeatable. ``group``: of a field without one."""
     more, default = dict(field.metadata), field.default
+    more["rich_help_panel"] = more.pop("group", group) or None
     word = more.pop("name", f"--{name.replace('_', '-')}")
     if more.pop("variable", False):
         more["envvar"] = f"D2T_{word.removeprefix('--').upper().replace('-', '_')}"
@@ -275,11 +277,13 @@ BUNDLE: dict[str, Any] = {
 class DeviceOptions:
     """Device and variant."""
 
+    GROUP: ClassVar = "Model"
     device: str = option(
         "Device; exits 2 if a named one cannot start. auto: CUDA if it starts, otherwise the CPU.",
         "auto|cpu|cuda|cuda:N",
         "auto",
         variable=True,
+        group="",
     )
     precision: Precision = option(
         "Variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.", default="auto", variable=True
@@ -290,6 +294,7 @@ class DeviceOptions:
 class ColumnOptions:
     """The fields of :class:`..metric.ColumnNames` that a run is told."""
 
+    GROUP: ClassVar = "Input columns and format"
     text_column: str = option("Column of texts; a file without it fails.", "NAME", "text", variable=True)
     triples_column: str | None = option("Column of triples. Default: triples.", "NAME", None, variable=True)
     attributes_column: str | None = option(
@@ -307,35 +312,51 @@ class ColumnOptions:
         "--sentences.", "NAME", None, variable=True,
     )  # fmt: skip
     keep: tuple[str, ...] | None = option(
-        "Comma-separated input columns to keep. Default: all.", "COLUMNS", None, variable=True, parser=split_names
+        "Comma-separated input columns to keep. Default: all.",
+        "COLUMNS",
+        None,
+        variable=True,
+        parser=split_names,
+        group="Output",
     )
-    prefix: str = option("Prefix of output columns, where an input column has the same name.", "P", "", variable=True)
-    details: bool = option("Add the facts as worded, and the three probabilities of every check.", default=False)
+    prefix: str = option(
+        "Prefix of output columns, where an input column has the same name.", "P", "", variable=True, group="Output"
+    )
+    details: bool = option(
+        "Add the facts as worded, and the three probabilities of every check.", default=False, group="Output"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(DeviceOptions):
     """The fields of :class:`..scoring.settings.Settings`, but for the names of columns."""
 
-    bundle: str = option(**BUNDLE)
+    bundle: str = option(**BUNDLE, group="")
     templates: str | None = option(
-        "Template file; exits 2 if invalid. Default: the bundle's, otherwise backoff.", "FILE", None, variable=True
+        "Template file; exits 2 if invalid. Default: the bundle's, otherwise backoff.",
+        "FILE",
+        None,
+        variable=True,
+        group="",
     )
     protocol: Protocol = option(
-        "Metric: as in the paper, as in its code, or FactSpotter.", default="paper", variable=True
+        "Metric: as in the paper, as in its code, or FactSpotter.", default="paper", variable=True, group="Facts"
     )
-    checks: Sides = option("Check both sides, or hallucinations only.", default="both", variable=True)
+    checks: Sides = option("Check both sides, or hallucinations only.", default="both", variable=True, group="Facts")
     optional: tuple[str, ...] = option(
-        "Fact that a text may omit, such as eatType=restaurant. Repeatable.", "P=O", default=()
+        "Fact that a text may omit, such as eatType=restaurant. Repeatable.", "P=O", default=(), group="Facts"
     )
     missing_template: MissingTemplate = option(
-        "For a triple without a template: use the backoff template, or exit 2.", default="backoff", variable=True
+        "For a triple without a template: use the backoff template, or exit 2.",
+        default="backoff",
+        variable=True,
+        group="Facts",
     )
     device_memory: int = option("GPU memory of each session, in GiB; 0 for no limit.", "GIB", 0, min=0, variable=True)
     overlong: Overlong = option(
         "For pairs longer than the model's maximum: an error, or truncate with a note.", default="error", variable=True
     )
-    sentences: bool = option("Also check every sentence of a text.", default=False)
+    sentences: bool = option("Also check every sentence of a text.", default=False, group="Facts")
     exact: bool = option(
         "Recompute undecided pairs in fp32 to get the labels of fp32; exits 2 if the bundle lacks it.", default=False
     )
@@ -354,7 +375,8 @@ class ModelOptions(DeviceOptions):
 class SourceOptions:
     """The fields of :class:`..run.executors.RunOptions` that ``scorer plan`` takes too."""
 
-    limit: int | None = option("Score only the first N rows.", "N", None, min=1)
+    GROUP: ClassVar = "Input columns and format"
+    limit: int | None = option("Score only the first N rows.", "N", None, min=1, group="")
     form: Format = option("Format of IN. auto: by suffix; in a folder, Parquet first.", default="auto", name="--format")
     delimiter: str | None = option(
         "Separator of CSV and TSV: a character, or the word tab. Default: detected from the header.", "C", None
@@ -364,9 +386,14 @@ class SourceOptions:
         "OUT0",
         (),
         parser=location,
+        group="",
     )
     split_rows: int | None = option(
-        "Split Parquet files, along row groups, into parts of at most N rows in a folder each.", "N", None, min=1
+        "Split Parquet files, along row groups, into parts of at most N rows in a folder each.",
+        "N",
+        None,
+        min=1,
+        group="Output",
     )
 
     def __post_init__(self) -> None:

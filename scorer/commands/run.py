@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -39,6 +39,7 @@ def parse_part(given: str) -> tuple[int, int]:
 class OutputOptions:
     """Permissions and limits of a run: the fields of :class:`..run.executors.RunOptions` that a plan does without."""
 
+    GROUP: ClassVar = "Output"
     rescore: bool = option(
         "Allow replacing labels from another bundle, other templates or options, and outputs by shorter ones; "
         "otherwise exits 2.",
@@ -46,7 +47,11 @@ class OutputOptions:
     )
     allow_stale: bool = option("Keep outputs whose input is gone, and go on; otherwise exits 2.", default=False)
     part: tuple[int, int] | None = option(
-        "Score the K-th of N parts of the shards into an OUT of its own.", "K/N", None, parser=parse_part
+        "Score the K-th of N parts of the shards into an OUT of its own.",
+        "K/N",
+        None,
+        parser=parse_part,
+        group="Many machines",
     )
     max_error_rate: float = option(
         "Exit 3 if the share of rows with an error exceeds this.", default=0.001, min=0.0, max=1.0
@@ -57,6 +62,7 @@ class OutputOptions:
 class WorkerOptions:
     """Which processes score."""
 
+    GROUP: ClassVar = "Many machines"
     devices: str | None = option(
         "Run a worker process per device, such as cuda:0,cuda:1, or N on the CPU.", "LIST|all|cpu:N", None
     )

@@ -22,6 +22,7 @@ from scorer import ColumnNames
 from scorer.commands import app
 from scorer.commands.ending import App
 from scorer.commands.options import ColumnOptions, ModelOptions, configured, location, written, written_parquet
+from scorer.commands.sections import GROUPS
 from scorer.scoring.settings import Settings
 from scorer.system.arguments import option
 from tests.commands.conftest import CommandLine
@@ -282,3 +283,34 @@ def test_file_uris_are_paths(data: Path, tmp_path: Path, tiny: Path) -> None:
     scorer("audit", out.as_uri(), "--report", (tmp_path / "report.html").as_uri())
     assert (tmp_path / "report.html").is_file()
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(("command", "first"), [("run", ["--out", "--bundle"]), ("plan", ["--bundle", "--device"])])
+def test_the_help_of_a_run_is_in_sections(command: str, first: list[str]) -> None:
+    """Every option is there once; those that the README needs come first."""
+    shown = CliRunner().invoke(app, [command, "--help"]).stdout
+    sections = re.findall(r"^(\w[\w ]*):\n((?:  .*\n?|\n(?=  ))+)", shown, re.MULTILINE)
+    options = {title: re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE) for title, text in sections}
+    groups = GROUPS if command == "run" else GROUPS[:4]
+    assert [title for title, _ in sections] == ["Arguments", "Options", *groups]
+    assert options["Options"][:2] == first and {"--templates", "--reuse", "--limit"} < {*options["Options"]}
+    assert "--text-column" in options["Input columns and format"] and "--exact" in options["Model"]
+    context = typer.Context(typer.main.get_command(app), info_name="scorer")
+    parameters = typer.main.get_command(app).commands[command].get_params(context)
+    declared = [word for one in parameters if one.param_type_name == "option" for word in one.opts[-1:]]
+    assert sorted(word for words in options.values() for word in words) == sorted(declared)
+
+
+def test_every_group_of_options_is_a_section() -> None:
+    """A group with another name would be shown among those without one."""
+    groups = {
+        getattr(parameter, "rich_help_panel", None)
+        for command in typer.main.get_command(app).commands.values()
+        for parameter in command.params
+    }
+    assert groups - {None} == {*GROUPS}
+
+
+def test_a_command_of_few_groups_has_one_list() -> None:
+    shown = CliRunner().invoke(app, ["check", "--help"]).stdout
+    assert re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE) == ["Options"]
