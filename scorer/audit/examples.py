@@ -44,7 +44,7 @@ class RowReader:
         output = self.run.output
         own = ("row_key", "omitted", "fact_entailment", "text_entailment", "confidence", "error", "note")
         facts = self.run.facts[0] if self.run.facts is not None else ""
-        needed = [output.columns.prefix + name for name in own]
+        needed = [*(output.columns.prefix + name for name in own), output.marks]
         for name in (output.columns.text, facts, output.columns.subject or ""):
             needed += holders_of(output.schema, name)
         needed += [name for name in (ID, SELECTED, *self.columns) if name in output.names]
@@ -81,7 +81,8 @@ class RowReader:
         """The facts of a table's only row, as the run read them; its text is left out."""
         if self.run.facts is None or not holders_of(table.schema, self.run.facts[0]):
             return None
-        parsed = read_facts(table, *self.run.facts, self.run.output.columns.subject)
+        output = self.run.output
+        parsed = read_facts(output.with_marks(table), *self.run.facts, output.columns.subject)
         return None if parsed.errors else from_arrow(parsed, pa.nulls(1, pa.string()), read_selections(table))
 
     def _shown(self, rows: Rows, omitted: Any, entailment: Any) -> list[FactShown]:

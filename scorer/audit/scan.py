@@ -138,6 +138,7 @@ class _Scan:
         leaves = [self.prefix + name for name in names]
         for name in (self.reader.column, self.reader.subject or "") if self.reader is not None else ():
             leaves += holders_of(self.output.schema, name)
+        leaves.append(self.output.marks)
         leaves += [column for grouping in self.database.groups for column in grouping]
         return list(dict.fromkeys(leaves))
 
@@ -150,7 +151,7 @@ class _Scan:
         keys = _halves(one_array(table, prefix + "row_key"))
         confidence = one_array(table, prefix + "confidence")
         has_facts = self.reader is not None and holders_of(table.schema, self.reader.column)
-        facts = self.reader.read(table) if self.reader is not None and has_facts else None
+        facts = self.reader.read(self.output.with_marks(table)) if self.reader is not None and has_facts else None
         columns = {
             "row": np.arange(first, first + len(table)),
             "high": keys[:, 0],

@@ -99,7 +99,7 @@ def explain_command(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Recompute a scored row and compare it with the output.
+    """Recompute a scored row and compare it with the output, or say why a row has no label.
 
     Print the facts, the contradiction (C), neutral (N) and entailment (E) probabilities of every check, and the stored
     and the recomputed label. With the run's bundle, precision and kind of device, model calls have the size, layout and
@@ -116,7 +116,7 @@ def explain_command(
     with open_scorer(settings, budgets_of_run(plan, settings)) as scorer:
         found = explain(output, scorer, number)
     print_result(found, as_json, print_explanation)
-    if not as_json and not found.same_labels:
+    if not as_json and found.same_labels is False:
         say("note: the recomputed label differs from the stored one")
     if not as_json and found.signature != found.stored_signature:
         say(f"note: the row was stored under another signature: {found.stored_signature}")
@@ -207,10 +207,11 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
 def print_explanation(console: Console, found: Explanation) -> None:
     """Print a stored row: the recomputed verdict, the stored one, and how far the two differ."""
     console.print(f"{found.file}:{found.row}  key {found.key}")
-    print_verdict(console, found.recomputed)
+    stored = found.stored
+    if found.recomputed is not None:
+        print_verdict(console, found.recomputed)
     if found.why is not None:
         console.print(f"the row {found.why}")
-    stored = found.stored
     if stored.get("fine") is not None:
         console.print(f"stored: {stored['fine']}, confidence {number(stored['confidence'], 4)}")
     elif stored.get("error") is not None:

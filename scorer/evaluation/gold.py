@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import ColumnError, UsageError
 from ..metric import ColumnNames
 from ..metric.facts import FactTable
-from ..metric.inputs import find_facts, holders_of, one_array, read_facts
+from ..metric.inputs import find_facts, holders_of, one_array, read_facts, restore_marks
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.receipts import line_parts
@@ -100,7 +100,7 @@ def _facts(scored: Scored, names: ColumnNames) -> FactTable | None:
         facts, form = find_facts(scored.table.schema, names)
     except ColumnError:
         return None
-    return read_facts(scored.table, facts, form, names.subject)
+    return read_facts(restore_marks(scored.table, names.prefix), facts, form, names.subject)
 
 
 def _by_facts(parsed: FactTable) -> Indices:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
 from ..metric import ColumnNames
+from ..metric.columns import MARKS
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, numbers
 from ..scoring.outputs import Output
@@ -28,7 +29,7 @@ MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
-_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key")
+_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key", MARKS.name)
 
 
 class LabelReport(Blocks):

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
-from ..metric.columns import output_schema
+from ..metric.columns import output_names
 from ..metric.inputs import find_columns
 from ..metric.joining import join
 from ..metric.templates import Templates
@@ -174,7 +174,7 @@ def _harmless(value: str) -> str:
 def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, tuple[list[str], str]]:
     """By row number, its facts in words and its text; only the row groups that hold the rows are read."""
     columns = replace(output.columns, keep=())
-    added = {columns.prefix + field.name for field in output_schema(replace(columns, sentences=True, details=True))}
+    added = {*output_names(replace(columns, sentences=True, details=True))}
     left = pa.schema([field for field in output.schema if field.name not in added])
     try:
         names = find_columns(left, columns).needed
@@ -183,8 +183,8 @@ def _contents(output: Output, rows: Indices, templates: Templates) -> dict[int, 
             f"{output.name} lacks what people need to judge a row: {e}; score with all columns kept"
         ) from e
     found = {}
-    for number, table in output.rows(rows.tolist(), names).items():
-        row = join(find_columns(table.schema, columns).rows(table), templates, output.optional)
+    for number, table in output.rows(rows.tolist(), [*names, output.marks]).items():
+        row = join(find_columns(table.schema, columns).rows(output.with_marks(table)), templates, output.optional)
         facts = row.triples.ids if row.used is None else row.triples.ids[row.used]
         text = row.texts[row.text_codes[0]] or ""
         found[number] = [templates.fill(row.triples.distinct[i]).text for i in facts], text

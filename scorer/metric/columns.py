@@ -57,6 +57,12 @@ SENTENCES = pa.field(
 for an empty text, null for a row that was not checked; an entailment is null if the model gave no result."""
 
 
+MARKS = pa.field("row_info", pa.binary())
+"""Marks without which the facts of a row would be read otherwise than the run read them: a JSON object, of which
+``nested`` lists the columns of attributes that hold an object or a list, and not a text that looks like one. Null where
+a row needs none; a shard without such a row has no such column."""
+
+
 def to_columns(rows: Rows, verdicts: Verdicts, keys: pa.Array | None = None) -> list[pa.Array]:
     """The arrays of :data:`OUTPUT`, in its order; *Shape:* (rows,) each. ``keys``: the row keys, where known."""
     reused = pa.array(np.zeros(len(rows), bool))
@@ -110,6 +116,11 @@ def to_sentences(rows: Rows, checks: Checks, verdicts: Verdicts) -> pa.Array:
 def output_schema(names: ColumnNames) -> list[pa.Field]:
     """The columns that a run adds, without the prefix."""
     return [*OUTPUT, *([SENTENCES] if names.sentences else []), *([WORDED_FACTS, DETAILS] if names.details else [])]
+
+
+def output_names(names: ColumnNames) -> list[str]:
+    """The names of all columns that a run may add."""
+    return [names.prefix + column.name for column in (*output_schema(names), MARKS)]
 
 
 def row_keys(rows: Rows) -> pa.Array:

@@ -18,7 +18,7 @@ from ..system.files import ROW_INFO
 from ..system.numbers import parse_json
 from . import ColumnNames
 from .attributes import from_attributes, holds_attributes
-from .columns import output_schema
+from .columns import MARKS, output_names
 from .facts import (
     INVALID_SELECTION,
     INVALID_UTF8,
@@ -90,13 +90,25 @@ _REASONS = {
 }
 
 
+_OF_LINES = {
+    "malformed_json": "not a JSON object, or has a key twice",
+    "malformed_row": "not a row with as many fields as the header",
+}
+_OF_CHECKS = {
+    "too_long": "that is longer than the model accepts; --overlong truncate shortens such checks",
+    "not_finite": "of which the model returned NaN or infinity, in fp32 as well",
+    "out_of_memory": "for which the device has too little memory",
+}
+
+
 @dataclass(frozen=True)
 class InputColumns:
     """The columns of one schema.
 
     ``names``: as the user has them; ``subject`` only where the facts are attributes. ``selected``: the column of
     selections, if there is one. ``passed``: the input columns that the output keeps; ``read``: those that everything
-    else is read from.
+    else is read from. ``marked``: the columns of attributes that hold an object or a list in some row of the file, of
+    which the output says where (:data:`.columns.MARKS`).
     """
 
     names: ColumnNames
@@ -105,6 +117,7 @@ class InputColumns:
     selected: str | None
     passed: tuple[str, ...]
     read: tuple[str, ...]
+    marked: tuple[str, ...] = ()
 
     @property
     def needed(self) -> list[str]:
@@ -137,6 +150,14 @@ class InputColumns:
                 rows.errors[row] = NOT_A_TEXT
         return rows
 
+    def marks(self, table: pa.Table) -> pa.Array:
+        """The array of :data:`.columns.MARKS` of a window. *Shape:* (rows,)."""
+        marks: list[bytes | None] = [None] * len(table)
+        for row, info in _row_infos(table):
+            if nested := [name for name in info["nested"] or () if name in self.marked]:
+                marks[row] = json.dumps({"nested": nested}).encode()
+        return pa.array(marks, MARKS.type)
+
     def why_none(self, table: pa.Table) -> str:
         """Why none of the rows of a table gets a label; empty where one does."""
         rows = self.rows(table)
@@ -145,6 +166,17 @@ class InputColumns:
         counted = Counter(error.partition(":")[0] for error in rows.errors.values())
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counted.items()))
         return f"{kinds}: {'row 0 ' if len(table) > 1 else ''}{self._explain(table, rows, 0)}"
+
+    def why_failed(self, table: pa.Table, error: str) -> str:
+        """Why the only row of a table of an output has this error, for people."""
+        kind, _, detail = error.partition(":")
+        if kind in _OF_CHECKS:
+            return f"has a check of its {detail.replace('+', ' and ')} side {_OF_CHECKS[kind]}"
+        if detail:
+            return f"could not be read: {detail} of its file is {_OF_LINES.get(kind, kind)}"
+        rows = self.rows(table)
+        rows.errors = {0: error}
+        return self._explain(table, rows, 0)
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
         error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
@@ -196,13 +228,15 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
     holders = [one.steps[0] for name in read for one in _find_all(schema, name).values()]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
+    passed = _find_passed(schema, names)
     return InputColumns(
         names=names,
         facts=facts,
         form=form,
         selected=SELECTED if SELECTED in others else None,
-        passed=_find_passed(schema, names),
+        passed=passed,
         read=(*holders, *others),
+        marked=_find_marked(schema, facts, form) if {*holders_of(schema, facts)} <= {*passed} else (),
     )
 
 
@@ -253,13 +287,21 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
         raise ColumnError(f"--keep: no column {missing[0]!r}; the columns are {_listed(schema)}")
     kept = schema.names if names.keep is None else names.keep
     passed = tuple(name for name in schema.names if name in kept and name != ROW_INFO)
-    clashing = [names.prefix + field.name for field in output_schema(names) if names.prefix + field.name in passed]
+    clashing = [name for name in output_names(names) if name in passed]
     if clashing:
         raise ColumnError(
             f"the input has a column {clashing[0]!r}, which is the name of an output column; "
             "set a --prefix for the output columns, or leave the column out with --keep"
         )
     return passed
+
+
+def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ...]:
+    """See :class:`InputColumns`. Of a single column of attributes, a text of an object is read as the object is."""
+    if form != "attributes" or ROW_INFO not in schema.names or facts in (parts := _find_all(schema, facts)):
+        return ()
+    nested = json.loads((schema.field(ROW_INFO).metadata or {}).get(b"nested", b"[]"))
+    return tuple(name for name in parts if name in nested)
 
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
@@ -410,6 +452,25 @@ def read_selections(table: pa.Table) -> list[Selection] | None:
 
 def _is_object(value: Any) -> bool:
     return value.lstrip()[:1] == "{" if isinstance(value, str) else isinstance(value, Mapping)
+
+
+def restore_marks(table: pa.Table, prefix: str) -> pa.Table:
+    """A table of an output in which :func:`read_facts` finds the marks of its rows. ``prefix``: of the output columns.
+
+    Raises:
+        ColumnError: the column of the marks does not hold what a run writes.
+    """
+    name = prefix + MARKS.name
+    if name not in table.column_names:
+        return table
+    column = one_array(table, name)
+    try:
+        codes, values = encode(column)
+        infos = [{"error": None, "nested": [str(one) for one in json.loads(value)["nested"]]} for value in values]
+        by_code = pa.array([*infos, None])
+    except (pa.ArrowException, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ColumnError(f"column {name!r} is {column.type} and does not hold what a run writes: {error}") from error
+    return table.append_column(ROW_INFO, by_code.take(pa.array(codes % len(by_code))))
 
 
 def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:

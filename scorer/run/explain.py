@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ..errors import InputError, UsageError
 from ..inference.bundle import Bundle
 from ..inference.session import resolve_device
-from ..metric.columns import SIZE, output_schema
+from ..metric.columns import SIZE, output_names
 from ..metric.inputs import find_columns
 from ..scoring.outputs import Output
 from ..scoring.results import Verdict
@@ -33,22 +33,23 @@ ROUNDING = 1e-6
 class Explanation:
     """A stored row and its recomputation.
 
-    ``stored``: output columns of the row, see :data:`STORED`. ``difference``: largest |Δ| between stored and recomputed
-    entailment probabilities, ``None`` where one of them has none. ``why``: what is wrong with a row that has no label.
-    ``allowed``: how much of the difference the measured bounds explain, ``None`` where the run's bound is not known.
-    ``within_bound``: the difference is not more than that.
+    ``stored``: output columns of the row, see :data:`STORED`. ``recomputed``: ``None`` for a row that has an error in
+    place of a label, which ``why`` explains. ``difference``: largest |Δ| between stored and recomputed entailment
+    probabilities, ``None`` where one of them has none. ``allowed``: how much of the difference the measured bounds
+    explain, ``None`` where the run's bound is not known. ``within_bound``: the difference is not more than that.
+    ``same_labels``: stored and recomputed; ``None`` for an error.
     """
 
     file: str
     row: int
     key: str
     stored: dict[str, Any]
-    recomputed: Verdict
+    recomputed: Verdict | None
     why: str | None
     difference: float | None
     allowed: float | None
     within_bound: bool | None
-    same_labels: bool
+    same_labels: bool | None
     stored_signature: str
     signature: str
 
@@ -119,7 +120,7 @@ def _similar(name: str, files: list[str]) -> str | None:
 
 
 def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
-    """Score a stored row again and compare.
+    """Score a stored row again and compare; one that has an error is explained as that error.
 
     Args:
         number: of the row in the whole output.
@@ -128,22 +129,19 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     signature, names = output.full_signature, scorer.settings.columns
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}
-    added = {prefix + field.name for field in output_schema(names)}
-    given = table.select([name for name in table.schema.names if name not in added])
-    columns = find_columns(given.schema, names)
-    recomputed = scorer.score_row(columns.rows(table))
+    given = output.with_marks(table).drop_columns([one for one in output_names(names) if one in table.schema.names])
+    columns, failed = find_columns(given.schema, names), stored.get("error")
+    recomputed = scorer.score_row(columns.rows(given)) if failed is None else None
     same = signature == scorer.full_signature
     allowed, report = None, scorer.engine.report
-    if output.runs and report is not None:
+    if output.runs and report is not None and recomputed is not None:
         # Under equal signatures, the other pairs of a batch may differ; otherwise each side may differ from the
         # checkpoint's fp32 by its own bound. If no logit moves by more than d, no softmax probability moves by more
         # than d/2: the absolute entries of a row of its Jacobian sum to 2p(1 - p).
         run = output.summary
         bound, here = (run.invariance_error, report.invariance_error) if same else (run.bound, report.bound)
         allowed = None if bound is None else 0.5 * (bound + here)
-    pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
-    pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
-    difference = max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)
+    difference = _difference(stored, recomputed) if recomputed is not None else None
     file, row = output.locate(number)
     return Explanation(
         file=file,
@@ -151,11 +149,20 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
         key=table[prefix + "row_key"][0].as_py().hex(),
         stored=stored,
         recomputed=recomputed,
-        why=columns.why_none(table) or None,
+        why=None if failed is None else columns.why_failed(given, failed),
         difference=difference,
         allowed=allowed,
         within_bound=None if difference is None or allowed is None else difference <= allowed + ROUNDING,
-        same_labels=(stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
+        same_labels=None
+        if recomputed is None
+        else (stored.get("fine"), stored.get("omitted")) == (recomputed.fine, recomputed.omitted),
         stored_signature=signature.line,
         signature=scorer.signature,
     )
+
+
+def _difference(stored: dict[str, Any], recomputed: Verdict) -> float | None:
+    """See :class:`Explanation`."""
+    pairs = [(stored.get("text_entailment"), recomputed.text_entailment)]
+    pairs += zip(stored.get("fact_entailment") or [], recomputed.fact_entailment or [], strict=False)
+    return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=None)

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from ..errors import InputError, OutputError, TemplateError
 from ..metric import ColumnNames
-from ..metric.columns import OUTPUT
+from ..metric.columns import MARKS, OUTPUT
+from ..metric.inputs import restore_marks
 from ..metric.joining import OptionalFacts
 from ..metric.templates import Templates
 from ..storage.finished_output import FinishedOutput
@@ -44,6 +45,15 @@ class Output(FinishedOutput):
         """
         given = self.settings.get("columns")
         return from_plan(ColumnNames, given, f"{self.outs[0]}/{PLAN}") if given is not None else ColumnNames()
+
+    @property
+    def marks(self) -> str:
+        """The column to read with the facts, for :meth:`with_marks`; few files have it."""
+        return self.columns.prefix + MARKS.name
+
+    def with_marks(self, table: pa.Table) -> pa.Table:
+        """A table of rows, of which facts are read as the run read them; see :func:`.restore_marks`."""
+        return restore_marks(table, self.columns.prefix)
 
     @property
     def run_settings(self) -> Settings:

@@ -19,7 +19,16 @@ import pyarrow as pa
 from ..inference.engine import EncodedPairs, Predictions
 from ..metric import ColumnNames, Options
 from ..metric.checks import Checks, build_checks, verbalise
-from ..metric.columns import OUTPUT, output_schema, row_keys, to_columns, to_details, to_sentences, to_worded_facts
+from ..metric.columns import (
+    MARKS,
+    OUTPUT,
+    output_schema,
+    row_keys,
+    to_columns,
+    to_details,
+    to_sentences,
+    to_worded_facts,
+)
 from ..metric.facts import FactTable, Rows, take
 from ..metric.inputs import InputColumns
 from ..metric.joining import join
@@ -207,6 +216,9 @@ class Pipeline:
         table = window.table.select(list(window.columns.passed))
         for added, array in zip(schema, arrays, strict=True):
             table = table.append_column(added.with_name(self.names.prefix + added.name), array)
+        if window.columns.marked:
+            marks = window.columns.marks(window.table)
+            table = table.append_column(MARKS.with_name(self.names.prefix + MARKS.name), marks)
         return ScoredWindow(window.tag, table, count(judged))
 
     def stream(

@@ -123,9 +123,11 @@ class TextSource(OpenedFile):
         key = (uri, form, delimiter, self.size, self.mtime_ns, self.e_tag)
         if key not in _SCANS:
             try:
-                lines, names = TextLines(self), dict[str, None]()
-                rows = sum(1 for _ in read_records(form, lines, names, delimiter))
-                _SCANS[key] = schema_of(list(names)), rows, lines.file.sha256.hexdigest()
+                lines, names, nested, rows = TextLines(self), dict[str, None](), dict[str, None](), 0
+                for record in read_records(form, lines, names, delimiter):
+                    rows += 1
+                    nested.update(dict.fromkeys(record.nested))
+                _SCANS[key] = schema_of(list(names), list(nested)), rows, lines.file.sha256.hexdigest()
             except BaseException:
                 self.close()
                 raise
@@ -186,10 +188,12 @@ def read_records(
     return _delimited_records(lines, names, "\t" if form == "tsv" and delimiter is None else delimiter)
 
 
-def schema_of(names: Sequence[str]) -> pa.Schema:
-    """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8."""
+def schema_of(names: Sequence[str], nested: Sequence[str] = ()) -> pa.Schema:
+    """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8. ``nested``: those that
+    hold an object or a list in some row, which the metadata of :data:`ROW_INFO` lists."""
     try:
-        return pa.schema([*((name, pa.string()) for name in names), (ROW_INFO, INFO)])
+        info = pa.field(ROW_INFO, INFO, metadata={"nested": json.dumps(nested)} if nested else None)
+        return pa.schema([*(pa.field(name, pa.string()) for name in names), info])
     except UnicodeEncodeError as error:
         raise RefusedError("has a column whose name is not UTF-8; save it as UTF-8") from error
 

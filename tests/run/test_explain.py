@@ -35,17 +35,17 @@ def test_the_same_variant_gives_the_same_numbers(out: Path, tiny: Path) -> None:
     assert (found.file, found.row) == ("deep/a.parquet", 0)
     assert found.signature == found.stored_signature
     assert (found.difference, found.within_bound, found.same_labels) == (0.0, True, True)
-    assert found.allowed is not None and found.allowed < 1e-3
+    assert found.allowed is not None and found.allowed < 1e-3 and found.recomputed is not None
     assert [check.tokens for check in found.recomputed.checks] == [
         len(Scorer(tiny).engine.tokenizer.join(check.premise, check.hypothesis)) for check in found.recomputed.checks
     ]
 
 
 def test_rows_without_probabilities(out: Path, tiny: Path) -> None:
-    for row, expected in ((1, ("empty_text", None)), (2, (None, "null_text"))):
-        found = explain(Output.open(out), Scorer(tiny), 2 + row)
-        assert (found.recomputed.note, found.recomputed.error) == expected
-        assert (found.difference, found.within_bound, found.same_labels) == (None, None, True)
+    empty, failed = (explain(Output.open(out), Scorer(tiny), 2 + row) for row in (1, 2))
+    assert empty.recomputed is not None and (empty.recomputed.note, empty.same_labels) == ("empty_text", True)
+    assert (failed.recomputed, failed.same_labels, failed.stored["error"]) == (None, None, "null_text")
+    assert {(found.difference, found.within_bound) for found in (empty, failed)} == {(None, None)}
 
 
 def test_another_variant_is_held_against_both_bounds(out: Path, tiny: Path) -> None:
