@@ -58,9 +58,12 @@ class OutputFile:
 
     @contextmanager
     def parquet(self) -> Iterator[pq.ParquetFile]:
-        """Open it; what cannot be read, also inside, is an :class:`.InputError`."""
+        """Open it; what cannot be read, also inside, is an :class:`.InputError`, a page that is damaged too."""
         try:
-            with self.store.open(self.relative, self.version) as handle, pq.ParquetFile(handle) as file:
+            with (
+                self.store.open(self.relative, self.version) as handle,
+                pq.ParquetFile(handle, page_checksum_verification=True) as file,
+            ):
                 yield file
         except (OSError, pa.ArrowException) as e:
             raise InputError(f"{self.uri} cannot be read as Parquet: {e}{self.advice}") from e

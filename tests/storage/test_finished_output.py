@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
+from scorer.metric.verdict import FINE
 from scorer.storage.finished_output import FinishedOutput, data_files, partition_keys
 from scorer.storage.location import StoreUri
 from scorer.storage.plan import Part, belongs_to_part, find_outputs
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
 from tests.evaluation.scored import SIGNATURE, save, scored
-from tests.run.calls import scorer
+from tests.run.calls import run, scorer
 from tests.scored_outputs import SIGNATURE as OF_RUNS
 from tests.scored_outputs import finish
 from tests.storage.backends import memory as memory
@@ -120,6 +125,47 @@ def test_rows_by_number_are_those_of_the_windows(whole: Path) -> None:
         assert one["id"].to_pylist() == [f"{name}:{place}"] and found.find(name, place) == number
     wrong = (("a.parquet", 1), ("a.parquet", -1), ("deep", 0), ("nothing", 0))
     assert [found.find(*place) for place in wrong] == [None] * 4
+
+
+def silent_flips(path: Path) -> Iterator[bytes]:
+    """The file with one bit of the column ``fine`` flipped, where Parquet's reader gives other labels of the metric,
+    unless it checks pages."""
+    content = path.read_bytes()
+    with pq.ParquetFile(pa.BufferReader(content)) as file:
+        labels, group = file.read(["fine"])["fine"].to_pylist(), file.metadata.row_group(0)
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    chunk = next(one for one in chunks if one.path_in_schema == "fine")
+    start = chunk.dictionary_page_offset
+    for place, bit in product(range(start, start + chunk.total_compressed_size), range(8)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        source = pa.BufferReader(bytes(damaged))
+        with suppress(OSError, ValueError, pa.ArrowException), pq.ParquetFile(source) as file:
+            read = file.read(["fine"], use_threads=False)["fine"].to_pylist()
+            if read != labels and len(read) == len(labels) and {*read} <= {*FINE, None}:
+                with pytest.raises(OSError, match="CRC"), pq.ParquetFile(source, page_checksum_verification=True) as f:
+                    f.read(["fine"], use_threads=False)
+                yield bytes(damaged)
+
+
+def test_a_flipped_bit_is_not_read_as_another_label(tmp_path: Path, tiny: Path) -> None:
+    texts, mr = ["The Mill is a pub.", "It serves food number 7."] * 20, ["name[The Mill], eatType[pub]"] * 40
+    pq.write_table(pa.table({"text": texts, "mr": mr, "gold_rough": ["OK"] * 40}), tmp_path / "a.parquet")
+    out = tmp_path / "out"
+    run(tmp_path / "a.parquet", out, tiny)
+    more = {
+        "audit": [],
+        "evaluate": ["--resamples", 0],
+        "show": [],
+        "sample": ["--file", tmp_path / "s.csv"],
+        "explain": ["--row", 0],
+    }
+    damaged = list(islice(silent_flips(out / "a.parquet"), 2))
+    assert len(damaged) == 2
+    for content, name in product(damaged, more):
+        (out / "a.parquet").write_bytes(content)
+        said = scorer(name, out, *more[name], code=2).stderr
+        assert f"{out / 'a.parquet'} cannot be read as Parquet: " in said and "; run `scorer run` again to" in said
 
 
 def test_partition_keys_are_in_the_path() -> None:
