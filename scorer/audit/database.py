@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..errors import OutputError, UsageError
 from ..metric.inputs import one_array
-from ..scoring.output_columns import Names, encode_names
+from ..scoring.output_columns import Names, by_value, encode_names
 from .document import Group
 
 MEMORY = "600MB"
@@ -130,18 +130,19 @@ def _errors() -> Iterator[None]:
 
 
 class GroupCodes:
-    """The groups of one grouping. ``()`` has one group, all rows."""
+    """The groups of one grouping, named as they are first written. ``()`` has one group, all rows."""
 
     def __init__(self, columns: Grouping) -> None:
         self.columns = columns
-        self._codes: dict[tuple[str | None, ...], int] = {} if columns else {(): 0}
+        self._names: list[tuple[str | None, ...]] = [] if columns else [()]
+        self._codes = {name: code for code, name in enumerate(self._names)}
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def groups(self) -> list[Group]:
         """By code."""
-        return [dict(zip(self.columns, found, strict=True)) for found in self._codes]
+        return [dict(zip(self.columns, found, strict=True)) for found in self._names]
 
     def codes(self, table: pa.Table) -> Ints:
         """Codes of a window's rows. int64, *Shape:* (rows,). A column that the window lacks is null.
@@ -160,7 +161,8 @@ class GroupCodes:
         ours = np.empty(len(rows), np.int64)
         for i, row in enumerate(rows.tolist()):
             found = tuple(texts[codes[row]] for codes, texts in columns)
-            ours[i] = self._codes.setdefault(found, len(self._codes))
+            ours[i] = self._codes.setdefault(tuple(map(by_value, found)), len(self._codes))
+            self._names += [found] if len(self._codes) > len(self._names) else []
             if len(self._codes) > MOST_GROUPS:
                 what = ", ".join(self.columns)
                 raise UsageError(f"{what} makes more than {MOST_GROUPS} groups; group by columns of fewer values")

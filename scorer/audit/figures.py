@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..metric.verdict import FINE
-from ..scoring.output_columns import spelled
+from ..scoring.output_columns import by_value, spelled
 from ..scoring.summary import OTHER_PREDICATES
 from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
 from ..stats.paired import paired_rate
@@ -283,10 +283,11 @@ def compare_groups(
         raise UsageError("--compare names two values of one column; name the column with --by")
     else:
         values = [spelled(group.group[grouping[0]]) for group in groups]
-        if missing := [value for value in named if value not in values]:
+        places = {by_value(value): place for place, value in enumerate(values)}
+        if missing := [value for value in named if by_value(value) not in places]:
             there = ", ".join(sorted(values)[:20])
             raise UsageError(f"--compare: no row has {grouping[0]}={missing[0]}; there is {there}")
-        chosen = [values.index(value) for value in named]
+        chosen = [places[by_value(value)] for value in named]
     if len(chosen) < 2:
         return None
     first, second = chosen

@@ -17,7 +17,7 @@ from msgspec import Meta, ValidationError, convert, field
 from msgspec.structs import replace
 
 from ..errors import UsageError
-from ..scoring.output_columns import value_name
+from ..scoring.output_columns import by_value, value_name
 from ..system.codec import Record, reason_of
 from ..system.files import read_small
 from ..system.numbers import percent, points
@@ -185,9 +185,13 @@ def evaluate(
             by_value = sorted(groups, key=lambda g: [(v is None, v or "") for v in g.group.values()])
             chosen = by_value or figures(())  # nothing checked must not count as a pass
         else:
-            chosen = [group for group in groups if group.group == rule.group]
+            chosen = [group for group in groups if _values(group.group) == _values(rule.group)]
         found += [judge(rule, group, checks_omissions) for group in chosen] or [_absent(rule, groups)]
     return found
+
+
+def _values(group: Mapping[str, str | None]) -> Group:
+    return {column: by_value(value) for column, value in group.items()}
 
 
 def _absent(rule: Rule, groups: Sequence[GroupFigures]) -> Gate:

@@ -6,6 +6,7 @@ System outputs (TSV, header ``MR output``), the data set and its cleaned version
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from ..errors import UsageError
@@ -15,13 +16,17 @@ from .files import Problems, parse_source, parse_systems
 from .rows import Input, Rows, Text
 from .sheets import Form, read_sheet
 
+COUNTS = ("added", "missing", "valerr")
+"""Columns of the slot script."""
+
 
 def convert_e2e(
     inputs: Sequence[str], options: ConvertOptions, problems: Problems, *, references: str | None = None
 ) -> Rows:
     """Rows from E2E files, each given as ``FILE`` or ``NAME=FILE``.
 
-    Columns ``added``, ``missing`` and ``valerr`` (of the slot script) also give ``gold_fine``, see :func:`slot_label`.
+    Columns ``added``, ``missing`` and ``valerr`` (of the slot script) also give ``gold_fine``, see :func:`slot_label`;
+    with ``diff``, also ``gold_fine_ignore_restaurant``, see :func:`slot_label_without_restaurant`.
     Without ``texts``, each of ``inputs`` is a system's file with inputs and outputs. With ``texts``, there is one file
     of inputs, and ``texts`` are files with one output per line. The file of inputs may be a reference file with one
     line per reference: a text file then has as many lines as this file has lines or distinct inputs.
@@ -50,7 +55,8 @@ def convert_e2e(
         for name, found in sheets.items():
             rows.add_own_texts(found, name)
         rows.inputs = len({one.key for one in every})
-    rows.derive("gold_fine", ("added", "missing", "valerr"), slot_label)
+    rows.derive("gold_fine", COUNTS, slot_label)
+    rows.derive("gold_fine_ignore_restaurant", (*COUNTS, "diff"), slot_label_without_restaurant)
     return rows
 
 
@@ -60,12 +66,24 @@ def slot_label(added: str, missing: str, wrong: str) -> str | None:
     A slot with a wrong value is an omission and a hallucination; repetitions count for nothing.
     """
     try:
-        extra, omitted, other = (float(count) > 0 for count in (added, missing, wrong))
-    except ValueError:
+        extra, omitted, other = (int(float(count)) for count in (added, missing, wrong))
+    except (ValueError, OverflowError):
         return None
     if other or (extra and omitted):
         return "omission+hallucination"
     return "hallucination" if extra else "omission" if omitted else "OK"
+
+
+def slot_label_without_restaurant(added: str, missing: str, wrong: str, diff: str) -> str | None:
+    """The same where ``eatType=restaurant`` is optional, as their ``--e2e-ignore-restaurant`` reads the counts: one of
+    them less where ``diff`` (slot → value → count, negative where it is missing) has the value, even if that count is 0
+    and becomes -1, which is then an error."""
+    try:
+        slots = json.loads(diff)
+        times = slots.get("eat_type", slots.get("eatType", {})).get("restaurant", 0)
+        return slot_label(str(float(added) - (times > 0)), str(float(missing) - (times < 0)), wrong)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return None
 
 
 def _add_references(inputs: Sequence[Input], known: Sequence[Input], rows: Rows) -> None:

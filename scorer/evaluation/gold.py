@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
 from ..metric import ColumnNames
+from ..metric.columns import MARKS
 from ..metric.facts import FactTable
 from ..metric.inputs import find_facts, holders_of, one_array, read_facts, restore_marks
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
@@ -21,6 +22,8 @@ from ..storage.receipts import line_parts
 from .label_figures import Codes, Floats, Indices
 
 _WITHOUT_RESTAURANT = "_ignore_restaurant"
+SLOT_COUNTS = ("added", "missing", "valerr")
+"""Columns of a file of the E2E slot script."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,9 @@ class Inputs:
 
 
 def fact_columns(names: ColumnNames) -> tuple[str, ...]:
-    """The columns that may have the facts: by their usual names, and as a run was told."""
+    """The columns that may have the facts, by their usual names and as a run was told, and their marks."""
     own = (names.triples, names.attributes, names.subject, names.facts, names.mr, names.document)
-    return ("triples", "facts", "mr", "attributes", *(name for name in own if name))
+    return ("triples", "facts", "mr", "attributes", names.prefix + MARKS.name, *(name for name in own if name))
 
 
 def find_inputs(scored: Scored, names: ColumnNames, column: str | None = None) -> Inputs:
@@ -159,11 +162,11 @@ def find_gold(
 ) -> GoldLabels:
     """Gold labels; with a ``threshold``, of the first column of ``ratings``.
 
-    A run in which ``eatType=restaurant`` is optional is compared with gold in which it is optional too, if there is
-    such a column.
+    A run in which ``eatType=restaurant`` is optional is compared with gold in which it is optional too.
 
     Raises:
-        ColumnError: a named column does not exist, has unknown labels or none at all, or there is no gold of any kind.
+        ColumnError: a named column does not exist, has unknown labels or none at all, there is no gold of any kind, or
+            none with that optional fact, although the gold follows from counts of slots.
         UsageError: a threshold that is not a number.
     """
     if threshold is not None:
@@ -179,6 +182,12 @@ def find_gold(
     if not gold_fine and not gold_rough:
         optional = "eatType=restaurant" in line_parts(scored.signature or "").get("optional", "").split(",")
         suffix = _WITHOUT_RESTAURANT if optional and scored.has("gold_fine" + _WITHOUT_RESTAURANT) else ""
+        if optional and not suffix and scored.has("gold_fine") and all(map(scored.has, SLOT_COUNTS)):
+            raise ColumnError(
+                "eatType=restaurant is optional in the run and not in gold_fine, which follows from counts of slots; "
+                "`scorer convert e2e` writes gold_fine_ignore_restaurant for a file with the column diff; --gold-fine "
+                "gold_fine compares regardless"
+            )
         names = {name: name + suffix if scored.has(name + suffix) else None for name in names}
     codes_of: dict[str, Codes | None] = {}
     for kind, name in names.items():

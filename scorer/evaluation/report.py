@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, UsageError, install_hint
 from ..metric import ColumnNames
-from ..metric.columns import MARKS
 from ..metric.verdict import EMPTY_TEXT
 from ..scoring.output_columns import NO_LABEL, numbers
 from ..scoring.outputs import Output
@@ -21,7 +20,7 @@ from ..storage.location import Location
 from . import EvaluateOptions, correlation
 from .against import AgainstBlock, compare_metrics
 from .calibration import CalibrationBlock, Ranking, calibration, ranking
-from .gold import Scored, fact_columns, find_gold, find_inputs, load, predicted
+from .gold import SLOT_COUNTS, Scored, fact_columns, find_gold, find_inputs, load, predicted
 from .label_figures import Blocks, Indices, Labels, Mask
 from .ratings import ALL, CorrelationLine, MetricLine, Ratings, base_column, known_metrics, rating_columns
 
@@ -29,7 +28,7 @@ MAX_GROUPS = 1000
 MAX_INTERVALS = 100  # with more groups than this, the groups have no intervals
 SUSPECT = "gold_suspect"
 _NO_CORRELATION = CorrelationLine(metric=None, human=None, level=None, n=0, pearson=None, spearman=None, kendall=None)
-_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key", MARKS.name)
+_OUTPUT = ("fine", "rough", "confidence", "fact_entailment", "text_entailment", "error", "note", "row_key")
 
 
 class LabelReport(Blocks):
@@ -130,7 +129,7 @@ class _Evaluation:
         """The columns to read, if they exist: of facts, of gold, of scores, and those of the options."""
         options = self.options
         yield from (name for name in names if name.startswith("gold_"))
-        yield from (*fact_columns(columns), SUSPECT, *(self.prefix + name for name in _OUTPUT))
+        yield from (*fact_columns(columns), *SLOT_COUNTS, SUSPECT, *(self.prefix + name for name in _OUTPUT))
         for name in (*self.metrics, *self.table):
             yield from (name, base_column(name), self.prefix + base_column(name))
         given = (options.gold_fine, options.gold_rough, options.system, options.inputs, *options.by)

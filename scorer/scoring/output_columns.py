@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -71,7 +72,7 @@ def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
     """A column of numbers or Booleans, or their texts; NaN for null. float64, *Shape:* (rows,).
 
     Raises:
-        ColumnError: not numeric; shows the first value that is none.
+        ColumnError: not numeric, or an integer that float64 does not hold; shows the first such value.
     """
     if pa.types.is_string(column.type):  # of a CSV or of JSON Lines, whose values stay as they are written
         text = pc.if_else(pc.equal(column, ""), None, column)
@@ -79,8 +80,10 @@ def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
         if len(column) - text.null_count == pc.sum(is_boolean).as_py() > 0:
             column = pc.equal(text, "true")
         else:
-            with suppress(pa.ArrowInvalid):
-                column = text.cast(pa.float64())
+            for number_type in (pa.int64(), pa.float64()):
+                with suppress(pa.ArrowInvalid):
+                    column = text.cast(number_type)
+                    break
     kind = column.type
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(test(kind) for test in tests):
@@ -88,7 +91,11 @@ def numbers(column: pa.Array, what: str) -> npt.NDArray[np.float64]:
         raise ColumnError(f"column {what!r} is {kind}{shown[:80]}, but a score must be one number a row")
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    if pa.types.is_integer(kind):
+        for value in pc.unique(column.drop_null()).to_pylist() if kind.bit_width == 64 else ():
+            if float(value) != value:
+                raise ColumnError(f"column {what!r} has {value}, which a 64-bit float does not hold exactly; scale it")
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 
 def list_reduced(column: pa.Array, how: str) -> npt.NDArray[np.float64]:
@@ -172,6 +179,7 @@ def _plain(value: Any) -> Any:
 # --- values as names of groups ---
 
 Names = list[str | None]
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _BINARIES = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
 
 
@@ -182,6 +190,12 @@ def value_name(value: Any, write: Callable[[Any], str | None] = spell) -> str | 
     except (ValueError, OverflowError):  # a year or a time zone that Python does not have: the number that is stored
         text = None
     return text if text is not None or value is None else str(value)
+
+
+def by_value(name: str | None) -> str | None:
+    """What is equal for the names of equal values: spreadsheets and data frames turn a 7 into 7.0."""
+    whole = _WHOLE.fullmatch(name) if name is not None else None
+    return name if whole is None else whole[1]
 
 
 def spelled(value: str | None) -> str:

@@ -14,7 +14,7 @@ from scorer.audit.document import Document, Gate, TemplatesShown
 from scorer.audit.findings import all_findings, looks_wrong
 from scorer.errors import UsageError
 from scorer.metric.templates import Templates
-from tests.audit.nights import SIGNATURE, Row, command, compared, night, of_system, row, table
+from tests.audit.nights import SIGNATURE, Row, command, compared, gates_file, night, of_system, row, table
 from tests.scored_outputs import finish
 
 stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
@@ -261,3 +261,15 @@ def test_a_bundle_that_cannot_be_trusted(tmp_path: Path) -> None:
     for recorded, severities in (({"random_weights": True}, ["fail"]), ({"forced": ["parity"]}, ["warn"]), ({}, [])):
         (out / "_run.json").write_text(json.dumps({**summary, **recorded}))
         assert [one.severity for one in audit(out).findings if one.kind == "bundle"] == severities
+
+
+def test_groups_that_a_spreadsheet_spelled_in_another_way_are_the_same(tmp_path: Path) -> None:
+    before, after = (of_system(10, 100, "7") + of_system(20, 100, "8") for _ in range(2))
+    for one in before:
+        one["system"] += ".0"
+    gates = gates_file(tmp_path, 'metric = "not_ok_rate"\ngroup = { system = "8.0" }\nfail = 0.1')
+    document = compared(tmp_path, before, after, compare=("8.0", "7"), by=(("system",),), gates=(gates,))
+    assert [(one.group["system"], one.change.kept) for one in document.groups[1:]] == [("8", 100), ("7", 100)]
+    assert [(one.status, one.rows) for one in document.gates] == [("fail", 100)]
+    with pytest.raises(UsageError, match=r"no row has system=9\.0; there is 7, 8"):
+        compared(tmp_path / "other", before, after, compare=("9.0", "7"), by=(("system",),))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from scorer.convert.e2e import slot_label, slot_label_without_restaurant
 from tests.convert.conftest import Convert, Write, triples
 
 LAMB = "name[The Lamb], eatType[pub], food[Thai]"
@@ -125,6 +128,34 @@ def test_counts_of_the_slot_script_are_gold_labels(write: Write, convert: Conver
     assert [row["added"] for row in rows] == [0, 1, 0, 1, 0, None]
     own = write("own.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tgold_fine\n{LAMB}\t{TEXTS[0]}\t1\t0\t0\tOK\n")
     assert convert("e2e", own, "--force").rows[0]["gold_fine"] == "OK"
+
+
+def test_the_gold_without_restaurant_is_that_of_the_published_code(shared_data: Path) -> None:
+    names = ("added", "missing", "valerr", "diff", "fine", "fine_ignore_restaurant")
+    table = pq.read_table(shared_data / "e2e_all.parquet", columns=[f"gold_{name}" for name in names])
+    for added, missing, wrong, diff, fine, lenient in zip(*(column.to_pylist() for column in table), strict=True):
+        counts = str(added), str(missing), str(wrong)
+        assert (slot_label(*counts), slot_label_without_restaurant(*counts, diff)) == (fine, lenient)
+
+
+@pytest.mark.parametrize(
+    ("counts", "diff", "label"),
+    [
+        ((0, 1, 0), {"eatType": {"restaurant": -1}}, "OK"),
+        ((1.0, 1.0, 0.0), {"eat_type": {"restaurant": 1}}, "omission"),
+        ((0, 0, 0), {"eatType": {"restaurant": 1}}, "hallucination"),  # the count becomes -1, which is not 0
+        ((0, 0, 1), {"eatType": {"restaurant": -1, "pub": 1}}, "omission+hallucination"),
+        ((0, 1, 0), {"eatType": {"pub": -1}}, "omission"),
+        ((0, 1, 0), [], None),
+        ((0, 1, 0), {"eatType": {"restaurant": "x"}}, None),
+    ],
+)
+def test_restaurant_is_optional_in_a_gold_of_its_own(
+    counts: tuple[float, ...], diff: Any, label: str | None, write: Write, convert: Convert
+) -> None:
+    line = "\t".join(map(str, [LAMB, TEXTS[0], *counts, json.dumps(diff)]))
+    rows = convert("e2e", write("e2e.tsv", f"mr\toutput\tadded\tmissing\tvalerr\tdiff\n{line}\n")).rows
+    assert [row["gold_fine_ignore_restaurant"] for row in rows] == [label]
 
 
 def test_dialogue_acts_with_broken_pounds_are_read(write: Write, convert: Convert) -> None:

@@ -267,3 +267,27 @@ def test_a_metric_may_have_rough_labels_alone() -> None:
     assert rough.tolist() == [0, -1, 1]
     with pytest.raises(ColumnError, match="no column 'fine'; score the data first"):
         predicted(Scored(table, None, True), "")
+
+
+def test_a_run_with_an_optional_fact_is_compared_with_its_gold(tmp_path: Path) -> None:
+    signature = SIGNATURE.replace("optional:none", "optional:eatType=restaurant")
+    counts = {name: [0] * 4 for name in ("added", "missing", "valerr")}
+    columns: dict[str, Any] = {"gold_fine": ["omission"] * 3 + ["OK"], **counts}
+    table = scored(["OK", "OK", "omission", "omission"], **columns)
+    with pytest.raises(ColumnError, match="`scorer convert e2e` writes gold_fine_ignore_restaurant"):
+        _report(tmp_path, table, signature=signature)
+    named = _report(tmp_path, table, EvaluateOptions(resamples=0, gold_fine="gold_fine"), signature=signature)
+    assert (named["gold"]["fine"], named["fine"]["accuracy"]) == ("gold_fine", 0.25)
+    lenient = table.append_column("gold_fine_ignore_restaurant", [["OK", "OK", "omission", "OK"]])
+    report = _report(tmp_path, lenient, signature=signature)
+    assert (report["gold"]["fine"], report["fine"]["accuracy"]) == ("gold_fine_ignore_restaurant", 0.75)
+    assert _report(tmp_path, lenient)["gold"]["fine"] == "gold_fine"
+    own = _report(tmp_path, table.drop_columns([*counts]), signature=signature)
+    assert own["gold"]["fine"] == "gold_fine", "a gold of other people may have it optional too"
+
+
+def test_ratings_that_a_float_does_not_hold_are_named(tmp_path: Path) -> None:
+    table = scored(["OK", "OK"], human_quality=[2**53 + 1, 1])
+    with pytest.raises(ColumnError, match=r"'human_quality' has 9007199254740993, which"):
+        _report(tmp_path, table)
+    assert _report(tmp_path, scored(["OK", "OK"], human_quality=[2**62, 1]))["rows"] == 2

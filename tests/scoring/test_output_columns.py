@@ -12,7 +12,7 @@ import pytest
 
 from scorer.audit.database import GroupCodes
 from scorer.errors import ColumnError
-from scorer.scoring.output_columns import encode_names, group_codes, spelled, value_names
+from scorer.scoring.output_columns import by_value, encode_names, group_codes, numbers, spelled, value_names
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,26 @@ def test_group_values_stay_distinct_in_words() -> None:
     words = {value: spelled(value) for value in (None, "null", '"null"', "a", '"', "")}
     assert words[None] == "null" and words["null"] == '"null"' and words["a"] == "a"
     assert len({*words.values()}) == len(words)
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**62 + 1, -(2**53) - 1, 2**63 - 1])
+def test_a_number_that_would_be_another_one_is_named(number: int) -> None:
+    for column in (pa.array([1, None, number]), pa.array(["1", "", str(number)])):
+        with pytest.raises(ColumnError, match=f"column 'r' has {number}, which a 64-bit float does not hold exactly"):
+            numbers(column, "r")
+
+
+@pytest.mark.parametrize("exact", [2**62, -(2**63), 2**53 + 2, 2**63])
+def test_large_numbers_that_a_float_holds_are_exact(exact: int) -> None:
+    assert numbers(pa.array([exact], pa.uint64() if exact == 2**63 else pa.int64()), "r").tolist() == [float(exact)]
+    assert numbers(pa.array([str(exact)]), "r").tolist() == [float(exact)]
+
+
+def test_names_of_equal_values_are_equal() -> None:
+    same = {"7.0": "7", "-7.00": "-7", "7": "7", "07.0": "07", "0.0": "0"}
+    same |= {name: name for name in ("7.5", "7.", ".0", "a7.0", "7.0.0", "1e3", "", "07")}
+    assert {name: by_value(name) for name in same} == same
+    assert by_value(None) is None
+    codes = GroupCodes(("system",))
+    found = [codes.codes(pa.table({"system": column})).tolist() for column in (["8.0", None, "7"], ["7.0"], [8.0, 7.0])]
+    assert (found, codes.groups()) == ([[1, 0, 2], [2], [1, 2]], [{"system": one} for one in (None, "8.0", "7")])
