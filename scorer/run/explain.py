@@ -125,7 +125,7 @@ def explain(output: Output, scorer: Scorer, number: int) -> Explanation:
     Args:
         number: of the row in the whole output.
     """
-    table = output.rows([number], output.schema.names)[number]
+    table = output.rows([number])[number]
     signature, names = output.full_signature, scorer.settings.columns
     prefix = names.prefix
     stored = {name: table[prefix + name][0].as_py() for name in STORED if prefix + name in table.schema.names}

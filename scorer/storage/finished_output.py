@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -22,11 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError, ScorerError, UsageError
-from ..system.waiting import result_of
+from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
-from .output_folder import OutputFolder
+from .output_folder import READERS, OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
-from .receipts import FAILED, RECEIPTS, ROW_RANGE, Signature, is_output, receipt_name, relatives_of
+from .receipts import FAILED, RECEIPTS, ROW_RANGE, Receipt, Signature, is_output, receipt_name, relatives_of
 from .store import FileInfo, LocalStore, Store, open_store
 
 WINDOW_ROWS = 1 << 16
@@ -36,37 +37,72 @@ _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file of scored rows. ``store``: of the output that it is in; ``relative``: its path there, with slashes.
-    ``version``: the one that is read; ``None`` for any. ``advice``: ends messages."""
+    """A file of scored rows, opened when its columns or rows are asked for.
+
+    Attributes:
+        store: of the output that it is in.
+        relative: its path there, with slashes.
+        version: the one that is read; ``None`` for any.
+        receipt: what its run recorded; ``None`` for a file by itself.
+    """
 
     store: Store
     relative: str
-    version: str | None
-    advice: str
-    rows: int = 0
-    schema: pa.Schema = None
-
-    def open(self) -> Self:
-        """Read the footer."""
-        with self.parquet() as file:
-            return replace(self, rows=file.metadata.num_rows, schema=file.schema_arrow)
+    version: str | None = None
+    receipt: Receipt | None = None
 
     @property
     def uri(self) -> str:
         """Where it is."""
         return self.store.uri(self.relative)
 
+    @cached_property
+    def rows(self) -> int:
+        """Number of its rows: of a receipt, otherwise of the footer."""
+        return self._footer[0] if self.receipt is None else self.receipt.output.rows
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns, from the footer, which is read once."""
+        return self._footer[1]
+
+    @property
+    def signature(self) -> Signature:
+        """Of a receipt, otherwise of the footer."""
+        return (
+            Signature.of_footer(self.schema.metadata)
+            if self.receipt is None
+            else Signature.of(self.receipt.fingerprint)
+        )
+
+    @cached_property
+    def _footer(self) -> tuple[int, pa.Schema]:
+        with self.parquet() as file:
+            return file.metadata.num_rows, file.schema_arrow
+
     @contextmanager
     def parquet(self) -> Iterator[pq.ParquetFile]:
-        """Open it; what cannot be read, also inside, is an :class:`.InputError`, a page that is damaged too."""
+        """Open it; what cannot be read, also inside, is an :class:`.InputError`, a page that is damaged too; a footer
+        that is not what the receipt says is an :class:`.OutputError`."""
+        advice = "" if self.receipt is None else _RUN_AGAIN
         try:
             with (
                 self.store.open(self.relative, self.version) as handle,
                 pq.ParquetFile(handle, page_checksum_verification=True) as file,
             ):
+                if self.receipt is not None:
+                    _check_footer(self.uri, file, self.receipt)
                 yield file
         except (OSError, pa.ArrowException) as e:
-            raise InputError(f"{self.uri} cannot be read as Parquet: {e}{self.advice}") from e
+            raise InputError(f"{self.uri} cannot be read as Parquet: {e}{advice}") from e
+
+
+def _check_footer(uri: str, file: pq.ParquetFile, receipt: Receipt) -> None:
+    rows, signature = file.metadata.num_rows, Signature.of_footer(file.schema_arrow.metadata)
+    if rows != receipt.output.rows:
+        raise OutputError(f"{uri} has {rows:,} rows, its receipt says {receipt.output.rows:,}{_RUN_AGAIN}")
+    if changed := Signature.of(receipt.fingerprint).changes_to(signature):
+        raise OutputError(f"{uri} was scored differently from what its receipt says ({', '.join(changed)}){_RUN_AGAIN}")
 
 
 @dataclass(frozen=True)
@@ -159,8 +195,8 @@ class FinishedOutput:
             if others or not isinstance(place, Path):
                 raise OutputError(f"{named(places)}: no output of `scorer run`; name one, or a scored file or folder")
             names = [one.relative_to(place).as_posix() if one != place else "" for one in data_files(place)]
-            files = tuple(OutputFile(LocalStore(place), name, None, "").open() for name in names)
-            signatures = [(Path(file.uri).name, Signature.of_footer(file.schema.metadata)) for file in files]
+            files = tuple(OutputFile(LocalStore(place), name) for name in names)
+            signatures = [(Path(file.uri).name, file.signature) for file in files]
             advice = "figures compare only under equal signatures: evaluate them apart"
             return cls(str(place), (place,), files, _one_signature(signatures, advice, UsageError))
         folders = [_RunFolder(place, allow_partial) for place in places]
@@ -169,7 +205,7 @@ class FinishedOutput:
         if twice := [one.relative for one, other in pairwise(files) if one.relative == other.relative]:
             raise OutputError(f"{twice[0]} is in two of the outputs {named(places)}; name the parts of one run")
         signatures = [(f"{folder.location}/{PLAN}", Signature.of(folder.plan)) for folder in folders]
-        signatures += [(file.uri, Signature.of_footer(file.schema.metadata)) for file in files]
+        signatures += [(file.uri, file.signature) for file in files]
         plan, planned = folders[0].plan, sorted(name for folder in folders for name in folder.plan.inputs)
         is_cut = plan.limit is not None and sum(file.rows for file in files) >= plan.limit  # fewer are all there are
         return cls(
@@ -200,10 +236,11 @@ class FinishedOutput:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns that any file has; of a name in several, with the first one's type."""
+        """The columns that any file has; of a name in several, with the first one's type. Reads all footers."""
         fields: dict[str, pa.Field] = {}
-        for file in self.files:
-            fields |= {one.name: one for one in file.schema if one.name not in fields}
+        readers = READERS if any(file.store.is_remote for file in self.files) else 1
+        for schema in map_in_threads(attrgetter("schema"), self.files, readers):
+            fields |= {one.name: one for one in schema if one.name not in fields}
         return pa.schema(list(fields.values()))
 
     @property
@@ -280,8 +317,9 @@ class FinishedOutput:
         except pa.ArrowException as e:
             raise InputError(f"the files of {self.name} have different columns: {e}; read them one at a time") from e
 
-    def rows(self, numbers: Sequence[int], columns: Sequence[str]) -> dict[int, pa.Table]:
-        """Some rows, each as a table of one row, by number in rising order; only their row groups are read.
+    def rows(self, numbers: Sequence[int], columns: Sequence[str] | None = None) -> dict[int, pa.Table]:
+        """Some rows, each as a table of one row, by number in rising order; only their row groups are read, and no
+        other file is opened. ``columns``: as of :meth:`windows`; by default all columns of the file of each row.
 
         Raises:
             InputError: a file cannot be read.
@@ -295,8 +333,9 @@ class FinishedOutput:
                     end = first + parquet.metadata.row_group(group).num_rows
                     here = wanted[(wanted >= first) & (wanted < end)]
                     if len(here):
-                        table = parquet.read_row_group(group, columns=_chosen(parquet, columns))
-                        few = _few(self._with_keys(table, file, columns), here - first)
+                        chosen = None if columns is None else _chosen(parquet, columns)
+                        table = self._with_keys(parquet.read_row_group(group, columns=chosen), file, columns or ())
+                        few = _few(table, here - first)
                         found |= {int(row): few.slice(i, 1) for i, row in enumerate(here)}
                     first = end
         return found
@@ -342,7 +381,7 @@ class _RunFolder:
                     if info is None or info.size != output.bytes or output.e_tag not in ("", info.version):
                         where = folder.store.uri(relative)
                         raise OutputError(f"{where} is missing, or not what its receipt says{_RUN_AGAIN}")
-                    self.files.append(OutputFile(folder.store, relative, info.version, _RUN_AGAIN).open())
+                    self.files.append(OutputFile(folder.store, relative, info.version, receipt))
 
 
 def _that_count(store: Store) -> dict[str, FileInfo]:

@@ -39,7 +39,8 @@ from .receipts import (
 )
 from .store import FileInfo, Store, open_store
 
-_READERS = 16
+READERS = 16
+"""Small files, or footers, of a store that are read at once."""
 
 
 class OutputFolder:
@@ -78,7 +79,7 @@ class OutputFolder:
     def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | str]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
         chosen = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
-        read = map_in_threads(self.receipt, chosen, _READERS) if self.store.is_remote else map(self.receipt, chosen)
+        read = map_in_threads(self.receipt, chosen, READERS) if self.store.is_remote else map(self.receipt, chosen)
         return dict(zip(chosen, read, strict=True))
 
     def failed_shards(self) -> dict[str, FailedShard]:

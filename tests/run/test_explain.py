@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,10 +13,15 @@ from scorer import Scorer
 from scorer.errors import InputError, UsageError
 from scorer.run.explain import budgets_of_run, explain, find_row
 from scorer.scoring.outputs import Output
+from scorer.storage.location import Location, StoreUri
+from scorer.storage.object_store import ObjectStore
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Budgets
+from scorer.storage.store import LocalStore
 from tests.bundles import make_bundle
-from tests.run.calls import run
+from tests.run.calls import run, scorer
+from tests.storage.backends import files, put
+from tests.storage.backends import memory as memory
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +63,8 @@ def test_another_variant_is_held_against_both_bounds(out: Path, tiny: Path) -> N
 
 
 def test_a_changed_number_is_beyond_the_bound(out: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(output: Output, numbers: list[int], columns: list[str]) -> dict[int, pa.Table]:
-        found = rows_of(output, numbers, columns)
+    def changed(output: Output, numbers: list[int]) -> dict[int, pa.Table]:
+        found = rows_of(output, numbers)
         position = found[0].schema.get_field_index("text_entailment")
         return {0: found[0].set_column(position, "text_entailment", pa.array([0.123], pa.float32()))}
 
@@ -103,3 +109,29 @@ def test_a_row_is_computed_in_the_calls_of_its_run(out: Path, tiny: Path, tmp_pa
     assert budgets_of_run(plan, replace(settings, precision="fp32")) == Budgets()
     other = make_bundle(tmp_path / "other", precisions=("fp32",))
     assert budgets_of_run(plan, replace(settings, bundle=other)) == Budgets()
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_the_file_of_the_row_alone_is_opened(
+    out: Path, kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    place: Location = out
+    if kind == "bucket":
+        request.getfixturevalue("memory")
+        place = StoreUri("s3", "bucket", "runs/a b")
+        for name, content in files(out).items():
+            put(place, name, content)
+    opened = list[str]()
+    for store in (LocalStore, ObjectStore):
+
+        def noted(self: Any, name: str, *more: Any, open: Any = store.open) -> Any:
+            opened.append(name)
+            return open(self, name, *more)
+
+        monkeypatch.setattr(store, "open", noted)
+    for row in ("deep/a.parquet:1", "b.parquet:0"):
+        found = json.loads(scorer("explain", place, "--row", row, "--json").stdout)
+        assert (found["same_labels"], opened) == (True, [row.partition(":")[0]])
+        opened.clear()
+    assert json.loads(scorer("audit", place, "--json").stdout)["rows"]["in"] == 5
+    assert {*opened} == {"deep/a.parquet", "b.parquet"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +16,11 @@ import pytest
 
 from scorer.errors import InputError, OutputError, UsageError
 from scorer.metric.verdict import FINE
-from scorer.storage.finished_output import FinishedOutput, data_files, partition_keys
+from scorer.storage.finished_output import FinishedOutput, _check_footer, data_files, partition_keys
 from scorer.storage.location import StoreUri
+from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part, belongs_to_part, find_outputs
+from scorer.storage.receipts import Receipt
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
 from tests.evaluation.scored import SIGNATURE, save, scored
@@ -202,3 +204,21 @@ def test_files_must_have_one_signature(tmp_path: Path) -> None:
     save(scored(["OK"]), tmp_path / "c.parquet", SIGNATURE.replace("fp32", "int8"))
     with pytest.raises(UsageError, match=r"were scored differently \(prec: fp32 → int8\); .*evaluate them apart"):
         FinishedOutput.open(tmp_path)
+
+
+def test_a_footer_that_is_not_what_the_receipt_says_is_refused_when_it_is_read(whole: Path, tmp_path: Path) -> None:
+    """Of the same size, so that the folder does not show it."""
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    int8 = finish(tmp_path / "int8", {"e.parquet": shard("e.parquet", 5)}, signature=OF_RUNS.replace("fp32", "int8"))
+    shutil.copy(int8 / "e.parquet", out / "e.parquet")
+    found = FinishedOutput.open(out)
+    assert list(found.rows([0])) == [0]
+    for read in (found.table, lambda: found.schema):
+        with pytest.raises(OutputError, match=r"e\.parquet was scored differently .*\(prec: fp32 → int8\); run"):
+            read()
+    receipts = OutputFolder(out).receipts()
+    with (
+        pytest.raises(OutputError, match="has 4 rows, its receipt says 6; run"),
+        pq.ParquetFile(out / "deep" / "d.parquet") as file,
+    ):
+        _check_footer(str(out), file, cast(Receipt, receipts["f.parquet"]))
