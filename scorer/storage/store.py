@@ -131,9 +131,9 @@ class LocalStore:
             with output_errors("remove", path):
                 try:
                     path.unlink()
+                    sync_folder(path.parent)  # which another thread may have removed, as it became empty
                 except (FileNotFoundError, NotADirectoryError):
                     continue
-                sync_folder(path.parent)
             with suppress(OSError):  # it is not empty
                 for folder in path.relative_to(self.location).parents[:-1]:
                     (self.location / folder).rmdir()

@@ -16,7 +16,7 @@ import pytest
 
 from scorer.errors import OutputError
 from scorer.storage.location import Location
-from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, open_store, temporary_name
+from scorer.storage.store import ABSENT, LocalStore, Store, atomic_write, open_store, sync_folder, temporary_name
 from scorer.storage.user_files import write_parquet
 from scorer.storage.windows import ShardWriter
 from tests.storage.tables import rows_table
@@ -67,6 +67,22 @@ def test_a_list_has_what_is_at_or_below_a_name(store: Store, tmp_path: Path) -> 
     assert list(store.list("_xy")) == ["_xy"] and store.list("_xy")["_xy"].size == 5
     assert list(store.list("c.parquet")) == ["c.parquet/part-0"]
     assert store.list("none") == {} == store.list("_xy/deep")
+
+
+def test_a_folder_that_another_thread_removes_as_it_is_empty_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def emptied(folder: Path) -> None:
+        if folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
+        sync_folder(folder)
+
+    monkeypatch.setattr("scorer.storage.store.sync_folder", emptied)
+    (tmp_path / "deep").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "deep" / name).touch()
+    LocalStore(tmp_path).delete(["deep/a", "deep/b"])
+    assert tree(tmp_path) == []
 
 
 def test_what_is_deleted_or_was_never_there(store: Store) -> None:
