@@ -34,6 +34,7 @@ COMMANDS = {
     "sample": ".rate:sample_command",
     "rate": ".rate:rate_command",
     "compare": ".compare:compare_command",
+    "cite": ".cite:cite_command",
     "challenge": ".challenge:challenge_command",
     "audit": ".audit:audit_command",
     "gates": ".audit:gates_app",

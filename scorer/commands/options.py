@@ -253,6 +253,7 @@ ScoredArgument = Annotated[
         "finished or a part is missing."
     ),
 ]
+CitedArgument = Annotated[list[Any] | None, _outputs("Finished output of `scorer run`, or its parts.")]
 PARTIAL: Any = option(
     "Accept an output that is not finished, or of which parts are missing.", default=False, name="--allow-partial"
 )

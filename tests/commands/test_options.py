@@ -229,7 +229,7 @@ def test_what_the_command_reads_is_kept_and_two_options_do_not_write_one_file() 
 
 def test_paths_that_may_be_in_an_object_store() -> None:
     commands = ("run", "plan", "status", "audit", "evaluate", "explain", "show", "sample", "rate")
-    commands += ("compare", "gates init")
+    commands += ("compare", "cite", "gates init")
     found = {" ".join((*words, name)) for words in DECLARED for name, one in DECLARED[words].items()
              if one.parser is location}  # fmt: skip
     assert found == {
