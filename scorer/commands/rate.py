@@ -20,7 +20,11 @@ _NAMES = {"not_ok_rate": "not_OK", "omission_rate": "omission", "hallucination_r
 
 def sample_command(
     out: ScoredArgument,
-    file: Path = option("CSV file to write; exits 2 if it exists, unless --force.", "F.csv", parser=written),
+    file: Path = option(
+        "CSV file to write, or F.html: a page for a browser that saves it. Exits 2 if it exists, unless --force.",
+        "F.csv",
+        parser=written,
+    ),
     rows: int = option("Number of rows to label.", "N", 200, min=10),
     by: str | None = option("Column to spread the rows over. Default: system, if it exists.", "COLUMN", None),
     seed: int = option("Seed of the random draw.", "N", 0, min=0),
@@ -31,7 +35,7 @@ def sample_command(
 
     Rows are drawn at random from each label of the metric, at least ten of each. F.csv has the facts, the text, and a
     column `label` for OK, omission, hallucination, omission+hallucination or not_OK. It has neither the metric's label
-    nor the system, which could influence people.
+    nor the system, which could influence people. A page, F.html, shows facts and text side by side.
     """
     from ..evaluation.sampling import draw_rows, read_labels, write_items
     from ..storage.user_files import write_user_file
@@ -42,14 +46,16 @@ def sample_command(
     scored = read_labels(out, name, (by or "system",), allow_partial)
     column = by or ("system" if scored.scored.has("system") else None)
     drawn = draw_rows(scored, rows, seed, column)
-    content, notes = write_items(scored, drawn)
+    sheet = file.with_suffix(".csv") if file.suffix.lower() in (".html", ".htm") else None
+    content, notes = write_items(scored, drawn, sheet.name if sheet else None)
     for note in notes:
         say(f"note: {note}")
     write_user_file(file, content, "--file")
     print_line(str(file))
     for code, label in scored.classes.items():
         say(f"{label}: {int((scored.fine[drawn] == code).sum()):,} of {int((scored.fine == code).sum()):,} rows")
-    say(f"fill in the column label, then: scorer rate {name} --labels {file}")
+    fill_in = f"open {file} in a browser, label, save {sheet.name}" if sheet else "fill in the column label"
+    say(f"{fill_in}, then: scorer rate {name} --labels {sheet or file}")
 
 
 def rate_command(

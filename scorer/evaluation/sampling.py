@@ -28,6 +28,7 @@ from ..storage.finished_output import locations_of
 from ..storage.location import Location
 from .gold import Scored, fact_columns, load, predicted
 from .label_figures import Codes, Indices
+from .sheet import as_page
 
 LEAST = 10
 """Rows to draw of each label of the metric, as far as there are as many."""
@@ -146,8 +147,11 @@ def _allocate(sizes: Indices, count: int) -> Indices:
     return found
 
 
-def write_items(output: LabelledOutput, rows: Indices) -> tuple[bytes, list[str]]:
-    """The file for people, as UTF-8 with the mark by which spreadsheets recognise it; and remarks for the user.
+def write_items(output: LabelledOutput, rows: Indices, saves: str | None = None) -> tuple[bytes, list[str]]:
+    """The file for people, and remarks for the user: CSV, as UTF-8 with the mark by which spreadsheets recognise it.
+
+    Args:
+        saves: write a page for a browser instead, which saves a CSV file of this name.
 
     Raises:
         ColumnError: the run did not keep the facts or the texts. InputError: a file cannot be read.
@@ -157,6 +161,8 @@ def write_items(output: LabelledOutput, rows: Indices) -> tuple[bytes, list[str]
     if found is None:
         notes.append("the templates of the run are not found unchanged; facts are written by the backoff template")
     contents = _contents(output.output, rows, found[0] if found is not None else Templates())
+    if saves is not None:
+        return as_page([(output.item(row), *contents[row]) for row in rows.tolist()], saves), notes
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
