@@ -14,8 +14,9 @@ import numpy.typing as npt
 from scorer.errors import BundleError, CheckpointError, DeviceError, first_line
 from scorer.inference.batching import Batch, places
 from scorer.inference.bundle import LABELS, NLI, Scheme
-from scorer.inference.device import KINDS, usable_cpus
+from scorer.inference.device import KINDS
 from scorer.inference.session import create_session, resolve_device
+from scorer.system.processors import thread_count
 
 from .probes import CONTRADICTORY, ENTAILED, NEUTRAL, Pair, Probe
 from .tokenization import PairTokenizer
@@ -232,7 +233,7 @@ def _run(session: Any, path: Path, calls: Iterable[Call], shape: tuple[int, ...]
 def _session(path: Path, kind: str) -> Any:
     """A session that really runs on a kind of device; ``None`` if that is CUDA and does not start here."""
     try:
-        return create_session(path, resolve_device(kind), len(usable_cpus()) or 1)
+        return create_session(path, resolve_device(kind), thread_count())
     except DeviceError as e:
         if kind == "cuda":
             return None

@@ -289,6 +289,10 @@ class DeviceOptions:
     precision: Precision = option(
         "Variant; exits 2 if the bundle lacks it. auto: fp16 on CUDA, int8 on the CPU.", default="auto", variable=True
     )
+    threads: int | None = option(
+        "Threads on the CPU, of each worker. Default: one for each usable core, within the container's CPU quota.",
+        "N", None, min=1, variable=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

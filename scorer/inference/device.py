@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import re
 import sys
 import threading
@@ -164,11 +163,6 @@ def read_gpu(index: int) -> Hardware | None:
         driver=f"{version.value // 1000}.{version.value % 1000 // 10}",
         cudnn=cudnn_version(),
     )
-
-
-def usable_cpus() -> list[int]:
-    """Numbers of the processors that this process may use; empty where the system does not say."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def cudnn_version() -> str:

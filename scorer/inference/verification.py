@@ -33,12 +33,12 @@ from ..errors import BundleError, DamagedFileError, DeviceError, SchemaError, Sc
 from ..status import SCORED
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small
+from ..system.processors import thread_count
 from ..system.waiting import note_progress, report_progress
 from ..system.worker_process import WorkerProcess, is_worker, serve
 from .batching import EncodedPairs
 from .bundle import Bundle
 from .device import device as device_of
-from .device import usable_cpus
 from .engine import DeviceReport, Engine, ExactBound, Logits
 from .session import OutOfMemoryError, VariantOnDevice, resolve_device, runtime, variants_for
 
@@ -79,7 +79,8 @@ def open_engine(
     Args:
         device: as :func:`.resolve_device` takes it. precision, attention: as :func:`.variants_for` does.
         token_budget: tokens a batch, padding included; ``None`` for what verification finds.
-        threads, device_memory: see :class:`.VariantOnDevice`. warn, options: of :class:`.Engine`.
+        threads, device_memory: see :class:`.VariantOnDevice`; as many threads as this process may use by default.
+        warn, options: of :class:`.Engine`.
         exact: recompute undecided pairs in fp32. bound: of ``exact``, from an earlier run.
 
     Raises:
@@ -92,7 +93,7 @@ def open_engine(
         bundle=bundle,
         precision=precision,
         attention=attention,
-        threads=threads or len(usable_cpus()) or os.cpu_count() or 1,
+        threads=threads or thread_count(),
         device_memory=device_memory,
     )
     chosen = resolve_device(device, warn, lambda on: read_report(variants(on)[0], token_budget) is not None)

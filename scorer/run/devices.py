@@ -6,25 +6,28 @@ import re
 from collections.abc import Sequence
 
 from ..errors import DeviceError, UsageError
-from ..inference.device import usable_cpus
 from ..inference.diagnosis import find_gpus
+from ..system.processors import thread_count, usable_cpus
 from .executors import WorkerSlot
 
 _MOST_PROCESSES = 1024
 
 
-def parse_devices(given: str, gpus: int | None = None, cpus: Sequence[int] | None = None) -> list[WorkerSlot]:
+def parse_devices(
+    given: str, gpus: int | None = None, cpus: Sequence[int] | None = None, threads: int | None = None
+) -> list[WorkerSlot]:
     """The workers that ``--devices`` asks for.
 
     Args:
         gpus: how many CUDA devices there are; ``None`` for those of this machine.
         cpus: processors, of which workers on the CPU get equal shares; ``None`` for those that this process may use.
+        threads: that may compute in all of them together; ``None`` for what this process may use.
 
     Raises:
         UsageError: not of one of the three forms, or a device named twice.
         DeviceError: ``all``, and there is no GPU.
     """
-    cpus = usable_cpus() if cpus is None else cpus
+    cpus, threads = usable_cpus() if cpus is None else cpus, threads or thread_count()
     if given == "all":
         gpus = len(find_gpus()) if gpus is None else gpus
         if not gpus:
@@ -34,8 +37,8 @@ def parse_devices(given: str, gpus: int | None = None, cpus: Sequence[int] | Non
         count = int(match[1])
         if not 1 <= count <= _MOST_PROCESSES:
             raise UsageError(f"--devices {given}: write a number of processes from 1 to {_MOST_PROCESSES}")
-        size = len(cpus) // count
-        return [WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, size)) for number in range(count)]
+        size, quota = len(cpus) // count, max(1, threads // count) if threads < len(cpus) else None
+        return [WorkerSlot(f"cpu:{number}", "cpu", share_of(cpus, number, size), quota) for number in range(count)]
     names = [name.strip() for name in given.split(",")]
     if not all(re.fullmatch(r"cuda:[0-9]{1,4}", name) for name in names):
         raise UsageError(f"--devices {given}: write all, cpu:N, or devices joined by commas, as in cuda:0,cuda:1")

@@ -149,6 +149,7 @@ def make_plan(
     if stored is not None:
         known = {name: getattr(stored.budgets, name) for name in windows}
         windows |= {name: value for name, value in known.items() if value is not None}
+        settings = {**settings, "threads": stored.settings.get("threads")}  # as its budgets, they are kept
     plan = Plan(
         signature=info.signature,
         signature_parts=info.signature_parts,

@@ -212,12 +212,19 @@ Reply = FooterRead | WorkerReady | Progress | LogMessage | ShardResult | OutOfMe
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Where a worker runs. ``name``: for messages, empty for the only one. ``device``: as for ``--device``. ``cpus``:
-    the processors that it may use, none for all."""
+    """Where a worker runs.
+
+    Attributes:
+        name: for messages, empty for the only one.
+        device: as for ``--device``.
+        cpus: the processors that it may use, none for all.
+        threads: its share of a quota of processor time, where that is less than these processors.
+    """
 
     name: str
     device: str
     cpus: tuple[int, ...] = ()
+    threads: int | None = None
 
     def prefixed(self, message: str) -> str:
         """A message about its worker."""
@@ -247,7 +254,8 @@ class Job:
     def open(self, plan: Plan | None, shards: Sequence[Shard], slot: WorkerSlot) -> Open:
         """The request to open the scorer in a slot."""
         return Open(
-            settings=self.settings.to_plan() | {"device": slot.device},
+            settings=self.settings.to_plan()
+            | {"device": slot.device, "threads": self.settings.threads or slot.threads},
             plan=plan,
             shards=list(shards),
             cpus=list(slot.cpus),

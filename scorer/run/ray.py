@@ -23,12 +23,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import DeviceError, ScorerError
-from ..inference.device import usable_cpus
 from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
 from ..storage.store import Store, open_store
 from ..system.codec import decode, encode, program_version
+from ..system.processors import usable_cpus
 from ..system.worker_process import WorkerHandle, become_worker
 from .devices import share_of
 from .executors import Inspected, Job, Open, Reply, Reporter, Request, Score, ShardResult, WorkerReady, WorkerSlot

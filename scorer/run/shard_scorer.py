@@ -62,6 +62,8 @@ class ShardScorer:
         settings, self._log = from_plan(Settings, request.settings, "the driver's request"), log
         budgets = None if request.plan is None else request.plan.budgets
         self.scorer = OpenScorer(settings, budgets, log, bundle)
+        if note := self.scorer.note_of_threads:
+            log(note)
         if self.scorer.engine.exact:
             self._measure_bound(request)
         self._reuse = None

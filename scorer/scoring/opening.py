@@ -14,6 +14,7 @@ from ..metric import Options, factspotter
 from ..metric.sentences import SentenceSide, split_text, splitter_name
 from ..metric.templates import Templates, parse_optional
 from ..storage.plan import Budgets, ExactBudget
+from ..system.processors import thread_count
 from .pipeline import Pipeline
 from .settings import Settings
 from .summary import ComputeEnvironment, Device, signature_of
@@ -46,7 +47,7 @@ class OpenScorer:
             attention=budgets.attention,
             device_memory=settings.device_memory,
             token_budget=budgets.batch_tokens,
-            threads=budgets.threads,
+            threads=budgets.threads or settings.threads,
             exact=settings.exact,
             bound=None if budgets.exact is None else ExactBound(budgets.exact.pairs, budgets.exact.largest),
             truncate=truncate,
@@ -72,6 +73,17 @@ class OpenScorer:
             exact=None if bound is None else ExactBudget(pairs=bound.pairs, largest=bound.largest),
             layout=engine.use.layout if chosen else None,
             attention=engine.use.attention if chosen else None,
+        )
+
+    @property
+    def note_of_threads(self) -> str:
+        """A note that the threads of its budgets are kept; empty where it would have as many without them."""
+        kept, wanted = self.engine.threads, self.settings.threads or thread_count()
+        if kept == wanted or not self.engine.device.spec.is_host:
+            return ""
+        return (
+            f"note: the plan's number of threads a worker, {kept}, is kept, so that all labels are computed alike; "
+            f"a new --out would have {wanted}"
         )
 
     @property

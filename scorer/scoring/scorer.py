@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
-from msgspec.structs import replace
 
 from ..errors import ColumnError, UsageError
 from ..metric.facts import Rows
@@ -49,7 +48,8 @@ class Scorer(OpenScorer, Closing):
         exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.
         columns: names of input and output columns (:class:`scorer.ColumnNames`).
-        threads: of the CPU; ``None`` for all that this process may use.
+        threads: of the CPU; ``None`` for one on each processor that this process may use, or as many as a quota of its
+            container allows. Those of ``budgets`` are stronger.
         budgets: how an earlier scorer cut its work (:attr:`budgets`); what is ``None`` there is chosen or measured.
         log: called with each remark for people.
 
@@ -68,14 +68,11 @@ class Scorer(OpenScorer, Closing):
         self,
         bundle: str | Path,
         *,
-        threads: int | None = None,
         budgets: Budgets | None = None,
         log: Callable[[str], None] = lambda message: None,
         **settings: Any,
     ) -> None:
         self._process, self._closed = os.getpid(), False
-        budgets = budgets or Budgets()
-        budgets = budgets if threads is None else replace(budgets, threads=threads)
         super().__init__(Settings(bundle=bundle, **settings), budgets, log)
 
     def close(self) -> None:

@@ -23,7 +23,8 @@ class Settings(CheckedFields):
     ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
     :mod:`scorer.metric`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
-    :class:`scorer.inference.engine.Engine`. ``columns``: names of input and output columns; their ``sentences`` follows
+    :class:`scorer.inference.engine.Engine`. ``threads``: of the CPU, ``None`` for all that this process may use;
+    budgets of an earlier run are stronger. ``columns``: names of input and output columns; their ``sentences`` follows
     from the settings, and with their ``document`` only hallucinations are checked, sentence by sentence.
 
     Raises:
@@ -39,6 +40,7 @@ class Settings(CheckedFields):
     missing_template: MissingTemplate = "backoff"
     device: str = "auto"
     precision: Precision = "auto"
+    threads: int | None = None
     device_memory: int = 0
     overlong: Overlong = "error"
     sentences: bool = False
@@ -47,6 +49,8 @@ class Settings(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"threads is {self.threads}; write a number from 1, or none for all processors")
         if self.protocol == "factspotter":
             self._check_factspotter()
         if self.columns.document is not None:

@@ -41,9 +41,18 @@ def texts(count: int) -> pa.Table:
     )
 
 
-def job(data: Path, out: Location, bundle: Path, *, optional: tuple[str, ...] = (), **options: Any) -> Job:
+def job(
+    data: Path,
+    out: Location,
+    bundle: Path,
+    *,
+    optional: tuple[str, ...] = (),
+    threads: int | None = None,
+    **options: Any,
+) -> Job:
     """What a run in windows of four rows is asked to do."""
-    settings = Settings(str(bundle), device="cpu", optional=optional, columns=ColumnNames(keep=("text",)))
+    columns = ColumnNames(keep=("text",))
+    settings = Settings(str(bundle), device="cpu", optional=optional, threads=threads, columns=columns)
     given = {"max_error_rate": 0.5, "window_rows": 4, **options}
     return Job(settings, RunOptions((str(data),), out, **given))
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import scorer.run.shard_scorer
+import scorer.scoring.opening
 from scorer.errors import DeviceError, OutputError
 from scorer.metric.columns import OUTPUT
 from scorer.run.status import status_of
@@ -81,6 +82,36 @@ def test_a_resume_cuts_the_first_windows_as_its_plan_says(data: Path, target: Lo
     found = pq.ParquetFile(pa.BufferReader(files(target)["a.parquet"])).metadata
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [1, 2, 4, 4, 4, 4, 4, 2]
     assert json.loads(files(target)["_plan.json"])["budgets"] == content["budgets"]
+
+
+def test_a_resume_keeps_the_threads_of_its_plan_and_says_so(
+    data: Path, target: Location, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for with ``threads``, or found in a container with another quota."""
+
+    def resumed(threads: int | None) -> list[str]:
+        remove(target, "_receipts/a.parquet.json")
+        told = Told()
+        assert score(data, target, bundle, told=told, threads=threads).exit_code == 0
+        return [message for message in told.messages if "number of threads" in message]
+
+    score(data, target, bundle, threads=3)
+    whole, plan = data_files(target), files(target)["_plan.json"]
+    assert json.loads(plan)["budgets"]["threads"] == json.loads(plan)["settings"]["threads"] == 3
+    assert resumed(3) == []
+    kept = "note: the plan's number of threads a worker, 3, is kept, so that all labels are computed alike"
+    assert resumed(2) == [f"{kept}; a new --out would have 2"]
+    monkeypatch.setattr(scorer.scoring.opening, "thread_count", lambda: 5)
+    assert resumed(None) == [f"{kept}; a new --out would have 5"]
+    assert (data_files(target), files(target)["_plan.json"]) == (whole, plan)
+
+
+def test_a_run_has_the_threads_that_its_container_allows(
+    data: Path, target: Location, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scorer.inference.verification.thread_count", lambda: 1)
+    score(data, target, bundle)
+    assert json.loads(files(target)["_plan.json"])["budgets"]["threads"] == 1
 
 
 def test_a_resume_does_what_is_left_and_another_signature_everything(

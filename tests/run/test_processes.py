@@ -316,6 +316,9 @@ def test_devices_are_named_all_of_the_machine_or_shares_of_the_cpu() -> None:
     ):
         slots = parse_devices(f"cpu:{count}", 0, cpus)
         assert [slot.cpus for slot in slots] == shares and {slot.device for slot in slots} == {"cpu"}
+    assert [slot.threads for slot in parse_devices("cpu:2", 0, [*range(64)], 8)] == [4, 4], "a quota is shared"
+    assert [slot.threads for slot in parse_devices("cpu:3", 0, [*range(64)], 2)] == [1, 1, 1]
+    assert [slot.threads for slot in parse_devices("cpu:2", 0, [*range(8)], 8)] == [None, None]
     for given in ("", "cpu", "cpu:0", "cpu:x", "cuda", "cuda:0,cuda:0", "cuda:0;cuda:1", "cpu:2,cuda:0"):
         with pytest.raises(UsageError, match="--devices"):
             parse_devices(given, 1, [0])

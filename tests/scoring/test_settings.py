@@ -27,6 +27,7 @@ OTHER: dict[str, Any] = {
     "missing_template": "error",
     "device": "cpu",
     "precision": "fp32",
+    "threads": 2,
     "device_memory": 8,
     "overlong": "truncate",
     "sentences": True,
@@ -47,6 +48,7 @@ OTHER_COLUMNS: dict[str, Any] = {
 }
 NOT_IN_THE_OUTPUT = {
     "device_memory": "no number depends on it",
+    "threads": "a plan keeps those of its first run",
     "missing_template": "an error ends the run, so that no output has been made under it",
     "subject": "names the subject of attributes, and the facts are triples here; see tests/metric/test_forms.py",
     "device": "the kind of device that it leads to is in the signature, and here there is one kind",
@@ -103,7 +105,7 @@ def test_what_a_shard_depends_on_has_every_setting(tmp_path: Path) -> None:
     def fingerprint(settings: Settings) -> Fingerprint:
         templates = settings.templates and str(tmp_path / settings.templates)
         settings = replace(settings, bundle=str(tmp_path / settings.bundle), templates=templates)
-        with Scorer(**settings.arguments(), threads=1) as scorer:
+        with Scorer(**settings.arguments()) as scorer:
             shard = make_shard("a.parquet", columns=find_columns(SCHEMA, settings.columns).shape)
             signed = scorer.full_signature
             return make_plan([shard], signed.line, signature_parts=signed.parts).fingerprint(shard)
