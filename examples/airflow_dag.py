@@ -6,7 +6,9 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 YESTERDAY = "nights/{{ macros.ds_add(ds, -1) }}"
-BASELINE = "$(p=$(readlink nights/passed) && [ $p != {{ ds }} ] && echo --baseline nights/$p --gates changes.toml)"
+# A baseline for each signature: of the model, the templates and the options.
+PASSED = "nights/passed-$(grep -m 1 '\"signature\":' nights/{{ ds }}/_run.json | sha256sum | cut -c 1-12)"
+BASELINE = "$(p=$(readlink $passed) && [ $p != {{ ds }} ] && echo --baseline nights/$p --gates changes.toml)"
 SUMMARY = "nights/{{ ds }}/_summary.md"
 
 with DAG(
@@ -24,8 +26,9 @@ with DAG(
     )
     audit = BashOperator(
         task_id="audit",
-        bash_command="venv/bin/scorer audit nights/{{ ds }} --require-gates --gates gates.toml"
+        bash_command=f"passed={PASSED};"
+        " venv/bin/scorer audit nights/{{ ds }} --require-gates --gates gates.toml"
         f" --report nights/{{{{ ds }}}}/_report.html --summary {SUMMARY} {BASELINE}"
-        f" && (grep -q '^## Passed with warnings' {SUMMARY} || ln -sfn {{{{ ds }}}} nights/passed)",
+        f" && (grep -q '^## Passed with warnings' {SUMMARY} || ln -sfn {{{{ ds }}}} $passed)",
     )
     score >> audit

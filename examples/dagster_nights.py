@@ -1,7 +1,9 @@
 """A night as an asset of Dagster, and its gates as a check that blocks everything downstream; see docs/nightly.md."""
 
+import json
 import subprocess
 from datetime import date, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import dagster as dg
@@ -14,7 +16,8 @@ def scored(context: dg.AssetExecutionContext) -> None:
     night = date.fromisoformat(context.partition_key)
     before = NIGHTS / str(night - timedelta(days=1))
     reuse = ["--reuse", before] if (before / "_SUCCESS").exists() else []
-    command = ["scorer", "run", "data", "--out", NIGHTS / str(night), "--bundle", "bundle", *reuse]
+    command = ["scorer", "run", "data", "--out", NIGHTS / str(night), "--bundle", "bundle"]
+    command += ["--templates", "templates.json", *reuse]
     done = subprocess.run(list(map(str, command)), cwd=NIGHTS.parent)
     if done.returncode not in (0, 3):
         raise dg.Failure(f"scorer run ended with {done.returncode}")
@@ -25,7 +28,9 @@ def gates() -> dg.AssetCheckResult:
     from scorer.audit import AuditOptions, audit
 
     tonight = max(path.parent for path in NIGHTS.glob("????-??-??/_SUCCESS"))
-    passed, files = NIGHTS / "passed", [NIGHTS.parent / "gates.toml"]
+    signature = json.loads((tonight / "_run.json").read_text())["signature"]
+    passed = NIGHTS / f"passed-{sha256(signature.encode()).hexdigest()[:12]}"  # a baseline for each signature
+    files = [NIGHTS.parent / "gates.toml"]
     before = passed.resolve() if passed.exists() and passed.resolve() != tonight else None
     files += [NIGHTS.parent / "changes.toml"] if before else []
     document = audit(tonight, AuditOptions(baseline=before, gates=tuple(files), require_gates=True))

@@ -32,7 +32,8 @@ class AuditOptions(CheckedFields):
     by: tuple[tuple[str, ...], ...] = ()
     history: Path | None = None
     compare: tuple[str, str] | None = option(
-        "Compare these two values of the first --by column, paired by input. Default: the two largest groups.",
+        "Compare these two values of the first --by column, paired by input. Default: the two largest groups, unless a "
+        "third is as large.",
         "A B",
         None,
     )

@@ -15,8 +15,8 @@ from . import AuditOptions, findings, gates
 from .database import Database, Grouping
 from .document import Baseline, Document, GroupFigures, OptionsShown, RowCounts
 from .examples import RowReader, compare_rows, rows_of_finding, worst_rows
-from .figures import RunRates, add_changes, compare_groups, correct, group_figures
-from .queries import match
+from .figures import RunRates, compare_groups, compare_runs, group_figures
+from .ranking import answer
 from .scan import ScannedRun, scan_output
 
 DEFAULT = "system"
@@ -99,9 +99,12 @@ class DocumentBuilder:
         doubts = findings.template_findings(run, first, whole, self.templates)
         doubts += findings.bundle_findings(self.output)
         others = [group for one in self.groupings if one not in [(), *self.by] for group in figures[one]]
+        again, copies = findings.repeated_rows(run, before, first)
+        doubts += copies
         said = findings.all_findings(found, [*shown, *others], self.baseline, changes, doubts)
         if before is not None:
             self._add_rows(said, before, reader)
+        short = answer(rates, first, figures[first], said) if not (found or checked.required) and first else None
         bundle, templates = findings.scored_with(self.output.signature, self.template_file)
         summary = self.output.summary
         return Document(
@@ -110,7 +113,7 @@ class DocumentBuilder:
             finished=summary.finished,
             partial=self.output.coverage.reason,
             status="fail" if fails else "warn" if "warn" in statuses else "pass",
-            headline=findings.headline(shown, said, checked),
+            headline=findings.headline(shown, said, checked, short.sentence if short is not None else None),
             checked=checked,
             signature=self.output.signature,
             bundle=bundle,
@@ -127,6 +130,8 @@ class DocumentBuilder:
             worst=worst_rows(reader, self.options.worst),
             worse=worse,
             comparison=compare_groups(rates, first, figures[first], self.options.compare),
+            repeated=again,
+            answer=short.title if short is not None else None,
             notes=list(self._notes(run, whole)),
         )
 
@@ -136,11 +141,7 @@ class DocumentBuilder:
         for entry in (entry for groups in figures.values() for group in groups for entry in group.predicates):
             entry.sentence = sentences.get(entry.predicate)
         if before is not None:
-            match(before, now.run)
-            was = RunRates(before)
-            for grouping, groups in figures.items():
-                add_changes(was, now, grouping, groups)
-            correct([group for grouping in dict.fromkeys([(), *self.by]) for group in figures[grouping]])
+            compare_runs(RunRates(before), now, figures, self.by)
         return figures
 
     def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:

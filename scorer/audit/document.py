@@ -134,7 +134,8 @@ class Predicate(Part):
 
 
 class Test(Part):
-    """Mantel and Haenszel's test of added against removed rows. ``q``: p corrected over all tests of the audit
+    """Mantel and Haenszel's test of added against removed rows; of all rows, within the groups of the first ``--by``.
+    ``q``: p corrected over all tests of the audit
     (Benjamini-Hochberg). ``significant``: q below 0.05."""
 
     n_before: int
@@ -181,9 +182,44 @@ class ConfidenceChange(Part):
     psi: float | None
 
 
+class AtMix(Part):
+    """A figure of all rows in both runs if its groups had the shares that they had in the baseline, and the 95 %
+    interval of the difference; null where there is none. Of added rates: at the mix of the added rows."""
+
+    now: float
+    before: float
+    low: float | None
+    high: float | None
+
+    @property
+    def difference(self) -> float:
+        """Now minus before."""
+        return self.now - self.before
+
+
+class GroupRows(Part):
+    """The rows of a group in both runs."""
+
+    group: Group
+    before: int
+    now: int
+
+
+class Mix(Part):
+    """The groups that all rows consist of. ``grouping``: the first of ``--by``. ``distance``: half the sum of the
+    absolute differences of their shares of the rows, 0 to 1. ``groups``: by falling difference of rows, at most 50.
+    ``figures``: rates, added rates, ``mean_confidence`` and ``backoff_rate`` over the groups that both runs have."""
+
+    grouping: list[str]
+    distance: Share
+    groups: list[GroupRows]
+    figures: dict[str, AtMix]
+
+
 class Change(Part):
     """A group against that of the baseline; a new group has 0 ``rows_before``. ``rewritten``: pairs of an added and a
-    removed row with the same facts. ``flips``: kept rows whose FINE label differs."""
+    removed row with the same facts. ``flips``: kept rows whose FINE label differs. ``mix``: of all rows alone, null
+    where they are not grouped."""
 
     rows_before: int
     added: int
@@ -195,6 +231,7 @@ class Change(Part):
     rates: dict[str, RateChange]
     added_rates: dict[str, AddedRate]
     confidence: ConfidenceChange
+    mix: Mix | None = None
 
 
 class GroupFigures(Part):
@@ -232,6 +269,15 @@ class BaselineChanges(Part):
     flips: Flips
 
 
+class Repeated(Part):
+    """Rows that are there several times, by ``row_key`` and group of the first ``--by``. ``rows``: those beyond the
+    first of each key. ``keys``: keys with several rows. ``most``: rows of one key."""
+
+    rows: int
+    keys: int
+    most: int
+
+
 class Baseline(Part):
     """The output that was compared with. ``differs``: parts of the signature, as ``key: before → after``."""
 
@@ -246,7 +292,8 @@ class Baseline(Part):
 
 class Finding(Part, kw_only=True):
     """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate``
-    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new or has no rows) ``template``
+    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new, has no rows, or far more or
+    fewer) ``repeated`` (rows that are there several times) ``mix`` (groups of other sizes move the rates) ``template``
     ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts that account for a change.
     ``gates``: messages of gates that say so too. ``evidence``: figures. ``rows``: some that got worse."""
 
@@ -262,9 +309,10 @@ class Finding(Part, kw_only=True):
 
 class Gate(Part):
     """A gate on one group. ``value``: what the thresholds apply to, the metric or its change where there is
-    ``against``. ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which
-    chance the gate fails. ``alert_direction``: the side of a threshold that warns or fails. ``missing``: its result
-    when there is no figure. ``reason``: why it is silent or has no figure."""
+    ``against``; of ``rows`` the relative change, in either direction. ``now``, ``before``: the metric in both runs.
+    ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which chance the gate
+    fails. ``alert_direction``: the side of a threshold that warns or fails. ``missing``: its result when there is no
+    figure. ``reason``: why it is silent or has no figure."""
 
     metric: str
     group: Group
@@ -341,7 +389,8 @@ class OptionsShown(Part):
 class Document(Part, kw_only=True):
     """One audit. ``groups``: all rows first, then each grouping's groups, by falling not_OK rate. ``history``: oldest
     first. ``notes``: figures that are missing, and why. ``partial``: what of the inputs was not scored. ``checked``:
-    whether ``status`` means anything. ``comparison``: null where no input is shared."""
+    whether ``status`` means anything. ``comparison``: null where no input is shared, or no two groups are the largest.
+    ``answer``: without gates, who is better or what got worse, in a few words."""
 
     schema: int = 1
     out: str
@@ -366,5 +415,7 @@ class Document(Part, kw_only=True):
     worst: list[WorstRow]
     worse: Worse | None
     comparison: GroupComparison | None
+    repeated: Repeated | None = None
+    answer: str | None = None
     history: list[HistoryRow] = field(default_factory=list)
     notes: list[str]

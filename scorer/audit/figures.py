@@ -1,16 +1,18 @@
 """The figures of every group of a run, from the counts in the database, and how they changed since the baseline.
 
 **A rate** is tested once: rows with the same facts in both runs are pairs, the other added and removed rows two
-samples. Where fewer than half as many were removed as added, these are compared with all of the baseline's rows of the
-group, and vice versa. The interval of a difference takes rows that both runs have as fixed.
+samples; all rows are tested within the groups of a grouping. Where fewer than half as many were removed as added, these
+are compared with all of the baseline's rows of the group, and vice versa. The interval of a difference takes rows that
+both runs have as fixed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from ..scoring.output_columns import by_value, spelled
 from ..scoring.summary import OTHER_PREDICATES
 from ..stats.intervals import ClusterSums, Pairs, Sample, combined, correlation, interval_of_difference, rate
 from ..stats.paired import paired_rate
-from ..stats.significance import benjamini_hochberg, compare
+from ..stats.significance import benjamini_hochberg, compare_strata
 from . import queries
 from .database import Grouping, Ints
 from .document import (
@@ -36,6 +38,7 @@ from .document import (
     RateChange,
     Test,
 )
+from .mix import add_mix, shared_inputs
 from .scan import FINE_OF, Bools, ScannedRun, rate_states
 
 LEVEL = 0.05
@@ -51,9 +54,11 @@ class RunRates:
     def __init__(self, run: ScannedRun) -> None:
         self.run, self.masks = run, rate_states(run.omissions_checked)
         self._of_all = cache(lambda grouping: queries.clusters(run, grouping, self.masks))
+        self.samples = cache(self._samples)
 
-    def samples(self, grouping: Grouping, rows: queries.Chosen = "all") -> Samples:
-        """Of all rows, or of some whose inputs are correlated as those of all rows are."""
+    def _samples(self, grouping: Grouping, rows: queries.Chosen = "all") -> Samples:
+        """Of all rows, or of some whose inputs are correlated as those of all rows are; of some, once runs are
+        matched."""
         of_all = {name: correlation(one[0]) for name, one in self._of_all(()).items()}
         within = correlations(self._of_all(grouping), of_all)
         sums = self._of_all(grouping) if rows == "all" else queries.clusters(self.run, grouping, self.masks, rows)
@@ -167,8 +172,57 @@ def _named(counts: Ints, names: Iterable[str]) -> dict[str, int]:
     return {name: count for name, count in sorted(found.items(), key=lambda one: (-one[1], one[0])) if count}
 
 
-def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> None:
-    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`correct`."""
+class Sides(NamedTuple):
+    """Samples of a group. ``then``, ``this``: all rows of the baseline and of this run. ``went``, ``came``: rows in one
+    run only. ``gone``, ``fresh``: of these, the ones that are no halves of rewritten pairs."""
+
+    then: Sample
+    this: Sample
+    went: Sample
+    came: Sample
+    gone: Sample
+    fresh: Sample
+
+
+def _side_samples(before: RunRates, after: RunRates, grouping: Grouping) -> list[Samples]:
+    """The samples of a grouping's groups, in the order of :class:`Sides`."""
+    return [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
+
+
+def _parts_of(whole: Sides, samples: Sequence[Samples], name: str) -> list[Sides]:
+    """All rows by group. Where groups share inputs, the design effect of all rows exceeds that of each group: the
+    effects of the groups rise with it."""
+    groups = [Sides(*(side[code][name] for side in samples)) for code in range(len(samples[0]))]
+    more = shared_inputs(whole.this.effect, [(one.this.n, one.this.effect) for one in groups])
+    return [Sides(*(replace(side, effect=side.effect * more) for side in one)) for one in groups]
+
+
+def compare_runs(
+    before: RunRates, after: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], by: Sequence[Grouping]
+) -> None:
+    """Match two runs, and fill ``change`` of their groups. ``by``: groupings that are shown and tested together,
+    all rows apart; the first one's groups are the strata of all rows."""
+    queries.match(before.run, after.run)
+    first = by[0] if by else None
+    for grouping, groups in figures.items():
+        _add_changes(before, after, grouping, groups, first if not grouping else None)
+    if first is not None:
+        add_mix(figures[()][0], figures[first])
+    _correct([group for grouping in dict.fromkeys([(), *by]) for group in figures[grouping]])
+
+
+def _add_changes(
+    before: RunRates,
+    after: RunRates,
+    grouping: Grouping,
+    groups: Sequence[GroupFigures],
+    strata: Grouping | None = None,
+) -> None:
+    """Fill ``change`` of a grouping's groups of two runs that are matched; q-values come later, by :func:`_correct`.
+
+    Args:
+        strata: of all rows, the grouping within whose groups they are tested; by default they are one.
+    """
     was, now = before.run, after.run
     kept, rewritten = queries.kept(now, grouping), queries.rewritten(now, grouping)
     removed, added = (queries.moved(run, grouping).sum(axis=1) for run in (was, now))
@@ -176,19 +230,21 @@ def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: S
     confidences, buckets = queries.confidences(was, grouping), queries.confidence_buckets(was, now, grouping)
     facts_before = FactTables(was, grouping)
     pair_sums = queries.clusters_of_pairs(now, grouping, before.masks, after.masks)
-    samples = [run.samples(grouping, rows) for rows in ("all", "moved", "single") for run in (before, after)]
+    samples = _side_samples(before, after, grouping)
+    divided = _side_samples(before, after, strata) if strata is not None else None
     changed = (FINE_OF[:, None] != FINE_OF) & (FINE_OF[:, None] >= 0) & (FINE_OF >= 0)
     for code, group in enumerate(groups):
         for one in group.predicates:
             one.before = facts_before.omission(code, one.predicate)
         rates, added_rates = {}, {}
         for name in RATES:
-            pairs, same = (_as_pairs(one[code], before.masks[name], after.masks[name]) for one in (rewritten, kept))
+            pairs, same = (as_pairs(one[code], before.masks[name], after.masks[name]) for one in (rewritten, kept))
             sums = pair_sums[name][code]
             pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
-            then, this, went, came, gone, fresh = (one[code][name] for one in samples)
-            rates[name] = _rate_change(then, this, gone, fresh, pairs, same)
-            added_rates[f"added_{name}"] = _added_rate(then, went, came, gone, fresh, pairs)
+            own = Sides(*(one[code][name] for one in samples))
+            parts = [own] if divided is None else _parts_of(own, divided, name)
+            rates[name] = _rate_change(own, parts, pairs, same)
+            added_rates[f"added_{name}"] = _added_rate(own, parts, pairs)
         group.change = Change(
             rows_before=int(states_before[code].sum()),
             added=int(added[code]),
@@ -203,7 +259,7 @@ def add_changes(before: RunRates, after: RunRates, grouping: Grouping, groups: S
         )
 
 
-def correct(groups: Sequence[GroupFigures]) -> None:
+def _correct(groups: Sequence[GroupFigures]) -> None:
     """Correct the p-values of all tests of an audit together, and say which are significant."""
     rates = [one for group in groups if group.change is not None for one in group.change.rates.values()]
     tests = [one.test for one in rates if one.test is not None]
@@ -211,7 +267,7 @@ def correct(groups: Sequence[GroupFigures]) -> None:
         one.q, one.significant = q, q < LEVEL
 
 
-def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
+def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]) -> Pairs:
     """Pairs by their states, *Shape:* (STATES, STATES), as a rate sees them: the states that count, and the hits."""
     (counted0, hit0), (counted1, hit1) = before, now
     both, lost, gained, neither = (
@@ -220,49 +276,55 @@ def _as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools
     return Pairs(both, gained, lost, neither)
 
 
-def _rate_change(before: Sample, after: Sample, gone: Sample, fresh: Sample, pairs: Pairs, kept: Pairs) -> RateChange:
-    """``gone``, ``fresh``: of rows in one run only, without the ``pairs`` of rewritten ones; ``kept``: of those in
-    both."""
+def _rate_change(own: Sides, parts: Sequence[Sides], pairs: Pairs, kept: Pairs) -> RateChange:
+    """``parts``: the rows in the strata of the test. ``pairs``: rewritten ones. ``kept``: of rows in both runs."""
+    before, after = own.then, own.this
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
-    now, then = fresh, gone
-    if 2 * gone.n < fresh.n:
-        then = before
-    elif 2 * fresh.n < gone.n:
-        now = after
+    strata = list(_tested_sides(parts))
     changed = kept if kept.gained + kept.lost else Pairs()  # only where the scoring did
     both = pairs.plus(changed)
-    if tested := compare(both, now, then):
-        n0, n1 = then.n + both.n, now.n + both.n
+    if tested := compare_strata(both, strata):
+        n1, n0 = (both.n + sum(one.n for one in side) for side in zip(*strata, strict=True))
         change.test = Test(n_before=n0, n_after=n1, statistic=tested.z, p=tested.p, q=tested.p, significant=False)
     if change.before.value is not None and change.after.value is not None:
         change.difference = change.after.value - change.before.value
         moved = kept.gained + kept.lost - (kept.gained - kept.lost) ** 2 / max(kept.n, 1)
         variance = moved / (before.n * after.n)
-        change.low, change.high = _ends(change.difference, before.n, after.n, gone, fresh, pairs, variance)
+        change.low, change.high = _ends(change.difference, before.n, after.n, own, pairs, variance)
     return change
 
 
-def _added_rate(then: Sample, removed: Sample, added: Sample, gone: Sample, fresh: Sample, pairs: Pairs) -> AddedRate:
+def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
+    """(later, earlier) of each stratum: rows in one run only, or all of a side that has few of them."""
+    for then, this, _, _, gone, fresh in parts:
+        if 2 * gone.n < fresh.n:
+            yield fresh, then
+        else:
+            yield (this if 2 * fresh.n < gone.n else fresh), gone
+
+
+def _added_rate(own: Sides, parts: Sequence[Sides], pairs: Pairs) -> AddedRate:
+    then, _, removed, added, *_ = own
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then
     found = AddedRate(added=added.rate, before=before.rate, compared_with="removed" if replaced else "baseline",
                       low=None, high=None, p=None)  # fmt: skip
     if added.n and before.n:
         if replaced:
-            tested = compare(pairs, fresh, then if 2 * gone.n < fresh.n else gone)
+            strata = [(one.fresh, one.then if 2 * one.gone.n < one.fresh.n else one.gone) for one in parts]
+            tested = compare_strata(pairs, strata)
             difference = added.count / added.n - removed.count / removed.n
-            found.low, found.high = _ends(difference, removed.n, added.n, gone, fresh, pairs)
+            found.low, found.high = _ends(difference, removed.n, added.n, own, pairs)
         else:
-            tested = compare(Pairs(), added, then)
+            tested = compare_strata(Pairs(), [(one.came, one.then) for one in parts])
             found.low, found.high = interval_of_difference(found.added, found.before)
         found.p = tested.p_rise if tested is not None else None
     return found
 
 
-def _ends(
-    difference: float, n0: int, n1: int, gone: Sample, fresh: Sample, pairs: Pairs, variance: float = 0.0
-) -> tuple[float, float]:
-    """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which these changed."""
+def _ends(difference: float, n0: int, n1: int, own: Sides, pairs: Pairs, variance: float = 0.0) -> tuple[float, float]:
+    """The interval of a difference between rates of ``n0`` and ``n1`` rows, of which some changed."""
+    gone, fresh = own.gone, own.fresh
     samples = [(fresh.n / n1, fresh.rate), (-gone.n / n0, gone.rate)]
     return combined(difference, samples, pairs, (pairs.n / n1, pairs.n / n0), variance)
 
@@ -271,14 +333,16 @@ def compare_groups(
     rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], named: tuple[str, str] | None
 ) -> GroupComparison | None:
     """Two groups over the inputs that both have a text for: those that are named, or the two largest; ``None`` where
-    there are no two, or they share no input.
+    there are no two, they share no input, or a third has as many rows as the second.
 
     Raises:
         UsageError: no group has a value that is named, or the grouping is not by one column.
     """
     if named is None:
-        largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:2]
-        chosen = sorted(largest, key=lambda code: [value or "" for value in groups[code].group.values()])
+        largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)
+        if len(largest) > 2 and groups[largest[1]].rows == groups[largest[2]].rows:
+            return None
+        chosen = sorted(largest[:2], key=lambda code: [value or "" for value in groups[code].group.values()])
     elif len(grouping) != 1:
         raise UsageError("--compare names two values of one column; name the column with --by")
     else:
@@ -292,7 +356,7 @@ def compare_groups(
         return None
     first, second = chosen
     counts = queries.paired(rates.run, grouping, second, first)  # pairs have the later half first
-    pairs = {name: _as_pairs(counts, rates.masks[name], rates.masks[name]) for name in RATES}
+    pairs = {name: as_pairs(counts, rates.masks[name], rates.masks[name]) for name in RATES}
     found = {name: paired_rate(one) for name, one in pairs.items() if one.n}
     total = int(counts.sum())
     sides = groups[first].group, groups[second].group

@@ -35,6 +35,7 @@ from .document import (
     GroupFigures,
     Rate,
     RateChange,
+    Repeated,
     Severity,
     TemplatesShown,
 )
@@ -47,11 +48,15 @@ LEAST_SHIFT = 0.1
 """A significant drift of confidence is a finding from this stability index on."""
 WORDS = dict(zip(RATES, ("not OK", "omission", "hallucination", "error", "no text"), strict=True))
 MOST_FLIPS_SHOWN = 5
+MUCH, LEAST_ROWS = 0.5, 50
+"""Without a gate, so much of a change of a number of rows is a finding, of a group of so many rows in one run."""
+_MOST_NAMED = 3
+_OF_SIZES = ("rows", "repeated", "mix")
 LEAST_FACTS, LEAST_RATE, TIMES_THE_ODDS = 30, 0.2, 3.0
 _FACTS_OF_GROUP, _TIMES_THE_GROUP, _GROUPS = 10, 2.0, 0.9
 _GRAVITY = ("fail", "warn", "info")
-_ORDER = ("changed", "gate", "signature", "flips", "rows", "template", "backoff", "tokens", "drift", "bundle", "errors",
-          "improved")  # fmt: skip
+_ORDER = ("repeated", "rows", "mix", "changed", "gate", "signature", "flips", "template", "backoff", "tokens", "drift",
+          "bundle", "errors", "improved")  # fmt: skip
 
 
 def all_findings(
@@ -63,7 +68,7 @@ def all_findings(
 ) -> list[Finding]:
     """All findings of an audit, the most severe first. ``others``: those of templates and of the bundle."""
     loud = [gate for gate in gates if gate.status in ("fail", "warn")]
-    changed = [one for group in groups for one in _changed(group, loud)]
+    changed = [one for group in groups for one in (*_changed(group, loud), *_rows_moved(group, loud))]
     told = {message for one in changed for message in one.gates}
     found = [*others, *changed]
     for gate in loud:
@@ -74,7 +79,8 @@ def all_findings(
         found += _of_baseline(baseline, changes)
     for group in groups:
         found += _of_group(group)
-    found += _of_all_rows(groups[0]) if groups else []
+    if groups:
+        found += [*_of_all_rows(groups[0]), *_mix(groups[0])]
     return sorted(found, key=lambda one: (_GRAVITY.index(one.severity), _ORDER.index(one.kind), not one.group))
 
 
@@ -88,7 +94,7 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     own = [gate for gate in gates if gate.group == group.group and gate.reason is None]
     mine = [gate for gate in own if gate.metric in (*RATES, *ADDED_RATES)]
     rates = group.change.rates if group.change is not None else {}
-    moved = [(name, one, one.difference or 0.0) for name, one in rates.items() if one.significant]
+    moved = [(name, one, _difference(group, name)) for name, one in rates.items() if one.significant]
     moved = [one for one in moved if abs(one[2]) >= LEAST_DIFFERENCE]
     rises = [one for one in moved if one[2] > 0]
     evidence = [_moved(name, one) for name, one, _ in rises or moved]
@@ -103,6 +109,15 @@ def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
         message = f"{name_of(group.group)}: {_counts(*moved[0][:2])}"
         return [Finding(kind="improved", severity="info", group=group.group, message=message, evidence=evidence)]
     return []
+
+
+def _difference(group: GroupFigures, name: str) -> float:
+    """How much a rate rose; of all rows, at the baseline's mix of groups."""
+    if group.change is None:
+        return 0.0
+    if group.change.mix is not None and name in group.change.mix.figures:
+        return group.change.mix.figures[name].difference
+    return group.change.rates[name].difference or 0.0
 
 
 def _what_changed(group: GroupFigures, gates: Sequence[Gate]) -> tuple[str, str | None]:
@@ -124,6 +139,10 @@ def _what_changed(group: GroupFigures, gates: Sequence[Gate]) -> tuple[str, str 
     kinds = ("hallucination_rate", "omission_rate", "error_rate", "empty_rate")
     kind = max(kinds, key=increase.__getitem__)
     kind = kind if increase[kind] >= half > 0 else "not_ok_rate"
+    mixed = change.mix.figures.get(kind) if change.mix is not None else None
+    if mixed is not None and abs(mixed.difference - (change.rates[kind].difference or 0.0)) >= LEAST_DIFFERENCE:
+        at_mix = format_figure(kind, mixed.difference, signed=True)
+        return f"{name}: {WORDS[kind]} in {_of(change.rates[kind].after)} rows, {at_mix} at the earlier mix", None
     return f"{name}: {_counts(kind, change.rates[kind])}", None
 
 
@@ -162,13 +181,10 @@ def _of_baseline(baseline: Baseline, changes: BaselineChanges) -> Iterator[Findi
 
 
 def _of_group(group: GroupFigures) -> Iterator[Finding]:
-    """That a group is new, or is gone, and that its confidences drifted."""
+    """That a group is new, and that its confidences drifted."""
     change, name = group.change, name_of(group.group)
     if change is None:
         return
-    if group.group and not group.rows:
-        text = f"{name} has no rows in this run, {change.rows_before:,} in the baseline"
-        yield Finding(kind="rows", severity="warn", message=text, group=group.group)
     if group.group and not change.rows_before:
         yield Finding(kind="rows", severity="info", message=f"{name} is new: {group.rows:,} rows", group=group.group)
     now, before, psi = group.confidence, change.confidence.before, change.confidence.psi
@@ -176,6 +192,57 @@ def _of_group(group: GroupFigures) -> Iterator[Finding]:
         text = f"{name}: confidences drifted, mean {before.mean:.3f} to {now.mean:.3f}"
         lines = [f"population stability index {psi:.2f}"]
         yield Finding(kind="drift", severity="warn", message=text, evidence=lines, group=group.group)
+
+
+def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]:
+    """That a group has far more or fewer rows, or none any more."""
+    change, mine = group.change, [gate for gate in gates if gate.metric == "rows" and gate.group == group.group]
+    if change is None or not change.rows_before:
+        return
+    gone, share = group.group and not group.rows, abs(group.rows - change.rows_before) / change.rows_before
+    if mine or gone or (share >= MUCH and max(group.rows, change.rows_before) >= LEAST_ROWS):
+        text = f"{name_of(group.group)}: {group.rows:,} rows, before {change.rows_before:,}"
+        if gone:
+            text = f"{name_of(group.group)} has no rows in this run, {change.rows_before:,} in the baseline"
+        severity: Severity = "fail" if any(gate.status == "fail" for gate in mine) else "warn"
+        said = [gate.message for gate in mine]
+        yield Finding(kind="rows", severity=severity, message=text, group=group.group, gates=said)
+
+
+def _mix(whole: GroupFigures) -> Iterator[Finding]:
+    """That groups of other sizes moved a rate of all rows."""
+    mix = whole.change.mix if whole.change is not None else None
+    if mix is None or whole.change is None or mix.distance < LEAST_DIFFERENCE:
+        return
+    lines, moved = [], False
+    for name, at_mix in mix.figures.items():
+        crude = whole.change.rates[name].difference if name in RATES else None
+        if crude is not None:
+            moved |= abs(crude - at_mix.difference) >= LEAST_DIFFERENCE
+            by_itself = format_figure(name, at_mix.difference, signed=True)
+            lines.append(
+                f"{WORDS[name]} {by_itself} at the earlier mix, {format_figure(name, crude, signed=True)} as it is"
+            )
+    if moved:
+        sizes = [f"{name_of(one.group)} {one.before:,} → {one.now:,}" for one in mix.groups if one.before != one.now]
+        more = f" and {len(sizes) - _MOST_NAMED} more" if len(sizes) > _MOST_NAMED else ""
+        text = f"the mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:_MOST_NAMED])}{more}"
+        rate = format_figure("not_ok_rate", mix.figures["not_ok_rate"].difference, signed=True)
+        yield Finding(kind="mix", severity="warn", message=f"{text}; at the earlier mix, not OK {rate}", evidence=lines)
+
+
+def repeated_rows(run: ScannedRun, earlier: ScannedRun | None, grouping: Grouping) -> tuple[Repeated, list[Finding]]:
+    """Rows that are there several times within a group, and a finding where that is new."""
+    now, rows = queries.repeated(run, grouping), len(run)
+    before = queries.repeated(earlier, grouping) if earlier is not None else None
+    more = now.rows - (before.rows if before is not None else 0)
+    if more < max(1, LEAST_DIFFERENCE * rows):
+        return now, []
+    text = f"{now.keys:,} rows are there {'twice' if now.most == 2 else f'up to {now.most:,} times'}"
+    lines = [f"{now.rows:,} of {rows:,} rows repeat another one (row_key)"]
+    lines += [f"in the baseline: {before.rows:,}"] if before is not None else []
+    severity: Severity = "warn" if before is not None else "info"
+    return now, [Finding(kind="repeated", severity=severity, message=text, evidence=lines)]
 
 
 def _of_all_rows(whole: GroupFigures) -> Iterator[Finding]:
@@ -215,28 +282,81 @@ def bundle_findings(output: Output) -> list[Finding]:
     return [Finding(kind="bundle", severity=severity, message=text, evidence=list(summary.forced or ()))]
 
 
-def headline(groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked) -> str:
-    """One or two sentences. ``groups``: as in the document, all rows first."""
-    said = [reason_for_nothing(checked)] if checked.nothing_checked else []
+def headline(
+    groups: Sequence[GroupFigures], findings: Sequence[Finding], checked: Checked, best: str | None = None
+) -> str:
+    """One to three sentences. ``groups``: as in the document, all rows first. ``best``: which group is best, where an
+    audit without gates and baseline says that."""
     whole = groups[0]
+    if not whole.rows:
+        return _no_rows(groups)
+    said = [reason_for_nothing(checked)] if checked.nothing_checked and (checked.gates or checked.required) else []
+    sizes = _sizes_changed(groups, findings)
     share = whole.rates["not_ok_rate"]
     if share.value is None:
-        return " ".join([*said, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
+        return " ".join([*said, *sizes, f"{whole.rows:,} rows, none of which counts for the not_OK rate."])
     level = f"{percent(share.value)} of {share.n:,} rows are not OK"
     changed = [one for one in findings if one.kind == "changed"]
+    if any(one.kind == "mix" for one in findings):  # which says what happened to all rows
+        changed = [one for one in changed if one.group or one.severity == "fail"]
     if changed:
         others = sum(bool(one.group) for one in changed[1:])
         more = f"; {others} more {'group' if others == 1 else 'groups'} got worse" if others else ""
-        said.append(f"{changed[0].message}{more}.")
+        quality = f"{changed[0].message}{more}."
     elif better := next((one for one in findings if one.kind == "improved"), None):
-        said.append(f"{better.message}; {level}.")
+        quality = f"{better.message}; {level}."
+    elif best is not None:
+        quality = best
     elif whole.change is not None:
-        said.append(f"No rate rose significantly; {level}.")
+        quality = f"No rate rose significantly; {level}."
     else:
         highest = next((group for group in groups[1:] if group.rates["not_ok_rate"].value), None)
         rate = percent(highest.rates["not_ok_rate"].value or 0.0) if highest is not None else ""
-        said.append(f"{level}{f', most of {name_of(highest.group)}: {rate}' if highest is not None else ''}.")
-    return " ".join(said)
+        quality = f"{level}{f', most of {name_of(highest.group)}: {rate}' if highest is not None else ''}."
+    fails = bool(changed) and changed[0].severity == "fail"
+    sizes_fail = any(one.severity == "fail" for one in findings if one.kind in _OF_SIZES)
+    return " ".join([*said, *([quality, *sizes] if fails and not sizes_fail else [*sizes, quality])])
+
+
+def _no_rows(groups: Sequence[GroupFigures]) -> str:
+    """That an output is empty, and which groups had how many rows in the baseline."""
+    of_first = [one for one in groups[1:] if one.grouping == groups[1].grouping] or list(groups)
+    sizes = [(name_of(one.group), one.change.rows_before) for one in of_first if one.change is not None]
+    sizes = sorted((one for one in sizes if one[1]), key=lambda one: (-one[1], one[0]))
+    if not sizes:
+        return "No rows."
+    named = [name for name, _ in sizes[:_MOST_NAMED]]
+    named += [f"{len(sizes) - _MOST_NAMED} more"] if len(sizes) > _MOST_NAMED else []
+    if len({rows for _, rows in sizes}) == 1:
+        all_but_last = ", ".join(named[:-1])
+        listed = f"{all_but_last} and {named[-1]}" if all_but_last else named[-1]
+        return f"No rows: {listed} had {sizes[0][1]:,}{' each' if len(sizes) > 1 else ''}."
+    return f"No rows: {', '.join(f'{name} had {rows:,}' for name, rows in sizes[:_MOST_NAMED])}."
+
+
+def _sizes_changed(groups: Sequence[GroupFigures], findings: Sequence[Finding]) -> list[str]:
+    """Sentences on how many rows there are: their number, the groups that lost most, rows that are there twice, and a
+    mix that moved a rate."""
+    mix = next((one.message for one in findings if one.kind == "mix"), None)
+    again = [one.message for one in findings if one.kind == "repeated" and one.severity != "info"]
+    moved = [one for one in findings if one.kind == "rows" and one.severity != "info"]
+    total = next((one.message.removeprefix("all rows: ") for one in moved if not one.group), None)
+    parts = [*([total] if total is not None else []), *again]
+    if not again and (total is not None or mix is None):
+        lost = [(rows, one.group) for one in groups if (rows := _rows_lost(one, groups[0])) is not None]
+        by_loss = [group for _, group in sorted(lost, key=lambda one: -one[0])]
+        named = [one for one in moved if one.group in by_loss and one.group]
+        parts += [one.message for one in sorted(named, key=lambda one: by_loss.index(one.group))[:_MOST_NAMED]]
+    return [f"{'; '.join(one)}." for one in (parts, [mix] if mix is not None and not again else []) if one]
+
+
+def _rows_lost(group: GroupFigures, whole: GroupFigures) -> int | None:
+    """How many fewer rows a group has; ``None`` where its number changed as that of all rows did."""
+    change, change_of_all = group.change, whole.change
+    if change is None or change_of_all is None:
+        return None
+    own, all_rows = group.rows / max(1, change.rows_before), whole.rows / max(1, change_of_all.rows_before)
+    return change.rows_before - group.rows if abs(own - all_rows) >= LEAST_DIFFERENCE else None
 
 
 def looks_wrong(failed: int, facts: int, other_failed: int, other_facts: int) -> bool:

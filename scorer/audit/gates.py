@@ -1,7 +1,8 @@
 """Gates of TOML files (docs/audit.md), applied to all rows or to groups.
 
-A gate is *silent* in a group of fewer than ``min_rows`` rows, or where there is nothing to compare. Any other gate
-without a figure fails, because nothing was checked; ``missing = "pass"`` lets it pass.
+A gate is *silent* in a group of 1 to ``min_rows`` - 1 rows, or where there is nothing to compare. Any other gate
+without a figure, such as that of a group without rows, fails, because nothing was checked; ``missing = "pass"`` lets it
+pass.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .document import ADDED_RATES, LEAST_ROWS_OF_INDEX, RATES, Checked, Gate, Gr
 
 SHARES = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
-OF_BASELINE = ("label_flips", "psi_confidence")
+OF_BASELINE = ("label_flips", "psi_confidence", "rows")
 """Metrics that are comparisons by themselves; ``against`` changes nothing about them."""
 METRICS = (*SHARES, *OF_BASELINE)
 LOWER_IS_WORSE = "mean_confidence"
@@ -223,6 +224,8 @@ class _Figure(NamedTuple):
     high: float | None = None
     p: float | None = None
     versus: str = "since the baseline"
+    difference: float | None = None
+    mix: str = ""
 
 
 GateStatus = Literal["pass", "warn", "fail", "silent"]
@@ -243,6 +246,9 @@ def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
 
 
 def _value(rule: Rule, found: _Figure) -> float | None:
+    """What the thresholds apply to."""
+    if found.difference is not None:
+        return found.difference
     if not rule.is_difference:
         return found.now
     return None if found.now is None or found.before is None else found.now - found.before
@@ -261,11 +267,13 @@ def _unjudged(
     rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool
 ) -> tuple[GateStatus, str] | None:
     """Why there is nothing to judge, and what that makes of the gate."""
+    if rule.metric == "rows":
+        return _unjudged_rows(rule, group)
     metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
+    if not group.rows:  # before min_rows: a group that is gone must not be silenced for being small
+        return rule.missing, _why_no_rows(group)
     if rows < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
-    if not group.rows:
-        return rule.missing, "there are no rows"
     if metric in _OF_LABELS and not group.scored + group.reused:
         return rule.missing, "no row has a label, all have errors"
     if change is not None:
@@ -292,8 +300,43 @@ def _unjudged(
     return rule.missing, "no row counts for it"
 
 
+def _unjudged_rows(rule: Rule, group: GroupFigures) -> tuple[GateStatus, str] | None:
+    """The same for the number of rows, which has a figure where the baseline has rows."""
+    before = group.change.rows_before if group.change is not None else 0
+    if not before:
+        why = "needs rows in the baseline, and this group is new"
+        return ("silent", why) if rule.by and group.group else (rule.missing, "the baseline has no rows")
+    if group.rows and max(group.rows, before) < rule.min_rows:
+        return "silent", f"needs {rule.min_rows:,} rows in one run (min_rows), there are {group.rows:,} and {before:,}"
+    return None
+
+
+def _why_no_rows(group: GroupFigures) -> str:
+    before = group.change.rows_before if group.change is not None else 0
+    return f"there are no rows, {before:,} in the baseline" if before else "there are no rows"
+
+
 def _figure(rule: Rule, group: GroupFigures) -> _Figure:
+    found = _crude_figure(rule, group)
+    mix = group.change.mix if group.change is not None and not rule.grouping else None
+    at_mix = mix.figures.get(rule.metric) if mix is not None and rule.is_difference else None
+    if mix is None or at_mix is None or found.now is None:
+        return found
+    columns = ", ".join(mix.grouping)
+    where = f" within each {columns}" if rule.metric in ADDED_RATES else f" at its mix of {columns}"
+    return found._replace(
+        before=at_mix.before, low=at_mix.low, high=at_mix.high, difference=at_mix.difference,
+        mix=where if abs(at_mix.difference - (_value(rule, found) or 0.0)) > ROUNDING else "",
+    )  # fmt: skip
+
+
+def _crude_figure(rule: Rule, group: GroupFigures) -> _Figure:
+    """The figure of the rows as they are."""
     change, metric = group.change, rule.metric
+    if metric == "rows":
+        before = change.rows_before if change is not None else 0
+        relative = abs(group.rows - before) / before if before else None
+        return _Figure(float(group.rows), float(before), difference=relative)
     if metric == "mean_confidence":
         return _Figure(group.confidence.mean, change.confidence.before.mean if change else None)
     rate = group.backoff if metric == "backoff_rate" else group.rates.get(metric)
@@ -322,6 +365,8 @@ def format_figure(metric: str, value: float | None, *, signed: bool = False) -> 
         return "-"
     if metric == "label_flips":
         return f"{value:,.0f}"
+    if metric == "rows":
+        return f"{100 * value:.0f}%"
     if metric in ("mean_confidence", "psi_confidence"):
         return f"{value:{'+' if signed else ''}.3f}"
     return f"{points(value)} points" if signed else percent(value)
@@ -333,6 +378,13 @@ def format_span(metric: str, low: float, high: float, *, signed: bool = False) -
     return f"95% interval {ends[0]} to {ends[1]}"
 
 
+def _more_or_fewer(found: _Figure) -> str:
+    """The change of a number of rows, in words."""
+    if found.now == found.before:
+        return "as many"
+    return f"{format_figure('rows', found.difference)} {'more' if (found.now or 0) > (found.before or 0) else 'fewer'}"
+
+
 def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str | None) -> str:
     text, metric, signed = f"{describe(group)}: {rule.metric}", rule.metric, rule.is_difference
     if status == "silent":
@@ -340,10 +392,13 @@ def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str 
     if reason is not None:
         accepted = 'accepted by missing = "pass"' if status == "pass" else 'missing = "pass" accepts that'
         return f"{text} is unavailable ({reason}); {accepted}"
-    text += f" {format_figure(metric, found.now)}"
+    if metric == "rows":
+        text += f" {found.now:,.0f}, {found.before:,.0f} in the baseline, {_more_or_fewer(found)}"
+    else:
+        text += f" {format_figure(metric, found.now)}"
     if signed:
         change, before = format_figure(metric, _value(rule, found), signed=True), format_figure(metric, found.before)
-        text += f", {change} {found.versus} ({before})"
+        text += f", {change} {found.versus} ({before}){found.mix}"
     if found.low is not None and found.high is not None:
         text += f", {format_span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:

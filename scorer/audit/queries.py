@@ -14,7 +14,7 @@ import numpy as np
 from ..metric.verdict import FINE
 from ..stats.intervals import ClusterSums
 from .database import Database, Grouping, Ints, parts
-from .document import Confidence, Why
+from .document import Confidence, Repeated, Why
 from .scan import BLANK, FINE_LABEL, STATES, Bools, ScannedRun
 
 Masks = Mapping[str, tuple[Bools, Bools]]
@@ -174,6 +174,18 @@ def paired(run: ScannedRun, grouping: Grouping, first: int, second: int) -> Ints
         f"JOIN {side.format(second)} AS other USING (input, place) GROUP BY ALL",
         STATES, STATES,
     )  # fmt: skip
+
+
+def repeated(run: ScannedRun, grouping: Grouping) -> Repeated:
+    """Rows that are there several times within a group."""
+    rows = keys = most = 0
+    for where in parts("high", len(run)):
+        ((more, several, largest),) = run.database.rows(
+            f"SELECT coalesce(sum(n - 1), 0)::BIGINT, count(*), coalesce(max(n), 1) FROM (SELECT count(*) AS n "
+            f"FROM {run.table} WHERE {where} GROUP BY high, low, {run.database.column(grouping)} HAVING n > 1)"
+        )
+        rows, keys, most = rows + more, keys + several, max(most, largest)
+    return Repeated(rows=rows, keys=keys, most=most)
 
 
 Chosen = Literal["all", "moved", "single"]

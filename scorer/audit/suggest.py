@@ -1,14 +1,18 @@
 """Gates files with limits that suit an output, each with the smallest increase that it finds.
 
-A gate fails in at most one run of a hundred in which nothing changed. Chances are binomial: exact for up to
-:data:`EXACT` rows, normal beyond. Rows that share an input count as fewer, by their design effect.
+A gate fails in at most one run of a hundred in which nothing changed, and all gates together warn in at most one of
+twenty. Chances are binomial, exact for up to :data:`EXACT` rows and normal beyond, and take the rates of the output as
+uncertain: they are means over the posterior of each rate under Jeffreys' prior (Brown, Cai & DasGupta, Statistical
+Science 16, 2001, 101-133). Rows that share an input count as fewer, by their design effect.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +23,12 @@ from .database import Grouping
 from .document import Document, GroupFigures, Rate, describe
 from .gates import ROUNDING
 
-SELDOM, OFTEN = 0.01, 0.1
-"""Share of runs without a change in which any group of a gate may fail, and warn."""
+SELDOM, OFTEN = 0.01, 0.05
+"""Share of runs without a change in which any group of a gate may fail, and in which any gate may warn."""
+POINTS = 9
+"""Rates that stand for the posterior of one."""
+ROWS_WARN, ROWS_FAIL = 0.2, 0.5
+"""Relative changes of the number of rows that warn and fail: a choice."""
 POWER = 0.8
 FEW_ROWS, FEW_ADDED = 50, 5
 """No gate on an increase looks at smaller groups; no limit on added rows at fewer."""
@@ -42,25 +50,89 @@ _ON_VALUES = (
 
 def value_gates(document: Document) -> str:
     """A TOML file of gates on values."""
-    whole = document.groups[0]
+    whole, chances = document.groups[0], _chances(document)
     parts = [_head(document, "Limits on values, as shares: the largest that still pass.")]
     for metric, warn, fail, comment in _ON_VALUES:
         rate = whole.rates.get(metric, whole.backoff)
         if rate is not None:
-            parts.append(_on_value(metric, rate, warn, fail, comment, whole.design_effects.get(metric, 1.0)))
+            effect = whole.design_effects.get(metric, 1.0)
+            parts.append(_on_value(metric, rate, warn, fail, comment, effect, chances))
     return "\n".join(parts)
 
 
 def change_gates(document: Document) -> str:
     """A TOML file of gates that compare with a baseline."""
     parts = [_head(document, "Limits on the increase since a baseline; pass the file together with --baseline.")]
-    for columns in [(), *(tuple(one) for one in document.options.by)]:
-        groups = [group for group in document.groups if tuple(group.grouping) == columns]
-        parts += [_on_increase(columns, groups), _on_added(columns, groups)]
+    chances = _chances(document)
+    for columns, groups in _groupings(document):
+        parts += [_on_rows(columns), _on_increase(columns, groups, chances), _on_added(columns, groups)]
     if not document.options.by:
         parts.append("# No grouping: `scorer gates init --by COLUMNS` adds gates for each group.\n")
     parts.append(_table("Rows in both runs keep their labels under equal signatures.", "label_flips", (), fail="0"))
     return "\n".join(parts)
+
+
+class Chances(NamedTuple):
+    """Shares of runs without a change in which a gate may ``fail``, and in which one on a value and one on an increase
+    may warn."""
+
+    fail: float
+    value: float
+    increase: float
+
+
+def _groupings(document: Document) -> list[tuple[Grouping, list[GroupFigures]]]:
+    """All rows, and each grouping, with their groups."""
+    named = [(), *(tuple(one) for one in document.options.by)]
+    return [(columns, [group for group in document.groups if tuple(group.grouping) == columns]) for columns in named]
+
+
+def _chances(document: Document) -> Chances:
+    """The chances of each gate, such that those that may warn do so in at most :data:`OFTEN` of runs together. Gates on
+    values, whose limits are far above the values, leave most of it to those on increases."""
+    whole = document.groups[0]
+    chances = Chances(SELDOM, OFTEN / 10, OFTEN)
+    used = 0.0
+    for metric, warn, fail, _ in _ON_VALUES:
+        rate = whole.rates.get(metric, whole.backoff)
+        if rate is not None and rate.high is not None:
+            limits = _value_limits(rate, warn, fail, whole.design_effects.get(metric, 1.0), chances)
+            used += limits.by_chance(limits.warn)
+    increases = sum(bool(_large(groups)) for _, groups in _groupings(document))
+    left = (OFTEN - used) / max(1, increases)
+    return chances._replace(fail=min(SELDOM, left), increase=left)
+
+
+class _ValueLimits(NamedTuple):
+    """Limits of a gate on a value, and how often chance alone exceeds one."""
+
+    warn: float
+    fail: float
+    by_chance: Callable[[float], float]
+
+
+def _value_limits(rate: Rate, warn: float, fail: float, effect: float, chances: Chances) -> _ValueLimits:
+    """Limits above the interval of a rate that has one."""
+    rows, high = rate.n / effect, rate.high or 0.0
+    shares = posterior(rate.count / effect, rows) if rate.count else (0.0,)  # none of a kind: it may well be impossible
+
+    def by_chance(limit: float) -> float:
+        return sum(exceeds(rows, limit, share) for share in shares) / len(shares)
+
+    fails = _up(max(high + fail, _first(lambda one: by_chance(one) <= chances.fail)))
+    warns = _up(max(high + warn, _first(lambda one: by_chance(one) <= chances.value)))
+    return _ValueLimits(min(warns, fails), fails, by_chance)
+
+
+def posterior(count: float, n: float) -> tuple[float, ...]:
+    """Rates that stand for what a true rate may be, after ``count`` of ``n`` independent rows: the medians of equally
+    likely parts of its posterior under Jeffreys' prior."""
+    grid = (np.arange(4000) + 0.5) / 4000
+    logs = (count - 0.5) * np.log(grid) + (n - count - 0.5) * np.log1p(-grid)
+    weights = np.exp(logs - logs.max())
+    upto = np.cumsum(weights) / weights.sum()
+    places = np.searchsorted(upto, (np.arange(POINTS) + 0.5) / POINTS)
+    return tuple(grid[np.minimum(places, len(grid) - 1)].tolist())
 
 
 def exceeds(rows: float, limit: float, now: float, before: float | None = None) -> float:
@@ -111,10 +183,11 @@ def _head(document: Document, what: str) -> str:
     return (
         f"# Gates of `scorer audit`, written by `scorer gates init` from {out}\n"
         f"# ({document.rows.all:,} rows, finished {finished}). docs/audit.md explains the keys.\n# {what}\n"
+        f"# All gates of both files together warn in at most {percent(OFTEN)} of runs in which nothing changes.\n"
     )
 
 
-def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, effect: float) -> str:
+def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, effect: float, chances: Chances) -> str:
     """A gate on a value: ``warn`` and ``fail`` above the interval of what the output has."""
     value, high = rate.value, rate.high
     if value is None or rate.low is None or high is None:
@@ -122,38 +195,66 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
     comment += f"\n# This output: {percent(value)}, 95% interval {percent(rate.low)} to {percent(high)}."
     if high > _NO_ROOM:
         return f"# {comment}\n# A limit above that would hardly ever fail, so there is no gate on {metric}.\n"
-    rows = rate.n / effect
-    limit = _up(max(high + fail, _first(lambda limit: exceeds(rows, limit, value) <= SELDOM)))
-    comment += f"\n# It finds {_increase_found(detectable(rows, limit, value, compares=False))}."
-    return _table(comment, metric, (), warn=_share(_up(high + warn)), fail=_share(limit))
+    limits = _value_limits(rate, warn, fail, effect, chances)
+    found = detectable(rate.n / effect, limits.fail, value, compares=False)
+    comment += f"\n# It finds {_increase_found(found)}."
+    if rate.count:
+        comment += f"\n# Without a change, {_said('it', *map(limits.by_chance, limits[:2]))}"
+    return _table(comment, metric, (), warn=_share(limits.warn), fail=_share(limits.fail))
 
 
-def _on_increase(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
+def _on_rows(columns: Grouping) -> str:
+    """A gate on the number of rows."""
+    comment = (
+        f"{_each(columns)}: how many rows there are, more or fewer. The limits are a choice: what a night may lose\n"
+    )
+    comment += "# or gain is not a matter of chance. A group that is gone is 1."
+    least = {"min_rows": str(FEW_ROWS)} if columns else {}
+    return _table(comment, "rows", columns, warn=_share(ROWS_WARN), fail=_share(ROWS_FAIL), **least)
+
+
+def _large(groups: Sequence[GroupFigures]) -> list[GroupFigures]:
+    return [group for group in groups if group.rows >= FEW_ROWS and group.rates["not_ok_rate"].value is not None]
+
+
+def _on_increase(columns: Grouping, groups: Sequence[GroupFigures], chances: Chances) -> str:
     """A gate on the increase of the share of rows that are not OK, for groups that are large enough."""
     comment = f"{_each(columns)}.\n"
     large = [
-        (group.rows / group.design_effects["not_ok_rate"], max(value, LEAST_SHARE), group)
-        for group in groups
-        if group.rows >= FEW_ROWS and (value := group.rates["not_ok_rate"].value) is not None
+        (group.rows / (effect := group.design_effects["not_ok_rate"]), group.rates["not_ok_rate"].count / effect, group)
+        for group in _large(groups)
     ]
     if not large:
         return f"# {comment}# None has {FEW_ROWS} rows, so chance alone would move the rates too far for a gate.\n"
+    likely = [(rows, posterior(max(count, LEAST_SHARE * rows), rows)) for rows, count, _ in large]
 
     def by_chance(limit: float) -> float:
-        return 1 - math.prod(1 - exceeds(rows, limit, share, share) for rows, share, _ in large)
+        quiet = [1 - sum(exceeds(rows, limit, one, one) for one in shares) / POINTS for rows, shares in likely]
+        return 1 - math.prod(quiet)
 
-    warn, fail = (next((one for one in _LIMITS if by_chance(one) <= often), None) for often in (OFTEN, SELDOM))
-    if warn is None or fail is None or fail >= 1 - max(share for _, share, _ in large):
+    warn, fail = (_least_limit(by_chance, chance) for chance in (chances.increase, chances.fail))
+    if warn is None or fail is None or fail >= 1 - max(max(shares) for _, shares in likely):
         return f"# {comment}# No limit could be exceeded by the rates of this output, so there is no gate.\n"
-    rows, share, group = min(large, key=lambda one: one[0])
+    rows, count, group = min(large, key=lambda one: one[0])
+    share = max(count / rows, LEAST_SHARE)
     where = f"{visible(describe(group.group))} ({group.rows:,} rows)" if columns else "all rows"
     which = f"any of {len(large)} groups" if len(large) > 1 else "it"
     comment += f"# Of {where} it finds {_increase_found(detectable(rows, fail, share, compares=True))}.\n"
-    comment += f"# If all rows are new and nothing changes, {which} fails in {percent(by_chance(fail))} of runs."
+    comment += f"# If all rows are new and nothing changes, {_said(which, by_chance(warn), by_chance(fail))}"
     if left := len(groups) - len(large):
         comment += f"\n# {left} of {len(groups)} groups have fewer than {FEW_ROWS} rows; the gate is silent there."
     least = {"min_rows": str(FEW_ROWS)} if columns else {}
     return _table(comment, "not_ok_rate", columns, against='"baseline"', warn=_share(warn), fail=_share(fail), **least)
+
+
+def _least_limit(by_chance: Callable[[float], float], chance: float) -> float | None:
+    """The least of the limits that is exceeded by chance so seldom; ``None`` if none is."""
+    place = bisect_left(_LIMITS, True, key=lambda limit: by_chance(limit) <= chance)
+    return _LIMITS[place] if place < len(_LIMITS) else None
+
+
+def _said(which: str, warns: float, fails: float) -> str:
+    return f"{which} warns or fails in {percent(warns)} of runs, and fails in {percent(fails)}."
 
 
 def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:

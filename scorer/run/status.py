@@ -63,8 +63,7 @@ def status_of(outs: Sequence[Location]) -> RunStatus:
         receipts = output.receipts(plan.inputs)
         finished = finished and output.why_unfinished(receipts) is None
         mine = [found for found in receipts.values() if isinstance(found, Receipt)]
-        names = {receipt.relative for receipt in mine}
-        failed += [one for name, one in output.failed_shards().items() if name in plan.inputs and name not in names]
+        failed += output.quarantined(plan, receipts)
         done += mine
         rate += _rate(mine, plan, files[PLAN].modified)
     planned = sum(len(plan.inputs) for _, plan, _ in folders)

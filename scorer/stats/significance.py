@@ -37,22 +37,34 @@ class Tested:
 
 def compare(pairs: Pairs, after: Sample, before: Sample) -> Tested | None:
     """Test pairs and two disjoint samples, divided by their design effects; ``None`` where there are none."""
+    return compare_strata(pairs, [(after, before)])
+
+
+def compare_strata(pairs: Pairs, strata: Sequence[tuple[Sample, Sample]]) -> Tested | None:
+    """The same for two samples in each of several strata, (after, before) each: the exact conditional test of a common
+    odds ratio of 1 (Gart, Biometrika 57, 1970, 471-475), which sees no difference where only the strata's sizes differ.
+    """
     gained, lost = (round(one / pairs.effect) for one in (pairs.gained, pairs.lost))
-    (count, n), (other, m) = _effective(after), _effective(before)
-    if not pairs.n and not (n and m):
+    changed = gained + lost
+    mean, variance, seen = changed / 2, changed / 4, gained
+    tables = []
+    comparable = pairs.n > 0
+    for after, before in strata:
+        (count, n), (other, m) = _effective(after), _effective(before)
+        if n and m:
+            comparable, hits, total = True, count + other, n + m
+            seen += count
+            mean += hits * n / total
+            variance += hits * (total - hits) * n * m / (total**2 * (total - 1))
+            tables.append((hits, n, m))
+    if not comparable:
         return None
-    hits, total = (count + other, n + m) if n and m else (0, 0)
-    changed, seen = gained + lost, gained + (count if total else 0)
-    mean, variance = changed / 2, changed / 4
-    if total > 1:
-        mean += hits * n / total
-        variance += hits * (total - hits) * n * m / (total**2 * (total - 1))
     if variance == 0:
         return Tested(0.0, 1.0, 1.0)
     z = (seen - mean) / math.sqrt(variance)
     if variance >= LARGE:
         return Tested(z, math.erfc(abs(z) / math.sqrt(2)), 0.5 * math.erfc(z / math.sqrt(2)))
-    first, weights = _distribution(changed, hits, n, m)
+    first, weights = _distribution(changed, tables)
     at = seen - first
     if not 0 <= at < len(weights):  # so far away that its probability is 0 as a double
         return Tested(z, 0.0, 0.0 if z > 0 else 1.0)
@@ -66,14 +78,17 @@ def _effective(sample: Sample) -> tuple[int, int]:
     return min(n, round(sample.count / sample.effect)), n
 
 
-def _distribution(changed: int, hits: int, n: int, m: int) -> tuple[int, Floats]:
-    """Probabilities of the hits among the later rows, from a first number on."""
+def _distribution(changed: int, tables: Sequence[tuple[int, int, int]]) -> tuple[int, Floats]:
+    """Probabilities of the hits among the later rows, from a first number on. ``tables``: hits, later and earlier rows
+    of each stratum."""
     first = 0.0
     weights: Floats = np.ones(1)
-    if hits:
-        spread = hits * (n + m - hits) * n * m / ((n + m) ** 2 * max(n + m - 1, 1))
-        x = _window(max(0, hits - m), min(hits, n), hits * n / (n + m), spread)
-        first, weights = x[0], _from_ratios((n - x) * (hits - x), (x + 1) * (m - hits + x + 1))
+    for hits, n, m in tables:
+        if hits:
+            spread = hits * (n + m - hits) * n * m / ((n + m) ** 2 * max(n + m - 1, 1))
+            x = _window(max(0, hits - m), min(hits, n), hits * n / (n + m), spread)
+            ratios = _from_ratios((n - x) * (hits - x), (x + 1) * (m - hits + x + 1))
+            first, weights = first + x[0], np.convolve(weights, ratios)
     if changed:
         x = _window(0, changed, changed / 2, changed / 4)
         first, weights = first + x[0], np.convolve(weights, _from_ratios(changed - x, x + 1))

@@ -27,11 +27,22 @@ from ..system.waiting import map_in_threads, result_of
 from .location import Location, StoreUri, named
 from .output_folder import READERS, OutputFolder
 from .plan import PLAN, RUN, SUCCESS, Plan, check_parts, find_outputs
-from .receipts import FAILED, RECEIPTS, ROW_RANGE, Receipt, Signature, is_output, receipt_name, relatives_of
+from .receipts import (
+    FAILED,
+    RECEIPTS,
+    ROW_RANGE,
+    FailedShard,
+    Receipt,
+    Signature,
+    is_output,
+    receipt_name,
+    relatives_of,
+)
 from .store import FileInfo, LocalStore, Store, open_store
 
 WINDOW_ROWS = 1 << 16
 _RUN_AGAIN = "; run `scorer run` again to replace it"
+_RESUMES = "the same `scorer run` resumes it"
 _NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -369,9 +380,10 @@ class _RunFolder:
                 raise OutputError(f"{location} is not an output folder of `scorer run`: it has no readable {PLAN}")
             self.plan, self.files = plan, list[OutputFile]()
             if self.why_unfinished is not None and not allow_partial:
+                failed = folder.quarantined(plan, receipts)
+                why, advice = _unfinished(failed, len(plan.inputs)) if failed else (self.why_unfinished, _RESUMES)
                 raise OutputError(
-                    f"{location} is not finished: {self.why_unfinished}; the same `scorer run` resumes it, or pass "
-                    "--allow-partial to read what there is"
+                    f"{location} is not finished: {why}; {advice}, or pass --allow-partial to read what there is"
                 )
             for relative, receipt in receipts.items():
                 if isinstance(receipt, str):
@@ -382,6 +394,15 @@ class _RunFolder:
                         where = folder.store.uri(relative)
                         raise OutputError(f"{where} is missing, or not what its receipt says{_RUN_AGAIN}")
                     self.files.append(OutputFile(folder.store, relative, info.version, receipt))
+
+
+def _unfinished(failed: Sequence[FailedShard], shards: int) -> tuple[str, str]:
+    """Why an output with quarantined shards is not finished, and what to do."""
+    first = failed[0]
+    reason = first.message or first.kind or f"its record in {FAILED} is damaged"
+    reason = reason if first.relative in reason else f"{first.relative}: {reason}"
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{len(failed)} of {shards} shards failed: {reason}{more}", "fix the input and run `scorer run` again"
 
 
 def _that_count(store: Store) -> dict[str, FileInfo]:

@@ -118,6 +118,11 @@ class OutputFolder:
             return sha256_of(file) == output.sha256
         return False
 
+    def quarantined(self, plan: Plan, receipts: Mapping[str, Receipt | str]) -> list[FailedShard]:
+        """Planned shards that failed and have no receipt since."""
+        failed = self.failed_shards()
+        return [failed[name] for name in plan.inputs if name in failed and not isinstance(receipts.get(name), Receipt)]
+
     def why_not_done(self, shard: Shard, plan: Plan, receipt: Receipt | str, info: FileInfo | None) -> str | None:
         """Why a shard is not done; ``None`` if it is. An input is the same while its size and footer are, and its time
         and version or its content. ``info``: of the output."""

@@ -252,7 +252,8 @@ def test_the_sentence_names_the_group_that_got_worst_and_a_gate_does_not_repeat_
     (one,) = [one for one in found if one.group == {"system": "a"}]
     assert (one.kind, one.severity, one.gates, one.message) == ("changed", "fail", [gate.message], said)
     alone = audit(night(tmp_path / "out", [*texts("a", 40, 10), *texts("b", 40, 2)]))
-    assert "15.0% of 80 rows are not OK, most of a: 25.0%." in alone.headline
+    assert alone.answer == "b is better than a"
+    assert alone.headline == "5.0% of the 40 rows of b are not OK; a 25.0%."
 
 
 def test_a_bundle_that_cannot_be_trusted(tmp_path: Path) -> None:

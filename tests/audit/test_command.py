@@ -40,7 +40,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_the_console_says_the_essentials(nights: tuple[Path, Path]) -> None:
     text = command("audit", nights[1], "--baseline", nights[0]).stdout
-    assert text.startswith(f"No gates set: {nights[1]}\n\nNo gate was given, so nothing could fail. ")
+    assert text.startswith(f"Nothing got worse: {nights[1]}\n\n")
     assert "\n90 rows, 90 scored, 0 reused\n" in text
     assert "0 rows added, 10 removed, 90 kept, 0 of these with another label" in text
     assert SIGNATURE in text

@@ -13,7 +13,7 @@ import pytest
 from scorer.audit import AuditOptions, audit
 from scorer.audit.document import Checked, Document, Gate
 from scorer.audit.gates import LARGEST_FILE, METRICS, OF_BASELINE, SHARES, load_gates
-from scorer.audit.suggest import EXACT, detectable, exceeds
+from scorer.audit.suggest import EXACT, POINTS, detectable, exceeds, posterior
 from scorer.errors import UsageError
 from scorer.system.codec import decode
 from tests.audit.nights import Row, command, compared, gates_file, night, of_system, table
@@ -47,10 +47,17 @@ def test_each_metric(nights: tuple[Path, Path], tmp_path: Path) -> None:
     right = {name: one.added.value for name, one in group.change.added_rates.items()}
     right |= {name: rate.value for name, rate in group.rates.items()}
     right |= {"mean_confidence": group.confidence.mean, "backoff_rate": 60 / 210}
-    right |= {"label_flips": 0.0, "psi_confidence": group.change.confidence.psi}
+    right |= {"label_flips": 0.0, "psi_confidence": group.change.confidence.psi, "rows": 0.0}
     assert {name: one.value for name, one in found.items()} == right
     assert (right["not_ok_rate"], right["error_rate"], right["empty_rate"]) == (65 / 210, 1 / 210, 1 / 210)
-    quiet = {"label_flips", "hallucination_rate", "mean_confidence", "added_hallucination_rate", "added_error_rate"}
+    quiet = {
+        "label_flips",
+        "rows",
+        "hallucination_rate",
+        "mean_confidence",
+        "added_hallucination_rate",
+        "added_error_rate",
+    }
     # 210 rows are too few to judge the index.
     assert {name for name, one in found.items() if one.status == "warn"} == {*METRICS} - quiet - {"psi_confidence"}
     assert found["psi_confidence"].status == "silent"
@@ -226,6 +233,9 @@ def test_a_night_of_errors_or_of_nothing_fails_every_gate(outs: dict[str, Path],
     half = len(found) // 2
     assert {gate.metric for gate in found} == set(METRICS)
     for gate, pardoned in zip(found[:half], found[half:], strict=True):
+        if gate.metric == "rows":  # which has a figure
+            assert (gate.value, gate.status) == ((1.0, "fail") if out == "empty" else (0.0, "pass"))
+            continue
         has_figure = out == "errors" and gate.metric in with_figure
         assert (gate.status, pardoned.status) == ("fail", "fail" if has_figure else "pass"), gate
         assert has_figure or (gate.value is None and gate.reason)
@@ -236,7 +246,7 @@ def test_a_group_that_is_new_is_silent_and_one_that_went_fails(outs: dict[str, P
     file = gates_file(tmp_path, 'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.1\nby = ["system"]')
     for out, baseline, status, reason in (
         ("two", "good", "silent", "needs rows in the baseline, and this group is new"),
-        ("good", "two", "fail", "there are no rows"),
+        ("good", "two", "fail", "there are no rows, 40 in the baseline"),
     ):
         kept, other = audited(outs[out], file, baseline=outs[baseline]).gates
         assert (kept.status, other.status, other.reason) == ("pass", status, reason)
@@ -244,15 +254,35 @@ def test_a_group_that_is_new_is_silent_and_one_that_went_fails(outs: dict[str, P
 
 def test_min_rows_silences_on_purpose_and_nothing_checked_is_no_pass(outs: dict[str, Path], tmp_path: Path) -> None:
     file = gates_file(tmp_path, SILENT)
-    for out in ("good", "empty", "errors"):
+    for out in ("good", "errors"):
         document = audited(outs[out], file)
         assert (document.gates[0].status, document.status) == ("silent", "pass")
         assert document.checked == Checked(gates=1, silent=1, nothing_checked=True, required=False)
     assert audited(outs["good"], file, require_gates=True).status == "fail"
+    empty = audited(outs["empty"], file)  # too few rows are 1 to 99
+    assert (empty.gates[0].status, empty.gates[0].reason) == ("fail", "there are no rows")
     file = gates_file(tmp_path, SILENT, 'metric = "error_rate"\nfail = 0')
     document = audited(outs["good"], file, require_gates=True)
     assert document.status == "pass"
     assert document.checked == Checked(gates=2, silent=1, nothing_checked=False, required=True)
+
+
+def test_a_group_that_is_gone_is_missing_however_many_rows_a_gate_asks_for(
+    outs: dict[str, Path], tmp_path: Path
+) -> None:
+    by = 'by = ["system"]\nmin_rows = 100'
+    file = gates_file(
+        tmp_path,
+        f'metric = "not_ok_rate"\nagainst = "baseline"\nfail = 0.1\n{by}',
+        f'metric = "added_not_ok_rate"\nfail = 0.1\n{by}',
+        f'metric = "not_ok_rate"\nfail = 0.1\nmissing = "pass"\n{by}',
+    )
+    document = audited(outs["good"], file, baseline=outs["two"], require_gates=True)
+    found = [(gate.group["system"], gate.status) for gate in document.gates]
+    assert found == [("a", "silent"), ("b", "fail"), ("a", "silent"), ("b", "fail"), ("a", "silent"), ("b", "pass")]
+    assert document.gates[1].message.startswith(
+        "system=b: not_ok_rate is unavailable (there are no rows, 40 in the baseline)"
+    )
 
 
 def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -> None:
@@ -263,11 +293,11 @@ def test_the_command_says_so_everywhere(outs: dict[str, Path], tmp_path: Path) -
         return suite.get("failures"), suite[-1].get("name"), suite[-1][0].tag
 
     for options, title, why in (
-        (("--gates", file), "Nothing checked", "Every gate was silent"),
-        ((), "No gates set", "No gate was given"),
+        (("--gates", file), "Nothing checked", "Every gate was silent, so nothing could fail. "),
+        ((), "No gates set", ""),
     ):
         shown = command("audit", outs["good"], *options, "--report", page, "--junit", xml).stdout
-        assert shown.startswith(f"{title}: {outs['good']}\n\n{why}, so nothing could fail. 0% of 40 rows")
+        assert shown.startswith(f"{title}: {outs['good']}\n\n{why}0% of 40 rows")
         assert "Passed" not in page.read_text()
         assert last_case() == ("0", "nothing checked", "skipped")
         document = decode(command("audit", outs["good"], *options, "--json").stdout.encode(), Document, "--json")
@@ -312,16 +342,45 @@ def test_eight_new_rows_all_wrong_fail_in_their_group_and_four_are_silent(tmp_pa
     out, _, changes = init(tmp_path, before)
     for new, status in ((8, "fail"), (4, "silent")):
         found = gates_of(tmp_path / str(new), before[: 120 - new] + of_system(new, new, "b", 900), out, changes)
-        limits = [gate for gate in found if gate.group == {"system": "b"} and gate.fail == 0.5]
+        of_b = [gate for gate in found if gate.group == {"system": "b"} and gate.metric != "rows"]
+        limits = [gate for gate in of_b if gate.fail == 0.5]
         assert [(gate.metric, gate.status) for gate in limits] == [("added_not_ok_rate", status)]
 
 
 def test_twenty_groups_fail_together_in_one_run_of_a_hundred(tmp_path: Path) -> None:
-    """20 groups of 120 rows of which 10 % are bad: 12.5 points, and 12 would fail in 1.9 % of runs."""
+    """20 groups of 120 rows of which 10 % are bad: 12.5 points if that were the true rate, which is not known."""
     _, _, changes = init(tmp_path, [one for i in range(20) for one in of_system(12, 120, f"s{i}")])
     by_group = [rule for rule in load_gates([changes]) if rule.by and rule.metric == "not_ok_rate"]
-    assert [rule.fail for rule in by_group] == [0.125]
-    assert "any of 20 groups fails in 0.90% of runs" in changes.read_text()
+    assert [rule.fail for rule in by_group] == [0.135]
+    assert exceeds(120, 0.125, 0.1, 0.1) * 20 < 0.01 < exceeds(120, 0.12, 0.1, 0.1) * 20
+    (said,) = re.findall(
+        r"any of 20 groups warns or fails in ([\d.]+)% of runs, and fails in ([\d.]+)%", changes.read_text()
+    )
+    assert 0.5 < float(said[1]) <= 1 < float(said[0]) <= 5
+
+
+def test_all_gates_together_warn_in_one_quiet_run_of_twenty(tmp_path: Path) -> None:
+    """What the comments say, added up."""
+    rows = [one for bad, system in ((2, "a"), (4, "b"), (9, "c")) for one in of_system(bad, 70, system)]
+    _, values, changes = init(tmp_path, rows)
+    said = [
+        float(one)
+        for path in (values, changes)
+        for one in re.findall(r"warns or fails in <?([\d.]+)%", path.read_text())
+    ]
+    assert len(said) == 3 and 2.5 < sum(said) <= 5
+    rules = load_gates([values, changes])
+    assert all(rule.warn <= rule.fail for rule in rules if rule.warn is not None)
+    by_rows = [(rule.grouping, rule.warn, rule.fail, rule.min_rows) for rule in rules if rule.metric == "rows"]
+    assert by_rows == [((), 0.2, 0.5, 0), (("system",), 0.2, 0.5, 50)]
+
+
+def test_the_posterior_is_that_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy is of the extra stats")
+    places = (np.arange(POINTS) + 0.5) / POINTS
+    for count, n in ((0.5, 10), (12, 120), (7.3, 44.2), (30, 900)):
+        right = stats.beta.ppf(places, count + 0.5, n - count + 0.5)
+        assert posterior(count, n) == pytest.approx(right, abs=5e-4)
 
 
 def test_the_table_of_the_page_is_what_the_gates_find() -> None:

@@ -61,7 +61,12 @@ def program(path: Path, script: str) -> None:
 
 def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProcess[str]:
     triples = [["The Mill | food | French"]] * len(texts)
-    pq.write_table(pa.table({"triples": triples, "text": texts}), home / "data" / "a.parquet")
+    columns = pa.table({"triples": pa.array(triples, pa.list_(pa.string())), "text": pa.array(texts, pa.string())})
+    pq.write_table(columns, home / "data" / "a.parquet")
+    return run_script(home, date)
+
+
+def run_script(home: Path, date: str) -> subprocess.CompletedProcess[str]:
     changes = {"D2T_HOME": str(home), "BUNDLE": str(RESTAURANTS), "TODAY": date, "PYTHONPATH": str(ROOT)}
     environment = os.environ | changes
     return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
@@ -78,7 +83,8 @@ def test_the_script_for_three_weeks(home: Path) -> None:
     (home / "gates.toml").write_text('[[gates]]\nmetric = "not_ok_rate"\nwarn = 0.1\nfail = 0.5\n')
     warned = tonight(home, "2026-01-02", [GOOD] * 3 + [BAD])
     assert warned.returncode == 0 and "\nPassed with warnings: nights/2026-01-02" in warned.stdout, warned.stdout
-    assert (nights / "passed").resolve() == nights / "2026-01-01"
+    (passed,) = nights.glob("passed-*")
+    assert passed.resolve() == nights / "2026-01-01"
     for day in range(3, 17):  # two weeks that somebody else ran
         shutil.copytree(nights / "2026-01-01", nights / f"2026-01-{day:02}")
     for day in (17, 18):
@@ -86,9 +92,27 @@ def test_the_script_for_three_weeks(home: Path) -> None:
         assert done.returncode == 0 and "4 in, 0 scored, 4 reused" in done.stdout, done.stderr
     assert "Since nights/2026-01-17" in done.stdout
     kept = sorted(path.name for path in nights.iterdir())
-    assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), "passed"]
+    assert kept == [*(f"2026-01-{day:02}" for day in range(5, 19)), passed.name]
     # Four nights, of which the second was scored twice.
     assert len(set(pq.read_table(home / "history.parquet")["night"].to_pylist())) == 5
+    # A night without rows is not reused, and does not become the baseline.
+    assert tonight(home, "2026-01-19", []).returncode == 1
+    assert "4 in, 0 scored, 4 reused" in tonight(home, "2026-01-20", [GOOD] * 4).stdout
+    # Other templates begin a series of their own; the earlier one goes on when they are put back.
+    templates = (home / "templates.json").read_text()
+    (home / "templates.json").write_text(templates.replace("serves", "offers"))
+    first = tonight(home, "2026-01-21", [GOOD] * 4)
+    begins = "nights/2026-01-21 begins a new series"
+    assert first.returncode == 0 and begins in first.stderr and "Since" not in first.stdout, first.stdout
+    assert begins in (nights / "2026-01-21" / "_summary.md").read_text()
+    second = tonight(home, "2026-01-22", [GOOD] * 4)
+    assert "Since nights/2026-01-21" in second.stdout and "begins" not in second.stderr
+    (home / "templates.json").write_text(templates)
+    assert "Since nights/2026-01-20" in tonight(home, "2026-01-23", [GOOD] * 4).stdout
+    # What is wrong before the audit ends with 2.
+    pq.write_table(pa.table({"triples": [["The Mill | food | French"]], "output": [GOOD]}), home / "data" / "a.parquet")
+    broken = run_script(home, "2026-01-24")
+    assert broken.returncode == 2 and "no column 'text'" in broken.stderr
 
 
 def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
@@ -102,8 +126,12 @@ def test_a_failed_run_sends_its_summary(tmp_path: Path) -> None:
     night.mkdir(parents=True)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLACK_WEBHOOK": "https://example.org/hook"}
     end = "The nightly audit ended with exit code 2. Its last messages:\nline 2\nline 3\nthe reason\n"
+    warning, series = "## Passed with warnings: nights\n", "## Passed: nights\nnights begins a new series\n"
     for lines, code, text in (
         ("exit 0", 0, None),
+        (f"echo '## Passed: nights' > {night}/_summary.md", 0, None),
+        (f"printf '{warning}' > {night}/_summary.md", 0, warning),
+        (f"printf '{series}' > {night}/_summary.md", 0, series),
         (f"echo '## \"Failed\"' > {night}/_summary.md; exit 1", 1, '## "Failed"\n'),
         ("for i in 1 2 3; do echo line $i; done; echo 'the reason' >&2; exit 2", 2, end),
     ):

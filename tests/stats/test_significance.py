@@ -21,7 +21,7 @@ from scorer.stats.intervals import (
     wilson,
 )
 from scorer.stats.post_stratified import LabelledClass, effective_labels, estimate, random_labels
-from scorer.stats.significance import benjamini_hochberg, compare, holm, p_of_interval
+from scorer.stats.significance import benjamini_hochberg, compare, compare_strata, holm, p_of_interval
 
 NONE = Sample()
 
@@ -49,6 +49,38 @@ def test_of_two_samples_it_is_fishers_test(count: int, n: int, other: int, m: in
     seen = stats.hypergeom.pmf(count, n + m, count + other, n)
     assert found.p < stats.fisher_exact(table).pvalue
     assert found.p >= (stats.fisher_exact(table).pvalue - seen) * (1 - 1e-6)
+
+
+def conditional(strata: list[tuple[Sample, Sample]]) -> dict[int, float]:
+    """Probabilities of the hits among the later rows of all strata, one product of scipy's after another."""
+    totals = {0: 1.0}
+    for after, before in strata:
+        sums: dict[int, float] = {}
+        for hits in range(after.n + 1):
+            chance = stats.hypergeom.pmf(hits, after.n + before.n, after.count + before.count, after.n)
+            for earlier, other in totals.items():
+                sums[earlier + hits] = sums.get(earlier + hits, 0.0) + chance * other
+        totals = sums
+    return totals
+
+
+def test_strata_are_tested_by_the_exact_conditional_test() -> None:
+    """R's ``mantelhaen.test(Rabbits, exact = TRUE)`` prints S = 16, p-value = 0.03994 (Agresti 1990)."""
+    tables = [((0, 6), (0, 5)), ((3, 3), (0, 6)), ((6, 0), (2, 4)), ((5, 1), (6, 0)), ((2, 0), (5, 0))]
+    strata = [(Sample(a, a + b), Sample(c, c + d)) for (a, b), (c, d) in tables]
+    chances = conditional(strata)
+    exact = sum(chance for chance in chances.values() if chance <= chances[16] * (1 + 1e-7))
+    assert round(exact, 5) == 0.03994
+    found = compare_strata(Pairs(), strata)
+    as_likely = sum(chance for chance in chances.values() if abs(chance / chances[16] - 1) < 1e-7)
+    assert found.p == pytest.approx(exact - as_likely / 2)
+    assert found.p_rise == pytest.approx(sum(chance for hits, chance in chances.items() if hits >= 16))
+    # Rates that are the same in each stratum are no difference, whatever the sizes; together they would be one.
+    sizes = [(2, 200, 1, 100), (2, 20, 20, 200), (200, 400, 20, 40)]
+    equal = [(Sample(a, n), Sample(b, m)) for a, n, b, m in sizes]
+    assert compare_strata(Pairs(), equal).p > 0.9
+    assert compare(Pairs(), Sample(204, 620), Sample(41, 340)).p < 1e-9
+    assert compare_strata(Pairs(), [(NONE, Sample(1, 4)), (Sample(2, 5), NONE)]) is None
 
 
 def test_pairs_and_samples_are_strata_of_one_table() -> None:

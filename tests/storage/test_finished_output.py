@@ -20,7 +20,8 @@ from scorer.storage.finished_output import FinishedOutput, _check_footer, data_f
 from scorer.storage.location import StoreUri
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.plan import Part, belongs_to_part, find_outputs
-from scorer.storage.receipts import Receipt
+from scorer.storage.receipts import FAILED, FailedShard, Receipt, receipt_name
+from scorer.system.codec import encode
 from tests.audit.nights import row
 from tests.audit.nights import table as made_table
 from tests.evaluation.scored import SIGNATURE, save, scored
@@ -113,6 +114,24 @@ def test_what_is_missing_is_said_where_it_is_allowed(parts: Path, tmp_path: Path
         assert "--allow-partial" in scorer(*arguments, code=2).stderr
     twice = [parts / "part-1", parts / "part-2", parts / "part-1"]
     assert len(FinishedOutput.open(*twice, allow_partial=True).outs) == 2  # the same folder is one output
+
+
+def test_a_quarantined_shard_is_named_with_its_reason(whole: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(whole, tmp_path / "out"))
+    first, second, *_ = FinishedOutput.open(whole).files
+    (out / "_SUCCESS").unlink()
+    for shard, message in ((first, "it ends after 11 bytes"), (second, "")):
+        (out / receipt_name(shard.relative)).unlink()
+        record = out / receipt_name(shard.relative, FAILED)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        failed = FailedShard(relative=shard.relative, kind="unreadable", message=message)
+        record.write_bytes(encode(failed) if message else b"{")
+        failures = 1 if message else 2
+        said = f"is not finished: {failures} of {len(SHARDS)} shards failed: {first.relative}: it ends after 11 bytes"
+        with pytest.raises(OutputError) as caught:
+            FinishedOutput.open(out)
+        assert said in str(caught.value) and "fix the input and run `scorer run` again" in str(caught.value)
+        assert "resumes" not in str(caught.value)
 
 
 def test_rows_by_number_are_those_of_the_windows(whole: Path) -> None:

@@ -183,12 +183,12 @@ def content_security_policy() -> str:
 
 
 def verdict(document: Document) -> tuple[str, str]:
-    """(class, words), the same in every format. Without a gate, or if every gate was silent, nothing was checked, which
-    is not a pass."""
+    """(class, words), the same in every format. Without a gate it is the answer to who is better or what got worse; if
+    every gate was silent, nothing was checked, which is not a pass."""
     if document.checked.nothing_checked and document.status == "fail":
         return "fail", "Nothing checked"
     if not document.checked.gates:
-        return "none", "No gates set"
+        return "none", document.answer or "No gates set"
     nothing = document.checked.nothing_checked
     return ("warn", "Nothing checked") if nothing else (document.status, TITLES[document.status])
 

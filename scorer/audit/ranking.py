@@ -1,0 +1,83 @@
+"""Which group of a grouping is best: what an audit without gates answers first.
+
+The group of the lowest not_OK rate is tested against each other one: over the inputs that both have a text for where
+these are at least half of the rows of the smaller one, otherwise as two samples; p-values are corrected by Holm's
+method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..scoring.output_columns import spelled
+from ..stats.intervals import Pairs, Sample
+from ..stats.significance import compare, holm
+from ..system.numbers import percent
+from . import queries
+from .database import Grouping
+from .document import Finding, GroupFigures
+from .figures import LEVEL, RunRates, as_pairs
+
+MOST_GROUPS = 20
+"""The largest groups are tested."""
+_MOST_NAMED, _MOST_CHARACTERS = 4, 40
+_RATE = "not_ok_rate"
+
+
+class Answer(NamedTuple):
+    """``title``: a few words. ``sentence``: the figures."""
+
+    title: str
+    sentence: str | None = None
+
+
+def answer(
+    rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], findings: Sequence[Finding]
+) -> Answer | None:
+    """What an audit without gates says first: since a baseline, what got worse; without one, which group is best.
+    ``groups``: of the grouping, by code."""
+    if any(one.change is not None for one in groups):
+        worse = next((one for one in findings if one.kind == "changed"), None)
+        return Answer("Nothing got worse" if worse is None else f"{_name(worse.group) or 'All rows'} got worse")
+    return best_group(rates, grouping, groups)
+
+
+def best_group(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures]) -> Answer | None:
+    """Which group has the lowest not_OK rate, and whether chance could have made it so; ``None`` of fewer than two."""
+    largest = sorted(range(len(groups)), key=lambda code: -groups[code].rows)[:MOST_GROUPS]
+    ranked = [(groups[code].rates[_RATE].value, _name(groups[code].group), code) for code in largest]
+    ordered = sorted((value, name, code) for value, name, code in ranked if value is not None)
+    if len(ordered) < 2:
+        return None
+    (lowest, best, first), *others = ordered
+    tested = [_p(rates, grouping, groups, first, code) for _, _, code in others]
+    behind = [p is not None and p < LEVEL for p in holm(tested)]
+    figures = [f"{name} {percent(value)}" for value, name, _ in others]
+    more = f" and {len(figures) - _MOST_NAMED} more groups" if len(figures) > _MOST_NAMED else ""
+    shown = f"{', '.join(figures[:_MOST_NAMED])}{more}"
+    sentence = f"{percent(lowest)} of the {groups[first].rows:,} rows of {best} are not OK; {shown}"
+    if not any(behind):
+        return Answer("No group is clearly better", f"{sentence}: chance alone can make such differences.")
+    worse = [name for (_, name, _), is_behind in zip(others, behind, strict=True) if is_behind]
+    if all(behind):
+        return Answer(f"{best} is better than {worse[0]}" if len(others) == 1 else f"{best} is best", f"{sentence}.")
+    alike = [name for (_, name, _), is_behind in zip(others, behind, strict=True) if not is_behind][:_MOST_NAMED]
+    return Answer(f"{best} is better than {worse[-1]}", f"{sentence}; {', '.join(alike)} may be as good.")
+
+
+def _p(rates: RunRates, grouping: Grouping, groups: Sequence[GroupFigures], first: int, other: int) -> float | None:
+    """p of the difference between two groups, by code."""
+    mask = rates.masks[_RATE]
+    pairs = as_pairs(queries.paired(rates.run, grouping, other, first), mask, mask)
+    if 2 * pairs.n >= min(groups[first].rows, groups[other].rows):
+        tested = compare(pairs, Sample(), Sample())
+    else:
+        samples = rates.samples(grouping)
+        tested = compare(Pairs(), samples[first][_RATE], samples[other][_RATE])
+    return tested.p if tested is not None else None
+
+
+def _name(group: dict[str, str | None]) -> str:
+    name = ", ".join(spelled(value) for value in group.values())
+    return name if len(name) <= _MOST_CHARACTERS else f"{name[: _MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,65 @@
+"""Direct standardisation: the share that a run would have if its groups had the sizes that they had in an earlier one.
+
+It is Σ w·p over the groups, with the earlier run's shares of rows as weights (Fleiss, Levin & Paik, Statistical Methods
+for Rates and Proportions, 3rd edition 2003, chapter 19). The interval of a difference combines the groups' intervals by
+the square root of Σ (w · distance to the limit)² (Zou, Huang & Zhang, Computational Statistics & Data Analysis 53,
+2009, 1080-1085).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """A group in both runs.
+
+    Args:
+        weight: rows that it stands for, above 0.
+        now: its share in the later run.
+        before: its share in the earlier run.
+        low: lower end of the 95 % interval of the difference; ``None`` where there is no interval.
+        high: upper end.
+    """
+
+    weight: float
+    now: float
+    before: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Shares of two runs at one mix of groups, and the 95 % interval of their difference; ``None`` where a group has
+    none."""
+
+    now: float
+    before: float
+    low: float | None
+    high: float | None
+
+
+def standardise(strata: Sequence[Stratum], effect: float = 1.0) -> Standardised | None:
+    """Both shares at the mix of the strata's weights; ``None`` without a stratum.
+
+    Args:
+        effect: variance of the weighted sum over that of independent groups, for groups that share inputs.
+    """
+    total = sum(one.weight for one in strata)
+    if not total:
+        return None
+    now = sum(one.weight * one.now for one in strata) / total
+    before = sum(one.weight * one.before for one in strata) / total
+    below = above = 0.0
+    for one in strata:
+        if one.low is None or one.high is None:
+            return Standardised(now, before, None, None)
+        difference = one.now - one.before
+        below += (one.weight * (difference - one.low)) ** 2
+        above += (one.weight * (one.high - difference)) ** 2
+    down, up = (math.sqrt(effect * squares) / total for squares in (below, above))
+    return Standardised(now, before, max(-1.0, now - before - down), min(1.0, now - before + up))
