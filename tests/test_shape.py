@@ -12,10 +12,10 @@ from tests.trace import ROOT, closure, modules, trace_of_the_sample
 # The plan of 0.1.0's last features: sentences over several facts, plain reading, contradicted facts, comparing systems.
 FUNCTIONS_OF_A_RUN = 352
 FILES_OF_A_RUN = 52
-MODULES_OF_A_RUN = 58
-LINES_OF_A_RUN = 12_700
+MODULES_OF_A_RUN = 59  # one more: metric/plain, a leaf that is imported only under --reading plain
+LINES_OF_A_RUN = 13_000  # 350 of them in metric/plain
 IMPORTS_OF_A_MODULE = 14
-LINES = 31_000
+LINES = 32_500  # with metric/plain and scorer templates try
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 

@@ -1,6 +1,7 @@
 """The host overhead: checks per second from Parquet to Parquet when the model takes no time.
 
     python -m benchmarks.speed.host_overhead [--rows 100000 1000000] [--shard-rows 20000] [--one-shard]
+                                             [--reading plain]
 
 The model is replaced by one that answers immediately; the rest is the real program, with the restaurant bundle's
 tokenizer. Each size runs in a process of its own, so that peak memory is measured for it alone.
@@ -13,8 +14,9 @@ import json
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from benchmarks.speed.sample import write_rows
 from scorer import Scorer
 from scorer.inference.device import KINDS
 from scorer.inference.engine import EncodedPairs, Engine, Predictions
+from scorer.metric import Reading
 from scorer.storage.plan import Budgets
 
 
@@ -48,10 +51,10 @@ class FreeModel:
         pass
 
 
-def run_free(data: Path, out: Path, *reuse: Path) -> dict[str, Any]:
+def run_free(data: Path, out: Path, *reuse: Path, reading: Reading = "verbatim") -> dict[str, Any]:
     """Figures of a run in this process whose model answers at once, in batches of a GPU's size."""
     budgets = Budgets(batch_tokens=KINDS["cuda"].token_budgets[0])
-    with Scorer(str(RESTAURANTS), device="cpu", precision="fp32", budgets=budgets) as scorer:
+    with Scorer(str(RESTAURANTS), device="cpu", precision="fp32", budgets=budgets, reading=reading) as scorer:
         scorer.pipeline.model = FreeModel(scorer.engine)
         began = time.perf_counter()
         summary = run_here(scorer, str(data), out, reuse=reuse).summary
@@ -73,6 +76,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--shard-rows", type=int, default=20_000)
     parser.add_argument("--one-shard", action="store_true", help="also the largest size in a single shard")
+    parser.add_argument(
+        "--reading", choices=get_args(Reading), default="verbatim", help="plain: also as it is read, and the ratio"
+    )
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     args = parser.parse_args()
     jobs = [(rows, -(-rows // args.shard_rows)) for rows in args.rows]
@@ -83,6 +89,11 @@ def main() -> None:
             data, out = Path(folder) / "in", Path(folder) / "out"
             measured(write_rows, data, rows, shards)
             found = measured(run_free, data, out)
+            if args.reading != "verbatim":
+                other = measured(partial(run_free, reading=args.reading), data, Path(folder) / args.reading)
+                other["ratio"] = round(other["cpu_seconds"] / found["cpu_seconds"], 3)
+                found[args.reading] = other | other.pop("result")
+                print(f"--reading {args.reading}: {other['ratio']} times the CPU seconds")
         one = found | found.pop("result")
         rates = {f"{name}_per_second": round(one[name] / one["seconds"]) for name in ("rows", "checks")}
         runs.append(one | rates)

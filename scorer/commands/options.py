@@ -15,7 +15,7 @@ import typer
 
 from ..errors import ScorerError, UsageError
 from ..inference import BUILTIN_BUNDLES, Overlong, Precision
-from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
+from ..metric import ColumnNames, MissingTemplate, Protocol, Reading, Sides
 from ..scoring.settings import Settings
 from ..storage.location import Location, StoreUri, local_path, parse_location
 from ..system.arguments import option
@@ -357,6 +357,10 @@ class ModelOptions(DeviceOptions):
         variable=True,
         group="Facts",
     )
+    reading: Reading = option(
+        "Facts and texts as they are written, or plain: in one notation of numbers, dates and units, without mark-up.",
+        default="verbatim", variable=True, group="Facts",
+    )  # fmt: skip
     device_memory: int = option("GPU memory of each session, in GiB; 0 for no limit.", "GIB", 0, min=0, variable=True)
     overlong: Overlong = option(
         "For pairs longer than the model's maximum: an error, or truncate with a note.", default="error", variable=True

@@ -15,12 +15,17 @@ from ..system.arguments import CheckedFields
 REVISION = 3
 """Part of the signature; increased only if a label can change for the same model, templates and options."""
 
+PLAIN_REVISION = 1
+"""Of :mod:`.plain`; part of the signature of scores that were read so, increased with any change of its rules."""
+
 FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
 triples up in the text: no templates, no hallucination side."""
 Sides = Literal["both", "hallucination"]
+Reading = Literal["verbatim", "plain"]
+"""Facts and texts as they are written, or in one notation (:mod:`.plain`)."""
 MissingTemplate = Literal["backoff", "error"]
 """Treatment of a triple without a template: the general one, or an error that ends the run."""
 
@@ -38,6 +43,7 @@ class Options:
     optional: frozenset[tuple[str, str]] = frozenset()
     missing_template: MissingTemplate = "backoff"
     sentences: str | None = None
+    reading: Reading = "verbatim"
 
 
 @dataclass(frozen=True)

@@ -78,18 +78,19 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     triples, spots_facts = rows.triples, options.protocol == "factspotter"
     filled = verbalise(rows, templates, options)
     strings: dict[str, int] = {}  # to its id, in order of first appearance
-    says_nothing = [text is not None and _SAID.search(text) is None for text in rows.texts]
+    read = _read_texts(rows, options)
+    says_nothing = [text is not None and _SAID.search(text) is None for text in read]
     blank = np.array(says_nothing)[rows.text_codes]
     blank[list(rows.errors)] = False
     active = ~blank
     active[list(rows.errors)] = False
 
     fact_ids = np.array([strings.setdefault(fact.text, len(strings)) for fact in filled], np.int32)
-    ids = np.full(len(rows.texts), -1, np.int32)
+    ids = np.full(len(read), -1, np.int32)
     for code in np.unique(rows.text_codes[active]).tolist():
-        text = rows.texts[code] or ""
+        text = read[code] or ""
         ids[code] = strings.setdefault(factspotter.plain_text(text) if spots_facts else text, len(strings))
-    text_ids = ids[rows.text_codes]
+    text_ids = _add_titles(rows, filled, ids[rows.text_codes], active, strings, options)
     row_of_fact = np.repeat(np.arange(len(rows)), triples.lengths)
     used = active[row_of_fact]
     if rows.used is not None:
@@ -130,6 +131,31 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
     )
 
 
+def _read_texts(rows: Rows, options: Options) -> list[str | None]:
+    """The distinct texts as the model reads them."""
+    if options.reading != "plain":
+        return rows.texts
+    from . import plain  # here, because its patterns take a while to compile
+
+    return plain.read_texts(rows.texts)
+
+
+def _add_titles(
+    rows: Rows,
+    filled: list[Fact],
+    text_ids: Ids,
+    active: npt.NDArray[np.bool_],
+    strings: dict[str, int],
+    options: Options,
+) -> Ids:
+    """Text ids of rows, under ``--reading plain`` those of texts with titles; as :func:`.plain.add_titles`."""
+    if options.reading != "plain":
+        return text_ids
+    from . import plain
+
+    return plain.add_titles(rows, [fact.text for fact in filled], text_ids, active, strings)
+
+
 def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
     """The fact of each distinct triple. *Length:* distinct triples.
 
@@ -143,6 +169,10 @@ def verbalise(rows: Rows, templates: Templates, options: Options) -> list[Fact]:
             raise ColumnError("the protocol factspotter takes triples, and these facts are sentences; give triples")
         return [Fact(factspotter.describe(factspotter.plain_parts(triple)), backoff=False) for triple in triples]
     filled = [templates.fill(triple) for triple in triples]
+    if options.reading == "plain":
+        from . import plain
+
+        filled = plain.read_facts(triples, filled)
     missing = [triple for triple, fact in zip(triples, filled, strict=True) if fact.backoff]
     if missing and options.missing_template == "error":
         raise TemplateError(

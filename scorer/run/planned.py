@@ -30,10 +30,10 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     ``shards``, ``rows``: of the inputs; ``unreadable``: why a file cannot be scored, by the path of its output.
     ``done``: shards that would be skipped; ``again``: outputs that would be scored again, by reason; ``refused``: why
     the run would end before it writes. ``sampled_rows``: those that the following is about: ``first_facts``, as the
-    model reads them, ``facts``, ``checks``, distinct ``pairs``, ``errors`` by kind, and the use of ``sentences`` that
-    say several facts. ``pairs_per_s``: the rate of the model, ``seconds``: what all rows to score take at this rate;
-    ``None`` where nothing is to be scored. ``best_device``, ``best_seconds``: the same on a faster device that the
-    bundle was measured on; ``None`` without one.
+    model reads them, ``first_text``, the text of that row under ``--reading plain``, ``facts``, ``checks``, distinct
+    ``pairs``, ``errors`` by kind, and the use of ``sentences`` that say several facts. ``pairs_per_s``: the rate of the
+    model, ``seconds``: what all rows to score take at this rate; ``None`` where nothing is to be scored.
+    ``best_device``, ``best_seconds``: the same on a faster device that the bundle was measured on, ``None`` without.
     """
 
     shards: int
@@ -48,6 +48,7 @@ class PlannedRun(OpenRecord, frozen=True, kw_only=True):
     refused: str | None
     sampled_rows: int
     first_facts: list[str]
+    first_text: str | None = None
     facts: FactCounts
     checks: int
     pairs: int

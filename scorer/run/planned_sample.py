@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metric.checks import build_checks
+from ..metric.checks import HALLUCINATION, build_checks
 from ..metric.joining import SentenceUses
 from ..scoring.opening import load_metric
 from ..scoring.pipeline import count_facts
@@ -31,7 +31,7 @@ def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> 
     """
     templates, options = load_metric(settings, say)
     rows = checks = pairs = 0
-    facts, errors, first = FactCounts(), Counter[str](), list[str]()
+    facts, errors, first, first_text = FactCounts(), Counter[str](), list[str](), None
     uses = SentenceUses(templates, options.optional)
     for window in chain.from_iterable(read_first_rows(one, settings, SAMPLE_ROWS) for one in found.sample):
         window = uses.join(window)
@@ -42,6 +42,9 @@ def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> 
             first = [asked.texts[asked.facts[i]] for i in window.triples.ids[start:end]]
             for line in ["facts of the first row:", *(f"  {fact}" for fact in first)]:
                 show(line)
+            if options.reading == "plain" and row in asked.row:
+                first_text = asked.texts[asked.hypothesis[(asked.row == row) & (asked.kind == HALLUCINATION)][0]]
+                show(f"text of the first row, as it is read: {first_text}")
         rows, checks = rows + len(window), checks + len(asked.row)
         pairs += len(np.unique(np.stack([asked.premise, asked.hypothesis]), axis=1).T)
         facts = FactCounts.total([facts, count_facts(window.triples, asked.backoff)])
@@ -55,6 +58,6 @@ def read_sample(settings: Settings, found: Inspected, show: Show, say: Show) -> 
     for kind, number in errors.items():
         show(f"  {kind}: {number:,} rows")
     return {
-        "sampled_rows": rows, "first_facts": first, "facts": facts, "checks": checks, "pairs": pairs,
-        "errors": dict(errors), "sentences": uses.report(),
+        "sampled_rows": rows, "first_facts": first, "first_text": first_text, "facts": facts, "checks": checks,
+        "pairs": pairs, "errors": dict(errors), "sentences": uses.report(),
     }  # fmt: skip

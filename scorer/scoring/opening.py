@@ -129,6 +129,7 @@ def load_metric(settings: Settings, log: Log, bundle: Bundle | None = None) -> t
         parse_optional(settings.optional) | templates.optional,
         settings.missing_template,
         splitter_name() if settings.sentences else None,
+        settings.reading,
     )
     return templates, options
 

@@ -44,6 +44,7 @@ class Scorer(OpenScorer, Closing):
         checks: ``both`` sides, or only ``hallucination``.
         optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
         missing_template: ``backoff``, or ``error`` for a triple without a template.
+        reading: ``verbatim``, or ``plain``: facts and texts in one notation, without mark-up.
         sentences: also check every sentence of a text.
         exact: recompute undecided pairs in fp32, to get the labels of fp32.
         overlong: ``error`` or ``truncate`` for pairs longer than the model accepts.

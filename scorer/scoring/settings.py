@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..errors import OutputError, UsageError
 from ..inference import Overlong, Precision
-from ..metric import ColumnNames, MissingTemplate, Protocol, Sides
+from ..metric import ColumnNames, MissingTemplate, Protocol, Reading, Sides
 from ..system.arguments import CheckedFields
 
 T = TypeVar("T", bound=CheckedFields)
@@ -20,7 +20,7 @@ class Settings(CheckedFields):
     """All that the labels and the output columns of a scorer depend on, and where it computes.
 
     ``bundle``: a folder, or the name of a model that ships. ``templates``: a file, its parsed content, or
-    ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``: see
+    ``None`` for the bundle's own (otherwise backoff). ``protocol``, ``checks``, ``missing_template``, ``reading``: see
     :mod:`scorer.metric`. ``optional``: facts that a text need not say, as ``predicate=object``, added to those
     of the template file. ``device``, ``precision``, ``device_memory``, ``overlong``: see
     :class:`scorer.inference.engine.Engine`. ``threads``: of the CPU, ``None`` for all that this process may use;
@@ -38,6 +38,7 @@ class Settings(CheckedFields):
     checks: Sides = "both"
     optional: Sequence[str] = ()
     missing_template: MissingTemplate = "backoff"
+    reading: Reading = "verbatim"
     device: str = "auto"
     precision: Precision = "auto"
     threads: int | None = None
@@ -53,6 +54,11 @@ class Settings(CheckedFields):
             raise UsageError(f"threads is {self.threads}; write a number from 1, or none for all processors")
         if self.protocol == "factspotter":
             self._check_factspotter()
+        if self.reading == "plain" and (self.sentences or self.columns.document is not None):
+            raise UsageError(
+                "--reading plain does not go with --sentences and --document-column, whose sentences are places in the "
+                "text as it is written; remove one of them"
+            )
         if self.columns.document is not None:
             object.__setattr__(self, "checks", "hallucination")
             object.__setattr__(self, "sentences", True)
@@ -65,6 +71,7 @@ class Settings(CheckedFields):
             "--document-column": self.columns.document is not None,
             "--checks hallucination": self.checks == "hallucination",
             "--sentences": self.sentences,
+            "--reading plain": self.reading == "plain",
             "--templates": self.templates is not None,
             "--missing-template error": self.missing_template == "error",
         }

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import count_of
-from ..metric import FINE, REVISION, Options
+from ..metric import FINE, PLAIN_REVISION, REVISION, Options
 from ..storage.plan import ExactBudget
 from ..storage.receipts import (
     CheckCounts,
@@ -58,6 +58,7 @@ def signature_of(engine: Engine, templates: Templates, options: Options, *, trun
         "optional": sorted(map(list, options.optional)),
         "checks": options.sides,
         **({"sentences": options.sentences} if options.sentences else {}),
+        **({"reading": f"plain-{PLAIN_REVISION}"} if options.reading == "plain" else {}),
         "maxlen": engine.bundle.max_length,
         "overlong": "truncate" if truncate else "error",
         "metric": REVISION,

@@ -25,6 +25,7 @@ OTHER: dict[str, Any] = {
     "checks": "hallucination",
     "optional": ("food=Thai",),
     "missing_template": "error",
+    "reading": "plain",
     "device": "cpu",
     "precision": "fp32",
     "threads": 2,
