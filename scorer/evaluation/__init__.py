@@ -55,6 +55,8 @@ class RowQuery:
     sort: str | None = option("Column to sort by, for example confidence; -COLUMN: falling.", "COLUMN", None)
     limit: int | None = option("Maximum number of rows. Default: 20, or all for a format.", "N", None, min=0)
     columns: str | None = option(
-        "Comma-separated columns. Default: label and text, or all for a format.", "NAMES", None
+        "Comma-separated columns, by their names or the usual ones. Default: label and text, or all for a format.",
+        "NAMES",
+        None,
     )
     allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
+from ..metric import ColumnNames
 from ..metric.verdict import FINE
 from ..scoring.outputs import Output
 from . import RowQuery
@@ -17,6 +18,8 @@ PLACE = "row"
 _BATCH = 1 << 14
 _SHOWN = ("id", "system")
 _LABELS = ("fine", "confidence", "error", "note")
+_INPUTS = ("text", "triples", "attributes", "subject", "facts", "mr", "document")
+"""Fields of :class:`.ColumnNames` that are names of input columns."""
 
 
 def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) -> Iterator[pa.RecordBatch]:
@@ -34,11 +37,12 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
     fields = {field.name: field for field in output.schema}
     names = [name for name in output.names if name != PLACE]
     schema = pa.schema([(PLACE, pa.string()), *(fields.get(name, pa.field(name, pa.string())) for name in names)])
-    columns = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
-    sort = query.sort
-    for name in (*columns, *((sort.removeprefix("-"),) if sort else ())):
-        if name not in schema.names:
-            raise ColumnError(f"no column {name!r}; the columns are {', '.join(schema.names)}")
+    asked = [name.strip() for name in (query.columns or "").split(",") if name.strip()]
+    named = (column for name in asked for column in _columns_of(name, schema.names, output.columns))
+    columns = list(dict.fromkeys(named))
+    sort, is_descending = (query.sort or "").removeprefix("-"), (query.sort or "").startswith("-")
+    if sort:
+        sort = _columns_of(sort, schema.names, output.columns)[0]
     prefix = output.columns.prefix
     usual = (PLACE, *_SHOWN, *(prefix + name for name in _LABELS), output.columns.text)
     shown = columns or (schema.names if every_column else [name for name in usual if name in schema.names])
@@ -54,8 +58,7 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
             for condition in _conditions(query, prefix, schema.names):
                 rows = rows.filter(condition)
             if sort:
-                direction = "DESC" if sort.startswith("-") else "ASC"
-                rows = rows.order(f"{_quoted(sort.removeprefix('-'))} {direction} NULLS LAST")
+                rows = rows.order(f"{_quoted(sort)} {'DESC' if is_descending else 'ASC'} NULLS LAST")
             if query.limit is not None:
                 rows = rows.limit(query.limit)
             yield from rows.project(", ".join(map(_quoted, shown))).to_arrow_reader(_BATCH)
@@ -63,6 +66,24 @@ def list_rows(output: Output, query: RowQuery, *, every_column: bool = False) ->
             reason = str(e).split("\n", 1)[0]
             advice = "; write CAST(column AS DOUBLE) for a column of text" if "VARCHAR" in reason else ""
             raise UsageError(f"--where {query.where!r}: {reason}{advice}") from e
+
+
+def _columns_of(name: str, names: Sequence[str], run: ColumnNames) -> list[str]:
+    """The columns that a name means: itself, an output column without the prefix of the run, or an input column by its
+    usual name, such as ``text``; several where the run has attributes of several columns.
+
+    Raises:
+        ColumnError: there is no such column.
+    """
+    if name in names:
+        return [name]
+    if run.prefix + name in names:
+        return [run.prefix + name]
+    given = getattr(run, name) if name in _INPUTS else None
+    found = [column.strip() for column in (given or "").split(",") if column.strip() in names]
+    if not found:
+        raise ColumnError(f"no column {name!r}; the columns are {', '.join(names)}")
+    return found
 
 
 def _batches(output: Output, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from ..errors import BundleError, DamagedFileError, SchemaError, UsageError
+from ..errors import BundleError, DamagedFileError, SchemaError, UsageError, install_hint
 from ..system.codec import Record, decode, encode
 from ..system.files import read_small, sha256_of
 from . import BUILTIN_BUNDLES, VariantPrecision
@@ -45,7 +45,7 @@ GraphName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.onnx\Z")]
 WeightsName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.data\Z")]
 SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_HUB_ID = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 
 
 class Scheme(Record, frozen=True):
@@ -229,18 +229,21 @@ class Manifest(Record, frozen=True, kw_only=True):
 
 
 def folder_of(bundle: Path | str) -> Path:
-    """The folder of a word or a path; :class:`UsageError` for a URI, and for a hub id that is no folder here."""
+    """The folder of a word or a path; :class:`UsageError` for a URI, and for a name of the hub that is no path here."""
     given = str(bundle)
     if given in BUILTIN_BUNDLES:
         return BUILTIN_BUNDLES[given]
     if "://" in given:
         raise UsageError(f"{bundle} is a URI, and a bundle must be a folder on this machine: copy it first")
-    if _HUB_ID.fullmatch(given) and not Path(given).exists():
+    path = Path(bundle)
+    is_below = "/" in given and path.parent.exists()
+    if _HUB_ID.fullmatch(given) and not is_below and not path.exists():
         raise UsageError(
-            f"there is no folder {bundle} here; for a checkpoint of that name on the hub, `scorer export {bundle} DIR` "
-            "makes a bundle"
+            f"there is no folder {bundle} here, and the bundle that ships is `embedded`; for the checkpoint of that "
+            f"name on the hub: `scorer export {bundle} bundles/{path.name}`, then --bundle bundles/{path.name}; to "
+            f"export, {install_hint('export', 'cpu')}"
         )
-    return Path(bundle)
+    return path
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:

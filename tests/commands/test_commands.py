@@ -186,6 +186,22 @@ def test_the_table_and_csv(out: Path) -> None:
     assert scorer("show", out / "part-1.parquet", "--limit", "1").stdout.splitlines()[1].startswith("part-1.parquet:0")
 
 
+def test_columns_are_named_as_the_run_or_as_usual(tmp_path: Path, bundle: Path) -> None:
+    rows = [{"output": f"The Mill is pub {i}.", "place": "Riverside", "kind": "pub", "name": "M"} for i in range(2)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ("--text-column", "output", "--attributes-column", "kind,place", "--prefix", "p_")
+    run(tmp_path / "in.jsonl", tmp_path / "out", bundle, *names)
+    shown = [lines(tmp_path / "out", "--columns", columns) for columns in ("text,fine,attributes", "output,p_fine")]
+    assert [list(row) for row in (shown[0][0], shown[1][0])] == [
+        ["output", "p_fine", "kind", "place"],
+        ["output", "p_fine"],
+    ]
+    assert shown[0][1]["output"] == "The Mill is pub 1."
+    by_text = lines(tmp_path / "out", "--sort", "-text", "--columns", "text")
+    assert [row["output"][-2] for row in by_text] == ["1", "0"]
+    assert "no column 'mr'" in scorer("show", tmp_path / "out", "--columns", "mr", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scorer.errors import BundleError, DamagedFileError
-from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Scheme
+from scorer.errors import BundleError, DamagedFileError, UsageError
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Scheme, folder_of
 from scorer.inference.diagnosis import caveat
 from scorer.system.codec import decode, encode
 from tests.bundles import edit_manifest, variant
@@ -20,6 +20,28 @@ from tests.bundles import edit_manifest, variant
 @pytest.fixture
 def copy(tiny: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("name", ["roberta-large-mnli", "cross-encoder/nli-deberta-v3-base"])
+def test_a_name_of_the_hub_is_answered_with_the_line_to_type(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = f"bundles/{name.rpartition('/')[2]}"
+    line = rf"`scorer export {name} {folder}`, then --bundle {folder}; to export, install the extras export,cpu \(pip"
+    with pytest.raises(UsageError, match=line):
+        folder_of(name)
+    Path(name).mkdir(parents=True)
+    assert folder_of(name) == Path(name)
+
+
+def test_a_path_is_no_name_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bundles").mkdir()
+    for path in ("bundles/missing", "a/b/c", "./missing", "../x", "/x"):
+        assert folder_of(path) == Path(path)
+    with pytest.raises(BundleError, match="no bundle at bundles/missing"):
+        Bundle.load("bundles/missing")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_file_with_columns_of_the_environment(bundle: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--bundle", "nowhere"), "bench: no bundle at "),
+        (("--bundle", "nowhere"), "bench: there is no folder nowhere here"),
         (("--device", "tpu"), "bench: device 'tpu' is not known"),
         (("--data", "nowhere.csv"), "--data nowhere.csv does not exist"),
     ],
