@@ -32,11 +32,21 @@ DOCUMENTS = [
     *(path for name in ("docs", "scorer", "training", "benchmarks", "tests") for path in (ROOT / name).rglob("*.md")),
 ]
 OF_OTHERS = {
-    *("--address", "--against", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
+    *(
+        "--e2e-ignore-restaurant",
+        "--address",
+        "--against",
+        "--build-arg",
+        "--data",
+        "--depth",
+        "--format",
+        "--gpus",
+        "--head",
+    ),
     *("--gpus-per-task", "--human", "--index-url", "--no-deps", "--one-shard", "--profile", "--require-hashes"),
     *("--rows", "--slots", "--version"),
 }
-"""Of git, docker, ray, pip, sbatch, the aws client, and of what is not in the package."""
+"""Of git, docker, ray, pip, sbatch, the aws client, nlgi_eval, and of what is not in the package."""
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
