@@ -15,7 +15,7 @@ FILES_OF_A_RUN = 52
 MODULES_OF_A_RUN = 59  # one more: metric/plain, a leaf that is imported only under --reading plain
 LINES_OF_A_RUN = 13_000  # 350 of them in metric/plain
 IMPORTS_OF_A_MODULE = 14
-LINES = 32_500  # with metric/plain and scorer templates try
+LINES = 33_100  # with metric/plain and scorer templates try
 LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = 1
 

@@ -57,7 +57,8 @@ def audit(out: Location | Sequence[Location], options: AuditOptions | None = Non
     from .builder import DocumentBuilder
 
     options = options or AuditOptions()
-    document = DocumentBuilder(out, options).document()
+    past = history.read(options.history) if options.history is not None else None
+    document = DocumentBuilder(out, options, past).document()
     if options.history is not None:
         document.history = history.append(options.history, document)
     return document

@@ -13,9 +13,9 @@ from ..storage.location import Location, resolved
 from ..system.codec import utc_now
 from . import AuditOptions, findings, gates
 from .database import Database, Grouping
-from .document import Baseline, Document, GroupFigures, OptionsShown, RowCounts
+from .document import Baseline, Document, GroupFigures, HistoryRow, OptionsShown, RowCounts
 from .examples import RowReader, compare_rows, rows_of_finding, worst_rows
-from .figures import RunRates, compare_groups, compare_runs, group_figures
+from .figures import RunRates, add_new_rows, compare_groups, compare_runs, group_figures
 from .ranking import answer
 from .scan import ScannedRun, scan_output
 
@@ -31,8 +31,10 @@ Figures = Mapping[Grouping, list[GroupFigures]]
 class DocumentBuilder:
     """Two outputs in, one document out; see :func:`scorer.audit.audit`."""
 
-    def __init__(self, out: Location | Sequence[Location], options: AuditOptions) -> None:
-        self.options = options
+    def __init__(
+        self, out: Location | Sequence[Location], options: AuditOptions, past: Sequence[HistoryRow] | None = None
+    ) -> None:
+        self.options, self.past = options, past
         self.output = open_labels(*locations_of(out), allow_partial=options.allow_partial)
         earlier = locations_of(options.baseline or ())
         self.earlier = open_labels(*earlier, allow_partial=options.allow_partial) if earlier else None
@@ -51,7 +53,8 @@ class DocumentBuilder:
         if differs and not self.options.across_signatures:
             raise UsageError(
                 f"{self.output.name} was scored differently from {earlier.name} ({'; '.join(differs)}); a "
-                "difference may come from the data or from the scoring; score the baseline again, or pass "
+                "difference may come from the data or from the scoring; score the baseline's data again with this "
+                "model, templates and program, begin a new series without --baseline (docs/nightly.md), or pass "
                 "--across-signatures"
             )
         refuse_unequal(self.output.coverage, earlier.coverage, self.options.allow_partial)
@@ -92,7 +95,7 @@ class DocumentBuilder:
         changes = worse = None
         if before is not None and whole.change is not None:
             changes, worse = compare_rows(before, reader, whole.change, self.options.worst)
-        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked)
+        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked, self._nightly(figures))
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
@@ -142,7 +145,16 @@ class DocumentBuilder:
             entry.sentence = sentences.get(entry.predicate)
         if before is not None:
             compare_runs(RunRates(before), now, figures, self.by)
+        add_new_rows(now, figures, before is not None)
         return figures
+
+    def _nightly(self, figures: Figures) -> gates.NightlyCounts | None:
+        """New rows of the nights of the history; ``None`` where no history was given."""
+        if self.past is None:
+            return None
+        groups = [group for some in figures.values() for group in some]
+        finished, strata = self.output.summary.finished, self.by[0] if self.by else ()
+        return gates.NightlyCounts.collect(self.past, finished, self.output.signature, groups, strata)
 
     def _add_rows(self, found: Sequence[findings.Finding], before: ScannedRun, reader: RowReader) -> None:
         """Give the first findings about groups that got worse some rows to read."""

@@ -235,10 +235,11 @@ class Change(Part):
 
 
 class GroupFigures(Part):
-    """The rows of one group; ``grouping``: the columns that made it, ``[]`` for all rows. ``fine``, ``rough``: rows by
-    label; ``errors``, ``notes``: by kind. ``design_effects``: the variance of each rate over that of as many
-    independent rows. ``backoff``: facts without a template, null where facts were not kept. ``predicates``: by falling
-    omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest."""
+    """The rows of one group; ``new``: rows that are neither reused nor in the baseline (``rows``), and how many of
+    these count for each rate. ``grouping``: the columns that made it, ``[]`` for all rows. ``fine``, ``rough``: rows
+    by label; ``errors``, ``notes``: by kind. ``design_effects``: the variance of each rate over that of as many
+    independent rows. ``backoff``: facts without a template, null where facts were not kept. ``predicates``: by
+    falling omission rate, at most 200 (20 in a group); ``predicates_left_out`` counts the rest."""
 
     group: Group
     grouping: list[str]
@@ -256,6 +257,7 @@ class GroupFigures(Part):
     predicates: list[Predicate]
     predicates_left_out: int
     change: Change | None = None
+    new: dict[str, int] = field(default_factory=dict)
 
 
 class BaselineChanges(Part):
@@ -291,11 +293,12 @@ class Baseline(Part):
 
 
 class Finding(Part, kw_only=True):
-    """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate``
-    (one that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new, has no rows, or far more or
-    fewer) ``repeated`` (rows that are there several times) ``mix`` (groups of other sizes move the rates) ``template``
-    ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``. ``predicate``: of the facts that account for a change.
-    ``gates``: messages of gates that say so too. ``evidence``: figures. ``rows``: some that got worse."""
+    """Something to look at, the most severe first. ``kind``: ``changed`` (a group got worse) ``improved`` ``gate`` (one
+    that no other finding explains) ``signature`` ``flips`` ``rows`` (a group is new, has no rows, or far more or
+    fewer) ``repeated`` (rows that are there several times) ``mix`` (groups of other sizes move the rates)
+    ``template`` ``trend`` (a rate of the history) ``backoff`` ``tokens`` ``drift`` ``bundle`` ``errors``.
+    ``predicate``: of the facts that account for a change. ``gates``: messages of gates that say so too.
+    ``evidence``: figures. ``rows``: some that got worse."""
 
     kind: str
     severity: Severity
@@ -310,9 +313,10 @@ class Finding(Part, kw_only=True):
 class Gate(Part):
     """A gate on one group. ``value``: what the thresholds apply to, the metric or its change where there is
     ``against``; of ``rows`` the relative change, in either direction. ``now``, ``before``: the metric in both runs.
-    ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which chance the gate
-    fails. ``alert_direction``: the side of a threshold that warns or fails. ``missing``: its result when there is no
-    figure. ``reason``: why it is silent or has no figure."""
+    ``p``, ``fail_p``: for added rows, the chance of such an increase without a change, and below which chance the
+    gate fails. ``alert_direction``: the side of a threshold that warns or fails. ``missing``: its result when there
+    is no figure. ``since``: of the history, the first of the last nights at which it would have failed. ``reason``:
+    why it is silent or has no figure."""
 
     metric: str
     group: Group
@@ -327,12 +331,13 @@ class Gate(Part):
     fail_p: float | None
     p: float | None
     alert_direction: Literal["above", "below"]
-    against: Literal["baseline", "removed"] | None
+    against: Literal["baseline", "removed", "history"] | None
     rows: int
     min_rows: int
     missing: Literal["fail", "pass"]
     reason: str | None
     message: str
+    since: str | None = None
 
 
 class Checked(Part):
@@ -355,7 +360,8 @@ class GroupComparison(Part):
 
 
 class HistoryRow(Part):
-    """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601."""
+    """A row of the history: one run and group. ``night``: when the run finished, UTC, ISO 8601. ``new``: as of
+    :class:`GroupFigures`; empty where an earlier version wrote it."""
 
     night: str
     signature: str
@@ -364,6 +370,7 @@ class HistoryRow(Part):
     rows: Annotated[int, Meta(ge=0)]
     mean_confidence: Share | None
     rates: dict[str, Share | None]
+    new: dict[str, Annotated[int, Meta(ge=0)]] = field(default_factory=dict)
 
 
 class BundleShown(Part):

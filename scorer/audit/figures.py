@@ -197,6 +197,14 @@ def _parts_of(whole: Sides, samples: Sequence[Samples], name: str) -> list[Sides
     return [Sides(*(replace(side, effect=side.effect * more) for side in one)) for one in groups]
 
 
+def add_new_rows(rates: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], has_baseline: bool) -> None:
+    """Fill ``new`` of the groups; runs are matched before, where there is a baseline."""
+    for grouping, groups in figures.items():
+        for group, states in zip(groups, queries.new(rates.run, grouping, has_baseline), strict=True):
+            hits = {name: int(states[hit].sum()) for name, (_, hit) in rates.masks.items()}
+            group.new = {"rows": int(states.sum()), **hits}
+
+
 def compare_runs(
     before: RunRates, after: RunRates, figures: Mapping[Grouping, Sequence[GroupFigures]], by: Sequence[Grouping]
 ) -> None:

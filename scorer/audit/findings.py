@@ -55,8 +55,8 @@ _OF_SIZES = ("rows", "repeated", "mix")
 LEAST_FACTS, LEAST_RATE, TIMES_THE_ODDS = 30, 0.2, 3.0
 _FACTS_OF_GROUP, _TIMES_THE_GROUP, _GROUPS = 10, 2.0, 0.9
 _GRAVITY = ("fail", "warn", "info")
-_ORDER = ("repeated", "rows", "mix", "changed", "gate", "signature", "flips", "template", "backoff", "tokens", "drift",
-          "bundle", "errors", "improved")  # fmt: skip
+_ORDER = ("repeated", "rows", "mix", "changed", "trend", "gate", "signature", "flips", "template", "backoff", "tokens",
+          "drift", "bundle", "errors", "improved")  # fmt: skip
 
 
 def all_findings(
@@ -69,6 +69,7 @@ def all_findings(
     """All findings of an audit, the most severe first. ``others``: those of templates and of the bundle."""
     loud = [gate for gate in gates if gate.status in ("fail", "warn")]
     changed = [one for group in groups for one in (*_changed(group, loud), *_rows_moved(group, loud))]
+    changed += _trends(loud)
     told = {message for one in changed for message in one.gates}
     found = [*others, *changed]
     for gate in loud:
@@ -92,7 +93,7 @@ def name_of(group: Group) -> str:
 def _changed(group: GroupFigures, gates: Sequence[Gate]) -> list[Finding]:
     """That a group got worse or better: at most one finding."""
     own = [gate for gate in gates if gate.group == group.group and gate.reason is None]
-    mine = [gate for gate in own if gate.metric in (*RATES, *ADDED_RATES)]
+    mine = [gate for gate in own if gate.metric in (*RATES, *ADDED_RATES) and gate.against != "history"]
     rates = group.change.rates if group.change is not None else {}
     moved = [(name, one, _difference(group, name)) for name, one in rates.items() if one.significant]
     moved = [one for one in moved if abs(one[2]) >= LEAST_DIFFERENCE]
@@ -209,6 +210,25 @@ def _rows_moved(group: GroupFigures, gates: Sequence[Gate]) -> Iterator[Finding]
         yield Finding(kind="rows", severity=severity, message=text, group=group.group, gates=said)
 
 
+def _trends(gates: Sequence[Gate]) -> list[Finding]:
+    """That a rate of the history rose, of each group once."""
+    found: dict[tuple[str, ...], Finding] = {}
+    for gate in gates:
+        if gate.against != "history" or gate.reason is not None:
+            continue
+        severity: Severity = "fail" if gate.status == "fail" else "warn"
+        since = f", visible since {gate.since[:10]}" if gate.since is not None else ""
+        now, before = (format_figure(gate.metric, one) for one in (gate.now, gate.before))
+        text = (
+            f"{name_of(gate.group)}: {WORDS[gate.metric]} in {now} of the new rows of weeks, before in {before}{since}"
+        )
+        one = found.setdefault(tuple(map(str, gate.group.items())), Finding(
+            kind="trend", severity=severity, message=text, group=gate.group, evidence=[gate.message],
+        ))  # fmt: skip
+        one.gates.append(gate.message)
+    return list(found.values())
+
+
 def _mix(whole: GroupFigures) -> Iterator[Finding]:
     """That groups of other sizes moved a rate of all rows."""
     mix = whole.change.mix if whole.change is not None else None
@@ -299,7 +319,10 @@ def headline(
     changed = [one for one in findings if one.kind == "changed"]
     if any(one.kind == "mix" for one in findings):  # which says what happened to all rows
         changed = [one for one in changed if one.group or one.severity == "fail"]
-    if changed:
+    trend = next((one for one in sorted(findings, key=lambda one: not one.group) if one.kind == "trend"), None)
+    if not changed and trend is not None:
+        quality = f"{trend.message}; {level}."
+    elif changed:
         others = sum(bool(one.group) for one in changed[1:])
         more = f"; {others} more {'group' if others == 1 else 'groups'} got worse" if others else ""
         quality = f"{changed[0].message}{more}."
@@ -315,6 +338,7 @@ def headline(
         quality = f"{level}{f', most of {name_of(highest.group)}: {rate}' if highest is not None else ''}."
     fails = bool(changed) and changed[0].severity == "fail"
     sizes_fail = any(one.severity == "fail" for one in findings if one.kind in _OF_SIZES)
+    quality += f" {trend.message}." if changed and trend is not None else ""
     return " ".join([*said, *([quality, *sizes] if fails and not sizes_fail else [*sizes, quality])])
 
 

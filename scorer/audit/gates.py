@@ -25,6 +25,7 @@ from ..system.numbers import percent, points
 from ..system.terminal import visible
 from .database import Grouping
 from .document import ADDED_RATES, LEAST_ROWS_OF_INDEX, RATES, Checked, Gate, Group, GroupFigures, Rate, describe
+from .drift import NightlyCounts
 
 SHARES = (*RATES, *ADDED_RATES, "backoff_rate", "mean_confidence")
 """Metrics between 0 and 1."""
@@ -52,7 +53,8 @@ class Rule(Record, frozen=True):
     fail_p: float | None = None
     group: Mapping[str, Any] = field(default_factory=dict)
     by: tuple[str, ...] = ()
-    against: Literal["baseline", "removed"] | None = None
+    against: Literal["baseline", "removed", "history"] | None = None
+    nights: Annotated[int, Meta(ge=0, le=1000)] = 0
     min_rows: Annotated[int, Meta(ge=0, le=2**53)] = 0
     missing: Literal["fail", "pass"] = "fail"
 
@@ -64,7 +66,7 @@ class Rule(Record, frozen=True):
     @property
     def needs_baseline(self) -> bool:
         """Whether its figure is a comparison with the baseline."""
-        return self.against is not None or self.metric in (*OF_BASELINE, *ADDED_RATES)
+        return self.against in ("baseline", "removed") or self.metric in (*OF_BASELINE, *ADDED_RATES)
 
     @property
     def is_difference(self) -> bool:
@@ -137,10 +139,14 @@ def _checked(rule: Rule, where: str) -> Rule:
     metric, added, fail_p = rule.metric, rule.metric in ADDED_RATES, rule.fail_p
     refusals = (
         (metric not in METRICS, f"unknown metric {metric[:60]!r}; the metrics are {', '.join(METRICS)}"),
-        (rule.against is not None and (rule.against == "removed") != added,
+        (rule.against == "history" and metric not in RATES,
+         f'against = "history" is for {", ".join(RATES)}'),
+        ((rule.against == "history") != (rule.nights > 0),
+         'nights, the length of each of the two windows, goes with against = "history"'),
+        (rule.against in ("baseline", "removed") and (rule.against == "removed") != added,
          f'against = "{rule.against}" does not suit {metric}; write "{"removed" if added else "baseline"}"'),
-        (fail_p is not None and not (added and rule.against),
-         f'fail_p is for {", ".join(ADDED_RATES)} with against = "removed"'),
+        (fail_p is not None and not (added and rule.against) and rule.against != "history",
+         f'fail_p is for against = "history", and for {", ".join(ADDED_RATES)} with against = "removed"'),
         (fail_p is not None and not 0 < fail_p < 1, f"fail_p = {fail_p} is not a probability, such as 0.001"),
         (rule.warn is None and rule.fail is None and fail_p is None, "neither warn nor fail is given; write one"),
         (rule.group and rule.by, "both group and by; write one of them"),
@@ -176,9 +182,12 @@ def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | 
 
 
 def evaluate(
-    rules: Sequence[Rule], figures: Callable[[Grouping], list[GroupFigures]], checks_omissions: bool = True
+    rules: Sequence[Rule],
+    figures: Callable[[Grouping], list[GroupFigures]],
+    checks_omissions: bool = True,
+    nightly: NightlyCounts | None = None,
 ) -> list[Gate]:
-    """Apply every rule to its groups. ``figures``: the groups of a grouping."""
+    """Apply every rule to its groups. ``figures``: the groups of a grouping. ``nightly``: of the history."""
     found = []
     for rule in rules:
         groups = figures(rule.grouping)
@@ -187,7 +196,7 @@ def evaluate(
             chosen = by_value or figures(())  # nothing checked must not count as a pass
         else:
             chosen = [group for group in groups if _values(group.group) == _values(rule.group)]
-        found += [judge(rule, group, checks_omissions) for group in chosen] or [_absent(rule, groups)]
+        found += [judge(rule, group, checks_omissions, nightly) for group in chosen] or [_absent(rule, groups)]
     return found
 
 
@@ -226,17 +235,24 @@ class _Figure(NamedTuple):
     versus: str = "since the baseline"
     difference: float | None = None
     mix: str = ""
+    since: str | None = None
+    rows: int = 0
+    nights: int = 0
 
 
 GateStatus = Literal["pass", "warn", "fail", "silent"]
 
 
-def judge(rule: Rule, group: GroupFigures, checks_omissions: bool) -> Gate:
+def judge(rule: Rule, group: GroupFigures, checks_omissions: bool, nightly: NightlyCounts | None = None) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
-    found = _figure(rule, group)
+    if rule.against == "history":
+        found = _of_history(rule, group, nightly) if nightly is not None else _Figure()
+    else:
+        found = _figure(rule, group)
     value = _value(rule, found)
     rows = group.change.added if rule.metric in ADDED_RATES and group.change is not None else group.rows
-    if unjudged := _unjudged(rule, group, rows, value, checks_omissions):
+    rows = found.rows if rule.against == "history" else rows
+    if unjudged := _unjudged(rule, group, rows, value, checks_omissions, found):
         status, reason = unjudged
         return _gate(rule, group.group, rows, status, found if status == "silent" else _Figure(), reason)
     fails = [] if rule.fail is None else [rule.is_beyond(value, rule.fail)]
@@ -259,12 +275,12 @@ def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Figur
         metric=rule.metric, group=group, status=status, value=_value(rule, found), now=found.now, before=found.before,
         low=found.low, high=found.high, warn=rule.warn, fail=rule.fail, fail_p=rule.fail_p, p=found.p,
         alert_direction=rule.alert_direction, against=rule.against, rows=rows, min_rows=rule.min_rows,
-        missing=rule.missing, reason=reason, message=_message(rule, group, status, found, reason),
+        missing=rule.missing, reason=reason, message=_message(rule, group, status, found, reason), since=found.since,
     )  # fmt: skip
 
 
 def _unjudged(
-    rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool
+    rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool, found: _Figure
 ) -> tuple[GateStatus, str] | None:
     """Why there is nothing to judge, and what that makes of the gate."""
     if rule.metric == "rows":
@@ -272,6 +288,8 @@ def _unjudged(
     metric, change, silent = rule.metric, group.change if rule.needs_baseline else None, "needs {}, and there are none"
     if not group.rows:  # before min_rows: a group that is gone must not be silenced for being small
         return rule.missing, _why_no_rows(group)
+    if rule.against == "history" and (found.now is None or found.before is None):
+        return "silent", _why_no_drift(rule, found)
     if rows < rule.min_rows:
         return "silent", f"needs {rule.min_rows:,} rows (min_rows), there are {rows:,}"
     if metric in _OF_LABELS and not group.scored + group.reused:
@@ -328,6 +346,24 @@ def _figure(rule: Rule, group: GroupFigures) -> _Figure:
         before=at_mix.before, low=at_mix.low, high=at_mix.high, difference=at_mix.difference,
         mix=where if abs(at_mix.difference - (_value(rule, found) or 0.0)) > ROUNDING else "",
     )  # fmt: skip
+
+
+def _of_history(rule: Rule, group: GroupFigures, nightly: NightlyCounts) -> _Figure:
+    """The rate of the new rows of the last nights, and of those before them."""
+    one = nightly.drift(group, rule.metric, rule.nights, rule.fail_p)
+    versus = f"against the {one.nights_before} nights before"
+    return _Figure(
+        one.now.value, one.before.value, one.low, one.high, one.p, versus, since=one.since, rows=one.now.n,
+        nights=one.nights,
+    )  # fmt: skip
+
+
+def _why_no_drift(rule: Rule, found: _Figure) -> str:
+    if not found.nights:
+        return "needs the history of earlier runs (--history)"
+    if found.now is None:
+        return f"needs new rows in the last {rule.nights} nights, and there are none"
+    return f"needs new rows in the nights before the last {rule.nights} with this signature, and there are none"
 
 
 def _crude_figure(rule: Rule, group: GroupFigures) -> _Figure:
@@ -398,11 +434,13 @@ def _message(rule: Rule, group: Group, status: str, found: _Figure, reason: str 
         text += f" {format_figure(metric, found.now)}"
     if signed:
         change, before = format_figure(metric, _value(rule, found), signed=True), format_figure(metric, found.before)
+        text += f" of new rows of {found.nights} nights" if found.nights else ""
         text += f", {change} {found.versus} ({before}){found.mix}"
     if found.low is not None and found.high is not None:
         text += f", {format_span(metric, found.low, found.high, signed=signed)}"
     if found.p is not None:
         text += f", p {found.p:.2g}"
+    text += f", visible since {found.since[:10]}" if found.since is not None else ""
     sign = -1 if signed and rule.alert_direction == "below" else 1
     limits = [
         f"{name} {rule.alert_direction} {format_figure(metric, sign * limit, signed=signed)}"

@@ -24,6 +24,7 @@ from ..storage.user_files import check_user_file, write_user_file
 from ..system.codec import reason_of
 from ..system.files import read_small
 from .document import RATES, Document, HistoryRow
+from .drift import ROWS
 
 _SCHEMA_KEY = b"d2t_scorer.history"
 _SCHEMA = 1
@@ -32,10 +33,13 @@ COLUMNS = pa.schema(
         *((name, pa.string()) for name in ("night", "signature", "status", "group")),
         ("rows", pa.int64()),
         *((name, pa.float64()) for name in ("mean_confidence", *RATES)),
+        *((f"new_{name}", pa.int64()) for name in (ROWS, *RATES)),
     ],
     {_SCHEMA_KEY: str(_SCHEMA)},
 )
-"""``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows."""
+"""``night``: when the run finished, ISO 8601, UTC. ``group``: a JSON object, ``{}`` for all rows. ``new_``: new rows,
+and how many of them count for each rate; null where an earlier version wrote the row."""
+NEW = tuple(name for name in COLUMNS.names if name.startswith("new_"))
 LARGEST = 256 << 20
 """Bytes of a history file."""
 MOST_ROWS = 2_000_000
@@ -52,22 +56,28 @@ def append(path: Path, document: Document) -> list[HistoryRow]:
     rows = [
         HistoryRow(night=document.finished, signature=document.signature, status=document.status, group=group.group,
                    rows=group.rows, mean_confidence=group.confidence.mean,
-                   rates={name: group.rates[name].value for name in RATES})
+                   rates={name: group.rates[name].value for name in RATES}, new=group.new)
         for group in document.groups
     ]  # fmt: skip
     with _locked(path):
-        earlier = [row for row in _read(path) if row.night != document.finished]
+        earlier = [row for row in read(path) if row.night != document.finished]
         found = sorted([*earlier, *rows], key=lambda row: row.night)
-        lines = [asdict(row) | row.rates | {"group": json.dumps(row.group, sort_keys=True)} for row in found]
+        lines = [
+            asdict(row)
+            | row.rates
+            | {f"new_{name}": count for name, count in row.new.items()}
+            | {"group": json.dumps(row.group, sort_keys=True)}
+            for row in found
+        ]
         buffer = BytesIO()
         pq.write_table(pa.Table.from_pylist(lines, COLUMNS), buffer, compression="zstd")
         write_user_file(path, buffer.getvalue(), "--history", is_parquet=True)
     return found
 
 
-def _read(path: Path) -> list[HistoryRow]:
-    """All rows of a history, each checked: a file that this program did not write must not be drawn or sorted as if it
-    had; none when there is no file."""
+def read(path: Path) -> list[HistoryRow]:
+    """All rows of a history, oldest first, each checked: a file that this program did not write must not be drawn or
+    sorted as if it had; none when there is no file."""
     try:
         content = read_small(path, LARGEST)
     except FileNotFoundError:
@@ -81,8 +91,14 @@ def _read(path: Path) -> list[HistoryRow]:
             schema = (file.metadata.metadata or {}).get(_SCHEMA_KEY, b"none").decode(errors="replace")
             if schema != str(_SCHEMA):
                 raise ValueError(f"it has schema {schema}, and this version reads schema {_SCHEMA}")
-            lines = file.read(columns=COLUMNS.names, use_threads=False).select(COLUMNS.names).cast(COLUMNS).to_pylist()
+            table = file.read(columns=COLUMNS.names, use_threads=False)
+            for name in NEW:
+                if name not in table.column_names:
+                    table = table.append_column(name, pa.nulls(len(table), pa.int64()))
+            lines = table.select(COLUMNS.names).cast(COLUMNS).to_pylist()
         for line in lines:
+            counts = {name.removeprefix("new_"): line.pop(name) for name in NEW}
+            line["new"] = {name: count for name, count in counts.items() if count is not None}
             line["group"] = json.loads(line["group"] or "null")
             line["rates"] = {name: line.pop(name) for name in RATES}
         return convert(lines, list[HistoryRow])

@@ -142,6 +142,13 @@ def moved(run: ScannedRun, grouping: Grouping) -> Ints:
     return run.database.counts(query, run.groups(grouping), STATES)
 
 
+def new(run: ScannedRun, grouping: Grouping, has_baseline: bool) -> Ints:
+    """Rows that are neither reused nor in the baseline, by group and state. *Shape:* (groups, STATES)."""
+    group, table = run.database.column(grouping), _rows(run, grouping, "moved" if has_baseline else "all")
+    query = f"SELECT {group}, state, count(*) FROM {table} WHERE NOT reused GROUP BY ALL"
+    return run.database.counts(query, run.groups(grouping), STATES)
+
+
 def kept(after: ScannedRun, grouping: Grouping) -> Ints:
     """Rows in both runs, by group, state in the baseline, and state in this run. *Shape:* (groups, STATES, STATES)."""
     group, apart = after.database.column(grouping), f"count(*) FROM {after.table}_apart"

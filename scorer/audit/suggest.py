@@ -25,6 +25,8 @@ from .gates import ROUNDING
 
 SELDOM, OFTEN = 0.01, 0.05
 """Share of runs without a change in which any group of a gate may fail, and in which any gate may warn."""
+NIGHTS = 7
+"""Nights of a history that are compared with as many before them."""
 POINTS = 9
 """Rates that stand for the posterior of one."""
 ROWS_WARN, ROWS_FAIL = 0.2, 0.5
@@ -57,6 +59,7 @@ def value_gates(document: Document) -> str:
         if rate is not None:
             effect = whole.design_effects.get(metric, 1.0)
             parts.append(_on_value(metric, rate, warn, fail, comment, effect, chances))
+    parts += [_on_history(columns, groups) for columns, groups in _groupings(document)]
     return "\n".join(parts)
 
 
@@ -203,6 +206,22 @@ def _on_value(metric: str, rate: Rate, warn: float, fail: float, comment: str, e
     return _table(comment, metric, (), warn=_share(limits.warn), fail=_share(limits.fail))
 
 
+def _on_history(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
+    """A gate on a slow rise over the nights of a history."""
+    comment = f"{_each(columns)}: the new rows of the last {NIGHTS} nights against those of the {NIGHTS} before (with\n"
+    comment += f"# --history). Finds a slow rise. Without a change it fails in at most {percent(SELDOM)} of runs."
+    return _table(
+        comment, "not_ok_rate", columns, against='"history"', nights=str(NIGHTS), fail_p=_chance_of_each(groups)
+    )  # fmt: skip
+
+
+def _chance_of_each(groups: Sequence[GroupFigures]) -> str:
+    """:data:`SELDOM` divided by the groups, rounded down to one digit."""
+    chance = SELDOM / max(len(groups), 1)
+    unit = 10.0 ** math.floor(math.log10(chance) + 1e-9)
+    return f"{math.floor(chance / unit + 1e-9) * unit:.6g}"
+
+
 def _on_rows(columns: Grouping) -> str:
     """A gate on the number of rows."""
     comment = (
@@ -261,10 +280,7 @@ def _on_added(columns: Grouping, groups: Sequence[GroupFigures]) -> str:
     """Two gates on the rows that are new, which find a few bad ones among many that were kept."""
     comment = f"{_each(columns)}: the new rows against those that they replace. Few bad ones hardly move a rate\n"
     comment += f"# over all rows. Without a change it fails in at most {percent(SELDOM)} of runs."
-    chance = SELDOM / max(len(groups), 1)
-    unit = 10.0 ** math.floor(math.log10(chance) + 1e-9)
-    rounded = math.floor(chance / unit + 1e-9) * unit
-    found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=f"{rounded:.6g}")
+    found = _table(comment, "added_not_ok_rate", columns, against='"removed"', fail_p=_chance_of_each(groups))
     share = max([LEAST_SHARE, *(group.rates["not_ok_rate"].value or 0.0 for group in groups)])
     limit = _up(max(MOST_ADDED, _first(lambda one: exceeds(FEW_ADDED, one, share) <= SELDOM)))
     if limit > _NO_ROOM:

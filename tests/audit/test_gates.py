@@ -325,10 +325,15 @@ def test_the_run_that_gates_were_written_from_passes_them_and_a_group_that_gets_
     before = of_system(10, 100, "a") + of_system(20, 200, "b\n]") + of_system(2, 10, "c")
     out, values, changes = init(tmp_path, before)
     document = audit(out, AuditOptions(gates=(values,)))
-    assert {gate.metric: gate.status for gate in document.gates} == dict.fromkeys(
+    on_values = [gate for gate in document.gates if gate.against is None]
+    assert {gate.metric: gate.status for gate in on_values} == dict.fromkeys(
         ("error_rate", "empty_rate", "not_ok_rate"), "pass"
     )
+    assert {gate.status for gate in document.gates if gate.against == "history"} == {"silent"}
     for rule in load_gates([values]):
+        if rule.against == "history":
+            assert (rule.nights, rule.fail_p) == (7, 0.003 if rule.by else 0.01)
+            continue
         assert document.groups[0].rates[rule.metric].high < rule.warn < rule.fail
     after = of_system(10, 100, "a", 500) + of_system(80, 200, "b\n]", 500) + of_system(2, 10, "c", 500)
     found = gates_of(tmp_path / "after", after, out, changes)

@@ -36,7 +36,14 @@ MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Error
 STATUSES: Final = {"fail": "failed", "warn": "warning", "pass": "passed", "silent": "silent"}
 TITLES: Final = {"pass": "Passed", "warn": "Passed with warnings", "fail": "Failed"}
 TAGS: Final = {"omission": "omission", "hallucination": "hallucination", "omission+hallucination": "both"}
-PLACES: Final = {"gate": "gates", "template": "predicates", "backoff": "predicates", "drift": "rates", "rows": "rates"}
+PLACES: Final = {
+    "gate": "gates",
+    "template": "predicates",
+    "backoff": "predicates",
+    "drift": "rates",
+    "trend": "trend",
+    "rows": "rates",
+}
 """The section that a kind of finding is about."""
 # The picture next to the verdict, drawn in a square of 24 units.
 GLYPHS: Final = {

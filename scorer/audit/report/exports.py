@@ -27,7 +27,7 @@ def junit(document: Document) -> str:
         properties = ElementTree.SubElement(suite, "properties")
         ElementTree.SubElement(properties, "property", name="partial", value=_xml(document.partial))
     for gate in document.gates:
-        against = f" against the {'removed rows' if gate.against == 'removed' else gate.against}"
+        against = f" against the {'removed rows' if gate.against == 'removed' else gate.against}"  # baseline, history
         case = _case(suite, f"audit.{describe(gate.group)}", gate.metric + (against if gate.against else ""))
         message = _xml(gate.message)
         if gate.status == "fail":
