@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import OutputError, UsageError
-from ..metric.inputs import one_array
+from ..metric.column_paths import one_array
 from ..scoring.output_columns import Names, by_value, encode_names
 from .document import Group
 

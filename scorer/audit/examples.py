@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError
+from ..metric.column_paths import holders_of, one_array
 from ..metric.facts import Rows, from_arrow
-from ..metric.inputs import SELECTED, holders_of, one_array, read_facts, read_selections
+from ..metric.inputs import SELECTED, read_facts, read_selections
 from ..metric.joining import join
 from ..metric.templates import Templates
 from ..metric.verdict import FINE

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
+from ..metric.column_paths import holders_of, one_array
 from ..metric.facts import encode
 from ..metric.formats import part_columns
-from ..metric.inputs import FactForm, find_facts, holders_of, one_array, read_facts
+from ..metric.inputs import FactForm, find_facts, read_facts
 from ..metric.values import is_text
 from ..metric.verdict import EMPTY_TEXT, FINE
 from ..scoring.output_columns import fine_codes, omitted_facts

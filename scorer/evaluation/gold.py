@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
 from ..metric import ColumnNames
+from ..metric.column_paths import holders_of, one_array
 from ..metric.columns import MARKS
 from ..metric.facts import FactTable
-from ..metric.inputs import find_facts, holders_of, one_array, read_facts, restore_marks
+from ..metric.inputs import find_facts, read_facts, restore_marks
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
 from ..storage.receipts import line_parts

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..system.arguments import CheckedFields
 
-REVISION = 3
+REVISION = 4
 """Part of the signature; increased only if a label can change for the same model, templates and options."""
 
 PLAIN_REVISION = 1

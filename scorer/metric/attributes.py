@@ -52,6 +52,14 @@ def from_attributes(
     return replace(build_facts(np.arange(len(values)), parsed, raw), skipped=skipped)
 
 
+def parse_nested(text: str) -> Any:
+    """An object or a list of JSON that is one attribute of several, :class:`.Unreadable` if it cannot be read."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        return Unreadable(f"{text}, in which {error}")
+
+
 def parse_attributes(
     value: Any, subject: str | None = None, key: str = NAME, within: Sequence[str] = ()
 ) -> tuple[list[Triple], int]:
@@ -75,11 +83,12 @@ def parse_attributes(
         return [], 0
     if isinstance(value, str):
         try:
-            value = parse_json(value, constant=lambda name: None)  # "NaN" is not a JSON value
+            value = parse_json(value)
         except ValueError as error:
             reason = f" ({error})" if value.lstrip().startswith("{") else ""
-            no_subject = f"; no column {key!r} names its subject" if subject is None and key != NAME else ""
-            message = f"is not a JSON object{reason}: {shown(value)}{no_subject}"
+            single = "; for one attribute of each row, name its subject with --subject-column"
+            hint = single if subject is None and key == NAME and not reason else ""
+            message = f"is not a JSON object{reason}: {shown(value)}{hint}"
             raise FactError(MALFORMED_ATTRIBUTES, message) from error
     if not isinstance(value, Mapping):
         raise FactError(MALFORMED_ATTRIBUTES, f"is {shown(value)}, not an object like {{'name': 'The Lamb'}}")

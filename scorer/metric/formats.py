@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ..system.arguments import described
-from ..system.numbers import parse_json
+from ..system.json_values import POSITION
+from ..system.numbers import no_value, parse_json
 from .facts import (
     INVALID_UTF8,
     MALFORMED,
@@ -49,7 +51,14 @@ _ACT = re.compile(r"\??[A-Za-z_][\w ]*\((.*)\)", re.DOTALL)
 _JSON = re.compile(r"\s*(\[\s*[\]\[{\"']|\{\s*[\"'}])")
 """The start of a JSON value, or of a list that Python printed (which is refused, not read as a subject)."""
 _BETWEEN = re.compile(r"\s\+\+(?=\s)")
-_POSITION = re.compile(r"[0-9]{1,9}")
+_ESCAPED = r"\\(?:['\"\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U000[0-9a-f]{5}|U0010[0-9a-f]{4})"
+_PYTHON_ITEM = rf"'(?:[^'\\\x00-\x1f]|{_ESCAPED})*+'|\"(?:[^\"\\\x00-\x1f]|{_ESCAPED})*+\"|None|nan"
+_PYTHON_LIST = re.compile(rf"\s*\[\s*(?:(?:{_PYTHON_ITEM})\s*(?:,\s*|(?=\])))*+\]\s*")
+"""A list of texts as Python prints it, and what pandas writes of one into CSV."""
+_PRINTED = re.compile(r"\s*[\[({]{1,3}'")
+"""The start of a value that Python printed: a list, a tuple, a dictionary, an array of numpy."""
+_QUOTED = re.compile(r"\s*[\[{]\s*['\"]")
+"""The start of a list or an object in JSON or in Python, which no text has."""
 
 
 def holds_triples(kind: pa.DataType) -> bool:
@@ -153,18 +162,29 @@ def parse_triples(value: str) -> list[Triple]:
 
 
 def parse_sentences(value: str) -> list[Triple]:
-    """Read all facts of a row from JSON, a list of sentences. A blank string has none."""
-    elements = _from_json(value, json.loads) if value.strip() else []
+    """Read all facts of a row from a list of sentences, in JSON or as Python prints it. A blank string has none."""
+    elements = _from_json(value, _parse_texts) if value.strip() else []
     if not isinstance(elements, list):
         raise FactError(MALFORMED, "it is not a list")
     return parse_each(elements, parse_sentence, "fact")
+
+
+def _parse_texts(value: str) -> Any:
+    """JSON, or a list of texts as Python prints it. Numbers stay numbers, since they are no texts."""
+    try:
+        return json.loads(value, parse_constant=no_value)
+    except ValueError:
+        if _PYTHON_LIST.fullmatch(value) is None:
+            raise
+    return [literal_eval(item[0]) if item[0] != "nan" else None for item in re.finditer(_PYTHON_ITEM, value)]
 
 
 def _from_json(value: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(value)
     except (ValueError, RecursionError) as error:
-        raise FactError(MALFORMED, f"it is not JSON: {error}") from error
+        hint = "; Python prints such values, json.dumps writes JSON" if _PRINTED.match(value) else ""
+        raise FactError(MALFORMED, f"it is not JSON: {error}{hint}") from error
 
 
 def parse_each(elements: Iterable[Any], parse: Callable[[Any], list[Triple]], what: str) -> list[Triple]:
@@ -222,8 +242,8 @@ def parse_selection(value: Any) -> Selection:
         except ValueError:
             return value
     if found is None:
-        return None
-    if not isinstance(found, list) or not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in found):
+        return None if value is None or value.strip() in ("", "null") else str(value)
+    if not isinstance(found, list) or not all(isinstance(one, str) and POSITION.fullmatch(one) for one in found):
         return str(value)
     return [int(one) for one in found]
 
@@ -269,14 +289,19 @@ def from_documents(column: pa.Array) -> FactTable:
 
 
 def _parse_document(document: str) -> list[Triple]:
-    """A JSON list of strings and nulls is a list too, since CSV and JSON Lines have no other."""
-    try:
-        found = json.loads(document) if document.lstrip()[:1] == "[" and document.rstrip()[-1:] == "]" else None
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
-        found = [document]
-    return [fact for passage in found for fact in _parse_passage(passage)]
+    """A list of texts and nulls, in JSON or as Python prints it, is one of passages, since CSV has no other. Any other
+    list or object is refused: its brackets and quotes are no source text."""
+    passages: Any = [document]
+    is_list = _QUOTED.match(document) is not None
+    if is_list or document.lstrip()[:1] + document.rstrip()[-1:] in ("[]", "{}"):
+        try:
+            passages = _from_json(document, _parse_texts)
+        except FactError:  # it may be a text in brackets
+            if is_list:
+                raise
+    if not isinstance(passages, list) or not all(isinstance(passage, str | None) for passage in passages):
+        raise FactError(MALFORMED, f"it is neither a text nor a list of texts: {shown(document)}")
+    return [fact for passage in passages for fact in _parse_passage(passage)]
 
 
 def _parse_passage(passage: str | None) -> list[Triple]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..system.files import ROW_INFO
-from ..system.numbers import parse_json
+from ..system.json_values import steps_below
 from . import ColumnNames
-from .attributes import from_attributes, holds_attributes
+from .attributes import from_attributes, holds_attributes, parse_nested
+from .column_paths import NamedValues, fields_below, find, find_all, holders_of, one_array, row_infos, split_names
 from .columns import MARKS, output_names
 from .facts import (
     INVALID_SELECTION,
@@ -40,7 +38,7 @@ from .formats import (
     holds_triples,
     parse_selection,
 )
-from .values import is_part, is_text, shown, to_python
+from .values import MOST_CHARACTERS, is_part, is_text, shown, to_python
 
 NOT_A_TEXT = "malformed_row"
 SELECTED = "selected"
@@ -58,6 +56,7 @@ class _Form(NamedTuple):
     parse: Callable[[pa.Array], FactTable] | None = None
 
 
+MOST_SHOWN = 8
 FORMS: dict[FactForm, _Form] = {
     "triples": _Form(
         holds_triples,
@@ -85,11 +84,12 @@ _REASONS = {
     NULL_TEXT: "has no text",
     NOT_A_TEXT: "has an object or a list as its text",
     NO_TRIPLES: "has no facts",
-    INVALID_UTF8: "is not UTF-8",
+    INVALID_UTF8: "is not UTF-8; save the file as UTF-8 (in Excel: CSV UTF-8), or convert it: iconv -f cp1252",
     INVALID_SELECTION: "selects no facts; write a list of positions of its facts, from 0",
 }
 
 
+_INFO = pa.struct([("error", pa.string()), ("nested", pa.list_(pa.string()))])
 _OF_LINES = {
     "malformed_json": "not a JSON object, or has a key twice",
     "malformed_row": "not a row with as many fields as the header",
@@ -142,19 +142,21 @@ class InputColumns:
         """Parse a window."""
         facts = read_facts(table, self.facts, self.form, self.names.subject)
         selections = read_selections(table) if self.selected else None
-        rows = from_arrow(facts, one_array(table, self.names.text), selections)
-        for row, info in _row_infos(table):
+        text = find_all(table, self.names.text)[self.names.text]
+        rows = from_arrow(facts, text.values, selections)
+        rows.errors.update(dict.fromkeys(text.nested, NOT_A_TEXT))
+        for row, info in row_infos(table):
             if info["error"] is not None:
                 rows.errors[row], rows.triples.raw[row] = info["error"], info["raw"] or b""
-            elif self.names.text in info["nested"]:
-                rows.errors[row] = NOT_A_TEXT
         return rows
 
     def marks(self, table: pa.Table) -> pa.Array:
         """The array of :data:`.columns.MARKS` of a window. *Shape:* (rows,)."""
         marks: list[bytes | None] = [None] * len(table)
-        for row, info in _row_infos(table):
-            if nested := [name for name in info["nested"] or () if name in self.marked]:
+        cells = to_python(one_array(table, self.facts)) if self.facts in self.marked else None
+        for row, info in row_infos(table):
+            nested = [name for name in info["nested"] or () if name in self.marked]
+            if nested and not (cells is not None and _is_object(cells[row])):  # a single object is read by its text
                 marks[row] = json.dumps({"nested": nested}).encode()
         return pa.array(marks, MARKS.type)
 
@@ -180,16 +182,23 @@ class InputColumns:
 
     def _explain(self, table: pa.Table, rows: Rows, row: int) -> str:
         error, subject = rows.errors[row], [self.names.subject] if self.names.subject is not None else []
-        info = dict(_row_infos(table)).get(row)
+        info = dict(row_infos(table)).get(row)
         if info is not None and info["error"] == error:
             return f"cannot be read: {info['detail']}"
         names = [self.names.text, self.facts, *subject, *([self.selected] if self.selected else [])]
         there = {name: one_array(table.slice(row, 1), name) for name in names if holders_of(table.schema, name)}
         values = ", ".join(f"column {name!r} is {shown(to_python(values)[0])}" for name, values in there.items())
+        if error == INVALID_UTF8:
+            return f"{_REASONS[error]}: {values}"
+        if error == NOT_A_TEXT:
+            raw = to_python(there[self.names.text])[0].encode("utf-8", "surrogateescape")
+            below = [".".join(steps) for steps in steps_below(raw)]
+            return f"{_REASONS[error]}: {values}; {_name_another(self.names.text, below)} with --text-column"
         reason = f" ({rows.triples.reasons[row]})" if error == rows.triples.errors.get(row) != NO_TRIPLES else ""
+        missing = [f"; {_why_missing(table.schema, name)}" for name in subject if name not in there]
         return (
             f"{_REASONS.get(error, 'has facts that cannot be read')}{reason}: {values}; facts are like "
-            f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns"
+            f"{FORMS[self.form].example}; --text-column and --{self.form}-column name other columns{''.join(missing)}"
         )
 
 
@@ -208,7 +217,8 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
     kind = _type_of(schema, names.text, "text")
     if not is_text(kind):
         raise ColumnError(
-            f"column {names.text!r} is {kind}, but the text must be a string; name another with --text-column"
+            f"column {names.text!r} is {_shown_type(kind)}, but the text must be a string; "
+            f"{_name_another(names.text, fields_below(kind))} with --text-column"
         )
     facts, form = find_facts(schema, names)
     if needs_triples and form in ("facts", "document"):
@@ -222,11 +232,11 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
     elif names.subject is not None:
         read.append(names.subject)
         # Several columns have no keys, of which one could be the subject.
-        if facts not in _find_all(schema, facts) or _find(schema, names.subject):
+        if facts not in find_all(schema, facts) or find(schema, names.subject):
             kind = _type_of(schema, names.subject, "subject")
             if not is_part(kind):
                 raise ColumnError(f"column {names.subject!r} is {kind}, but a subject is a string or a number")
-    holders = [one.steps[0] for name in read for one in _find_all(schema, name).values()]
+    holders = [one.steps[0] for name in read for one in find_all(schema, name).values()]
     others = [name for name in (SELECTED, ROW_INFO) if name in schema.names]
     passed = _find_passed(schema, names)
     return InputColumns(
@@ -236,7 +246,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
         selected=SELECTED if SELECTED in others else None,
         passed=passed,
         read=(*holders, *others),
-        marked=_find_marked(schema, facts, form) if {*holders_of(schema, facts)} <= {*passed} else (),
+        marked=_find_marked(schema, facts, form, names.subject) if {*holders_of(schema, facts)} <= {*passed} else (),
     )
 
 
@@ -273,9 +283,12 @@ def find_facts(schema: pa.Schema, names: ColumnNames) -> tuple[str, FactForm]:
     kind = _type_of(schema, facts, form)
     is_single = form == "attributes" and names.subject is not None and is_part(kind)  # one attribute of each subject
     if not FORMS[form].holds(kind) and not is_single:
+        single = (
+            "; one attribute of each row needs a --subject-column" if form == "attributes" and is_part(kind) else ""
+        )
         raise ColumnError(
-            f"column {facts!r} is {kind}, which holds no {form}; a value should be like {FORMS[form].example}; name "
-            f"another column with --{form}-column"
+            f"column {facts!r} is {_shown_type(kind)}, which holds no {form}; a value should be like "
+            f"{FORMS[form].example}; {_name_another(facts, fields_below(kind))} with --{form}-column{single}"
         )
     return facts, form
 
@@ -296,9 +309,12 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     return passed
 
 
-def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ...]:
-    """See :class:`InputColumns`. Of a single column of attributes, a text of an object is read as the object is."""
-    if form != "attributes" or ROW_INFO not in schema.names or facts in (parts := _find_all(schema, facts)):
+def _find_marked(schema: pa.Schema, facts: str, form: FactForm, subject: str | None) -> tuple[str, ...]:
+    """See :class:`InputColumns`. What a single column has is read the same with marks or without, unless it is one
+    attribute of each subject."""
+    parts = find_all(schema, facts)
+    is_single = facts in parts and (subject is None or find(schema, subject) is None)
+    if form != "attributes" or ROW_INFO not in schema.names or is_single:
         return ()
     nested = json.loads((schema.field(ROW_INFO).metadata or {}).get(b"nested", b"[]"))
     return tuple(name for name in parts if name in nested)
@@ -306,109 +322,40 @@ def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ..
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:
     """The type of what a name means; of several columns, a struct of them."""
-    if not _find_all(schema, name):
-        missing = next((part for part in split_names(name) if _find(schema, part) is None), name)
-        raise ColumnError(f"no column {missing!r}; the columns are {_listed(schema)}; name it with --{what}-column")
+    if not find_all(schema, name):
+        missing = next((part for part in split_names(name) if find(schema, part) is None), name)
+        raise ColumnError(f"{_why_missing(schema, missing)}; name it with --{what}-column")
     return one_array(schema, name).type
+
+
+def _why_missing(schema: pa.Schema, name: str) -> str:
+    steps = name.split(".")
+    for length in range(len(steps) - 1, 0, -1):
+        if (holder := find(schema, ".".join(steps[:length]))) is not None:
+            below, kind = fields_below(holder.values.type), _shown_type(holder.values.type)
+            parts = f"it has {', '.join(below[:MOST_SHOWN])}" if below else f"it is {kind}"
+            return f"no {'.'.join(steps[length:])!r} in column {'.'.join(holder.steps)!r}; {parts}"
+    quoted = next((column for column in schema.names if "," in column and name in split_names(column)), None)
+    hint = f"; quote a name that has a comma: '\"{quoted}\"'" if quoted is not None else ""
+    return f"no column {name!r}; the columns are {_listed(schema)}{hint}"
+
+
+def _name_another(name: str, below: list[str]) -> str:
+    """What to do where a column holds something else. ``below``: the names that lead on from it."""
+    if not below:
+        return "name another"
+    return f"name a part of it ({', '.join(f'{name}.{step}' for step in below[:MOST_SHOWN])}) or another"
+
+
+def _shown_type(kind: pa.DataType) -> str:
+    """A type on one line of bounded length."""
+    text = " ".join(str(kind).split())
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
 
 
 def _listed(schema: pa.Schema) -> str:
     names = [f'"{name}"' if "," in name else name for name in schema.names if name != ROW_INFO]
     return (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
-# --- what a name means: a column, a field that dots lead to, several columns with commas between them ---
-
-
-class _Found(NamedTuple):
-    """Where a name leads. ``steps``: a column, and the fields that lead on from it; ``values``: those found there."""
-
-    steps: tuple[str, ...]
-    values: pa.Array
-
-
-def _find_all(source: pa.Table | pa.Schema, name: str) -> dict[str, _Found]:
-    """By each name in a name (``brand,weight``), where it leads; empty if one of them leads nowhere.
-
-    A column whose own name has the dots or commas goes first.
-    """
-    if (one := _find(source, name)) is not None:
-        return {name: one}
-    parts = split_names(name)
-    found = {part: one for part in parts if (one := _find(source, part)) is not None}
-    return found if len(found) == len({*parts}) > 1 else {}
-
-
-def _find(source: pa.Table | pa.Schema, name: str) -> _Found | None:
-    """Where a column's name leads, or the dots after one (``output.text``); ``None`` if it leads nowhere. A schema has
-    no values."""
-    schema = source if isinstance(source, pa.Schema) else source.schema
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        column, fields = ".".join(parts[:length]), parts[length:]
-        if column in schema.names:
-            table = pa.schema([schema.field(column)]).empty_table() if isinstance(source, pa.Schema) else source
-            values = table[column].combine_chunks()
-            if isinstance(values, pa.ChunkedArray):
-                values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
-            values = _follow(values, fields) if fields else values
-            if values is not None:
-                return _Found((column, *fields), values)
-    return None
-
-
-def _follow(values: pa.Array, fields: Sequence[str]) -> pa.Array | None:
-    """Values of nested fields: of structs, of which a null one has null fields, or of objects of JSON."""
-    while fields and pa.types.is_struct(values.type):
-        if len(values.type.get_all_field_indices(fields[0])) != 1:
-            return None
-        values, fields = pc.struct_field(values, fields[0]), fields[1:]
-    if fields and (pa.types.is_null(values.type) or not is_text(values.type)):
-        return None
-    return _in_json(values, fields) if fields else values
-
-
-def split_names(name: str) -> list[str]:
-    """The names in a name; one that has a comma itself is quoted as in CSV (``brand,"weight, kg"``)."""
-    try:
-        parts = next(csv.reader([name], skipinitialspace=True), [])
-    except csv.Error:  # such as a line end in a name
-        parts = name.split(",")
-    return [part.strip() for part in parts]
-
-
-def holders_of(schema: pa.Schema, name: str) -> list[str]:
-    """The columns to read for what a name means, each once; empty if there is no such thing."""
-    return list(dict.fromkeys(one.steps[0] for one in _find_all(schema, name).values()))
-
-
-def one_array(source: pa.Table | pa.Schema, name: str) -> pa.Array:
-    """The values of what a name means, as one array.
-
-    Raises:
-        KeyError: there is no such thing.
-    """
-    values = {part: one.values for part, one in _find_all(source, name).items()}
-    if not values:
-        raise KeyError(name)
-    return values[name] if name in values else pa.StructArray.from_arrays([*values.values()], names=[*values])
-
-
-def _in_json(column: pa.Array, keys: Sequence[str]) -> pa.Array:
-    """The values that keys lead to in objects of JSON, as text; null where there is no such thing."""
-    codes, values = encode(column)
-    found: list[bytes | None] = []
-    for value in values:
-        try:
-            item = parse_json(value.decode("utf-8", "surrogateescape"))
-            for key in keys:
-                item = item.get(key) if isinstance(item, Mapping) else None
-        except ValueError:
-            item = None
-        text = item if item is None or isinstance(item, str) else json.dumps(item)
-        found.append(None if text is None else text.encode("utf-8", "surrogateescape"))
-    taken = pa.array(found, pa.large_binary()).take(pa.array(codes, mask=codes < 0))
-    return taken.cast(pa.binary()).view(pa.string())
 
 
 # --- the values of a window ---
@@ -420,27 +367,35 @@ def read_facts(table: pa.Table, facts: str, form: FactForm, subject: str | None 
     parse = FORMS[form].parse
     if parse is not None:
         return parse(one_array(table, facts))
-    found = _find_all(table, facts)
-    columns = {part: to_python(one.values) for part, one in found.items()}
-    if facts in columns:
-        values = columns[facts]
+    columns = find_all(table, facts)
+    own = find(table, subject) if subject is not None else None
+    if facts in columns and own is None:
+        return from_attributes(to_python(columns[facts].values), key=subject or NAME)
+    cells = {name: _cells(named) for name, named in columns.items()}
+    if facts in columns:  # it may be one attribute of each subject
+        name = columns[facts].steps[-1]
+        values = [value if value is None or _is_object(value) else {name: value} for value in cells[facts]]
     else:
-        for row, info in _row_infos(table):
-            for part in info["nested"]:
-                if part in columns and columns[part][row] is not None:
-                    columns[part][row] = parse_json(columns[part][row])
-        values = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    own = _find(table, subject) if subject is not None else None
+        values = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     if own is None:
         return from_attributes(values, key=subject or NAME)
-    if facts in columns:  # it may be one attribute of each subject
-        name = found[facts].steps[-1]
-        values = [value if value is None or _is_object(value) else {name: value} for value in values]
     within: tuple[str, ...] = ()  # where the subject stands in the attributes
-    for part, (steps, _) in found.items():
-        if own.steps[: len(steps)] == steps:
-            within = (*(() if facts in found else (part,)), *own.steps[len(steps) :])
-    return from_attributes(values, to_python(own.values), within=within)
+    for part, named in columns.items():
+        if own.steps[: len(named.steps)] == named.steps:
+            within = (*(() if facts in columns else (part,)), *own.steps[len(named.steps) :])
+    subjects = to_python(own.values)
+    for row in own.nested:  # an object or a list names nothing
+        subjects[row] = None
+    return from_attributes(values, subjects, within=within)
+
+
+def _cells(named: NamedValues) -> list[Any]:
+    """Values of one column as attributes: text, or the object or list that JSON has there."""
+    values = to_python(named.values)
+    for row in named.nested:
+        if values[row] is not None:
+            values[row] = parse_nested(values[row])
+    return values
 
 
 def read_selections(table: pa.Table) -> list[Selection] | None:
@@ -467,16 +422,7 @@ def restore_marks(table: pa.Table, prefix: str) -> pa.Table:
     try:
         codes, values = encode(column)
         infos = [{"error": None, "nested": [str(one) for one in json.loads(value)["nested"]]} for value in values]
-        by_code = pa.array([*infos, None])
+        by_code = pa.array([*infos, None], _INFO)
     except (pa.ArrowException, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ColumnError(f"column {name!r} is {column.type} and does not hold what a run writes: {error}") from error
     return table.append_column(ROW_INFO, by_code.take(pa.array(codes % len(by_code))))
-
-
-def _row_infos(table: pa.Table) -> list[tuple[int, dict[str, Any]]]:
-    """Notes of the reader about rows."""
-    if ROW_INFO not in table.column_names:
-        return []
-    infos = one_array(table, ROW_INFO)
-    noted = np.flatnonzero(infos.is_valid().to_numpy(zero_copy_only=False))
-    return list(zip(noted.tolist(), infos.take(pa.array(noted)).to_pylist(), strict=True))

@@ -7,7 +7,9 @@ out (:mod:`scorer.system.numbers`), dates, times and durations are ISO 8601 with
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import cache
@@ -23,6 +25,8 @@ from pyarrow import types
 from ..system.numbers import spell_number
 
 MOST_CHARACTERS = 120
+_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+"""How Python prints a byte that is not UTF-8, which it holds as half of a surrogate pair."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NARROW: tuple[type, ...] = (np.float16, np.float32)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,11 +36,14 @@ _STRINGS = (types.is_string, types.is_large_string, types.is_string_view, types.
 _LISTS = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
 
 
+@dataclass(frozen=True)
 class Unreadable:
-    """A value that cannot be written as text."""
+    """A value that cannot be written as text. ``description``: of the value, for messages and row keys."""
+
+    description: str = "a value that cannot be written"
 
     def __repr__(self) -> str:
-        return "a value that cannot be written"
+        return self.description
 
 
 UNREADABLE = Unreadable()
@@ -151,8 +158,8 @@ def _duration(nanoseconds: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value on one line of bounded length."""
-    text = repr(dict(value) if isinstance(value, Mapping) else value)
+    """A value on one line of bounded length; bytes that are not UTF-8 are written as ``\\xe9``."""
+    text = _BYTE.sub(lambda byte: f"\\x{byte[1]}", repr(dict(value) if isinstance(value, Mapping) else value))
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
 
 

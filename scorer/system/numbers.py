@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
+Value = TypeVar("Value")
 MOST_DIGITS = 21
 """Numbers with more digits keep their exponent."""
 _NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,4}))?")
@@ -34,19 +34,23 @@ def spell_number(text: str) -> str:
     return f"{sign}{whole}.{fraction}"
 
 
-def parse_json(text: str, constant: Callable[[str], Any] = str) -> Any:
-    """JSON with numbers as text; a :class:`ValueError` if it is none, is nested too deeply, or has a key twice.
-    ``constant``: what becomes of the names ``NaN``, ``Infinity`` and ``-Infinity``."""
+def parse_json(text: str) -> Any:
+    """JSON with numbers as text, and ``NaN``, ``Infinity`` and ``-Infinity`` as null; a :class:`ValueError` if it is
+    none, is nested too deeply, or has a key twice."""
     digits = spell_number
     try:
         return json.loads(
-            text, parse_int=digits, parse_float=digits, parse_constant=constant, object_pairs_hook=unique_keys
+            text, parse_int=digits, parse_float=digits, parse_constant=no_value, object_pairs_hook=unique_keys
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_value(name: str) -> None:
+    """What ``NaN``, ``Infinity`` and ``-Infinity`` stand for: nothing."""
+
+
+def unique_keys(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     """An object of JSON; a :class:`ValueError` if a key occurs twice, where Python's reader keeps the last value."""
     found = dict(pairs)
     if len(found) < len(pairs):

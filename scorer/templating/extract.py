@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric import ColumnNames
+from ..metric.column_paths import one_array
 from ..metric.facts import Triple
-from ..metric.inputs import InputColumns, find_columns, one_array
+from ..metric.inputs import InputColumns, find_columns
 from ..metric.templates import Key, Templates
 from ..metric.verdict import ENTAILMENT
 from ..scoring.pipeline import Model

@@ -133,6 +133,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
     made = tmp_path_factory.mktemp("messages")
     (made / "rows.csv").write_text('Brand,Colour,Product,"weight, kg",text\nAcme,red,Lamp,3,The Lamp is red.\n')
     (made / "slots.jsonl").write_text('{"text": "A is a pub.", "mr": "name[A], eatType[pub]"}\n')
+    (made / "latin.csv").write_bytes("Colour,Product,text\nred,Lämp,The Lämp is red.\n".encode("cp1252"))
+    blocks = {"content": [{"type": "text", "text": "A is a pub."}]}
+    (made / "blocks.jsonl").write_text(json.dumps({"reply": blocks, "facts": ["A is a pub."]}) + "\n")
     (made / "braces.json").write_text(json.dumps({"Colour": "{subject} is {object}."}))
     (made / "good.json").write_text(json.dumps({"eatType": "<subject> is a kind of <object>."}))
     with zipfile.ZipFile(made / "data.xlsx", "w") as book:
@@ -146,7 +149,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Path:
     [
         ("run rows.csv --attributes-column Brand,Color --subject-column Product", "no column 'Color'; the columns are"),
         ("run rows.csv --attributes-column Brand,nothing", '"weight, kg", text'),
-        ("run rows.csv --attributes-column Colour --subject-column Produkt", "no column 'Produkt' names its subject"),
+        ("run rows.csv --attributes-column Colour", "for one attribute of each row, name its subject with --subject"),
+        ("run rows.csv --attributes-column Brand,weight,kg", """quote a name that has a comma: '"weight, kg"'"""),
+        ("run latin.csv --attributes-column Colour --subject-column Product", r"'The L\xe4mp is red.'"),
+        ("run blocks.jsonl --text-column reply.content", "(reply.content.0.type, reply.content.0.text) or another"),
+        ("run blocks.jsonl --text-column reply", "name a part of it (reply.content) or another with --text-column"),
+        ("run out/slots.parquet --text-column omitted", "name a part of it (omitted.0) or another with --text-column"),
+        (
+            "run rows.csv --attributes-column Colour --subject-column Produkt",
+            "no column 'Produkt'; the columns are",
+        ),
         ("run data.xlsx", "is an Excel workbook or another ZIP archive; save it as CSV UTF-8"),
         (
             "run slots.jsonl --templates braces.json",
