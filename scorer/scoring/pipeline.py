@@ -38,6 +38,7 @@ from ..metric.verdict import FINE, Verdicts, decide
 from ..storage.receipts import CheckCounts, Counts, FactCounts, PredicateCounts, RowCounts, TokenCounts
 from ..system.waiting import check_signals
 from .summary import most_frequent
+from .valid_strings import replace_bytes, with_note
 
 STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
@@ -213,13 +214,16 @@ class Pipeline:
         arrays = judged.columns(self.names)
         if judged.prepared.match is not None:
             arrays = judged.prepared.match.merge([column.name for column in schema], arrays)
-        table = window.table.select(list(window.columns.passed))
-        for added, array in zip(schema, arrays, strict=True):
-            table = table.append_column(added.with_name(self.names.prefix + added.name), array)
+        columns = dict(zip([column.name for column in schema], arrays, strict=True))
+        table, replaced = replace_bytes(window.table.select(list(window.columns.passed)))
+        has_label = columns["fine"].is_valid().to_numpy(zero_copy_only=False)
+        columns["note"] = with_note(columns["note"], replaced & has_label)
+        for added in schema:
+            table = table.append_column(added.with_name(self.names.prefix + added.name), columns[added.name])
         if window.columns.marked:
             marks = window.columns.marks(window.table)
             table = table.append_column(MARKS.with_name(self.names.prefix + MARKS.name), marks)
-        return ScoredWindow(window.tag, table, count(judged))
+        return ScoredWindow(window.tag, table, count(judged, columns["note"]))
 
     def stream(
         self, items: Iterable[Window | Any], reuse: Reuse | None = None, stop: Callable[[], None] = lambda: None
@@ -264,22 +268,21 @@ class Pipeline:
         return item
 
 
-def count(judged: Judged) -> Counts:
-    """The counts of a window, those of its rows included that were not judged."""
+def count(judged: Judged, notes: pa.Array) -> Counts:
+    """The counts of a window, those of its rows included that were not judged. ``notes``: the column of its output."""
     prepared, verdicts = judged.prepared, judged.verdicts
     rows, facts, backoff = prepared.rows, prepared.rows.triples, prepared.checks.backoff
     match = prepared.match
     checks, work, errors, reused = prepared.checks, prepared.work, Counter[str](), 0
     errors.update(error.partition(":")[0] for error in verdicts.errors.values())
-    scored, noted = len(rows) - len(verdicts.errors), list(verdicts.notes.values())
+    scored = len(rows) - len(verdicts.errors)
     labels = np.bincount(verdicts.columns["fine"].indices.drop_null(), minlength=len(FINE))
     if match is not None:
         rows, facts, backoff, reused = match.rows, match.facts, match.backoff, len(match.reused)
         labels += np.bincount(match.labels["fine"].indices, minlength=len(FINE))
-        noted += match.labels["note"].drop_null().to_pylist()
-    notes = Counter(note for several in noted for note in several.split("+"))
+    by_note = Counter(note for joined in notes.drop_null().to_pylist() for note in joined.split("+"))
     return Counts(
-        RowCounts(len(rows), scored, reused, dict(errors), dict(notes)),
+        RowCounts(len(rows), scored, reused, dict(errors), dict(by_note)),
         dict(zip(FINE, labels.tolist(), strict=True)),
         count_facts(facts, backoff),
         CheckCounts(len(checks.row), len(work.lengths), sum(len(b.pairs) for b in work.batches), work.recomputed),

@@ -1,0 +1,98 @@
+"""Columns that pass through, as Parquet may hold them: its strings are UTF-8, and readers refuse a whole file for one
+byte that is not. Such bytes are written as U+FFFD."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from ..metric.facts import encode
+from ..metric.values import is_text
+
+REPLACED_BYTES = "replaced_bytes"
+"""The note of a row of which a column that passes through was changed."""
+Mask = npt.NDArray[np.bool_]
+
+
+def replace_bytes(table: pa.Table) -> tuple[pa.Table, Mask]:
+    """A table whose strings are all UTF-8, and the rows that were not: bool, *Shape:* (rows,)."""
+    replaced = np.zeros(table.num_rows, bool)
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if not _is_valid(column):
+            chunks = [_replaced(chunk) for chunk in column.chunks]
+            column = pa.chunked_array([valid for valid, _ in chunks], field.type)
+            table = table.set_column(place, field, column)
+            replaced |= np.concatenate([mask for _, mask in chunks])
+    return table, replaced
+
+
+def with_note(notes: pa.Array, replaced: Mask) -> pa.Array:
+    """The notes of rows, with :data:`REPLACED_BYTES` last for those that were ``replaced``, and for no others: notes of
+    an earlier output are of its columns."""
+    earlier = pc.fill_null(pc.match_substring(notes, REPLACED_BYTES), False).to_numpy(zero_copy_only=False)
+    if not (replaced | earlier).any():
+        return notes
+    rows = notes.to_pylist()
+    for row in np.flatnonzero(replaced | earlier).tolist():
+        others = [note for note in (rows[row] or "").split("+") if note not in ("", REPLACED_BYTES)]
+        rows[row] = "+".join([*others, *([REPLACED_BYTES] if replaced[row] else [])]) or None
+    return pa.array(rows, notes.type)
+
+
+def _is_valid(values: pa.Array | pa.ChunkedArray) -> bool:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _replaced(array: pa.Array) -> tuple[pa.Array, Mask]:
+    """Values whose strings are all UTF-8, of the same type, and those that were not: bool, *Shape:* (values,)."""
+    kind, rows = array.type, np.zeros(len(array), bool)
+    if _is_valid(array):
+        return array, rows
+    if isinstance(array, pa.ExtensionArray):
+        storage, rows = _replaced(array.storage)
+        return pa.ExtensionArray.from_storage(kind, storage), rows
+    if is_text(kind):
+        return _replaced_strings(array)
+    array = array.take(pa.array(np.arange(len(array))))  # without an offset
+    nulls = array.is_null()
+    if types.is_struct(kind):
+        fields = [_replaced(child) for child in array.flatten()]
+        mask = np.asarray(np.any([mask for _, mask in fields], axis=0), bool)
+        return pa.StructArray.from_arrays([values for values, _ in fields], fields=list(kind), mask=nulls), mask
+    if types.is_map(kind):
+        (keys, in_keys), (items, in_items) = _replaced(array.keys), _replaced(array.items)
+        valid = pa.MapArray.from_arrays(array.offsets, keys, items, kind, mask=nulls)
+        return valid, _any(in_keys | in_items, array.offsets)
+    if types.is_fixed_size_list(kind):
+        values, mask = _replaced(array.values)
+        valid = pa.FixedSizeListArray.from_arrays(values, type=kind, mask=nulls)
+        return valid, np.asarray(mask.reshape(len(array), -1).any(axis=1), bool)
+    if types.is_list(kind) or types.is_large_list(kind):
+        values, mask = _replaced(array.values)
+        return type(array).from_arrays(array.offsets, values, type=kind, mask=nulls), _any(mask, array.offsets)
+    return array, rows
+
+
+def _replaced_strings(array: pa.Array) -> tuple[pa.Array, Mask]:
+    codes, values = encode(array)
+    texts = [value.decode(errors="replace") for value in values]
+    is_broken = np.array([text.encode() != value for text, value in zip(texts, values, strict=True)] + [False])
+    strings = pa.array(texts, pa.large_string()).take(pa.array(codes, mask=codes < 0))
+    if types.is_dictionary(array.type):
+        plain = strings.cast(array.type.value_type)
+        return plain.dictionary_encode().cast(array.type), is_broken[codes]
+    return strings.cast(array.type), is_broken[codes]
+
+
+def _any(values: Mask, offsets: pa.Array) -> Mask:
+    """Whether any value of each list is: bool, *Shape:* (lists,)."""
+    counts, bounds = np.append(0, np.cumsum(values)), offsets.to_numpy()
+    return np.asarray(counts[bounds[1:]] > counts[bounds[:-1]])
