@@ -246,7 +246,7 @@ def find_columns(schema: pa.Schema, names: ColumnNames, needs_triples: str = "")
         selected=SELECTED if SELECTED in others else None,
         passed=passed,
         read=(*holders, *others),
-        marked=_find_marked(schema, facts, form, names.subject) if {*holders_of(schema, facts)} <= {*passed} else (),
+        marked=_find_marked(schema, facts, form) if {*holders_of(schema, facts)} <= {*passed} else (),
     )
 
 
@@ -309,15 +309,14 @@ def _find_passed(schema: pa.Schema, names: ColumnNames) -> tuple[str, ...]:
     return passed
 
 
-def _find_marked(schema: pa.Schema, facts: str, form: FactForm, subject: str | None) -> tuple[str, ...]:
-    """See :class:`InputColumns`. What a single column has is read the same with marks or without, unless it is one
-    attribute of each subject."""
-    parts = find_all(schema, facts)
-    is_single = facts in parts and (subject is None or find(schema, subject) is None)
-    if form != "attributes" or ROW_INFO not in schema.names or is_single:
+def _find_marked(schema: pa.Schema, facts: str, form: FactForm) -> tuple[str, ...]:
+    """See :class:`InputColumns`. In a single column of attributes, a text of an object is read as the object is."""
+    if form != "attributes" or ROW_INFO not in schema.names:
         return ()
-    nested = json.loads((schema.field(ROW_INFO).metadata or {}).get(b"nested", b"[]"))
-    return tuple(name for name in parts if name in nested)
+    has_list: dict[str, bool] = json.loads((schema.field(ROW_INFO).metadata or {}).get(b"nested", b"{}"))
+    return tuple(
+        name for name in find_all(schema, facts) if has_list.get(name, False) or (name in has_list and name != facts)
+    )
 
 
 def _type_of(schema: pa.Schema, name: str, what: str) -> pa.DataType:

@@ -34,6 +34,12 @@ CHANGED = "changed since it was first looked at; run again"
 MEMORY = "memory"
 """Kind of the error of a shard that needs more memory than there is."""
 _MAGIC = b"PAR1"
+MAGIC_BYTES = 32
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "an Excel workbook or another ZIP archive; save it as CSV UTF-8",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook of an old version; save it as CSV UTF-8",
+    b"version https://git-lfs": "a pointer of Git LFS without the data; fetch it with `git lfs pull`",
+}
 MOST_PARTS = 100_000
 """Of one input: their names have five digits, by which they are sorted."""
 _BATCH_ROWS = 4096
@@ -45,6 +51,11 @@ _ENCRYPTED = "encrypted Parquet, for which this program takes no keys; write it 
 
 class RefusedError(Exception):
     """A shard that is refused before any of its data is decoded, or at a line that cannot be read."""
+
+
+def other_format(start: bytes) -> str | None:
+    """What a file is that begins with these :data:`MAGIC_BYTES`, and what to do, if it is of a format not read here."""
+    return next((what for magic, what in _OTHER_FORMATS.items() if start.startswith(magic)), None)
 
 
 def read_shards(file: InputFile, split_rows: int | None = None) -> tuple[pa.Schema, list[Shard]]:
@@ -228,8 +239,8 @@ class ParquetSource(OpenedFile):
             head, tail = self.file.read_at(4, 0), self.file.read_at(8, max(size - 8, 0))
             if tail[4:] == b"PARE":
                 raise RefusedError(f"is {_ENCRYPTED}")
-            if head == b"PK\x03\x04":
-                raise RefusedError("is an Excel workbook or another ZIP archive; save it as CSV UTF-8")
+            if other := other_format(self.file.read_at(MAGIC_BYTES, 0)):
+                raise RefusedError(f"is {other}")
             if size < 12 or tail[4:] != _MAGIC or head != _MAGIC:
                 raise RefusedError(
                     f"is not a Parquet file: its {size} bytes do not begin and end as Parquet does; "

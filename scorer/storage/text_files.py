@@ -12,19 +12,20 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from ..system.files import ROW_INFO
-from ..system.numbers import spell_number, unique_keys
+from ..system.json_values import is_nested, list_items, object_members, value_text
 from ..system.waiting import note_progress
+from .json_arrays import array_elements
 from .receipts import Groups, Identity
-from .shards import OpenedFile, RefusedError
+from .shards import MAGIC_BYTES, OpenedFile, RefusedError, other_format
 
 MALFORMED_JSON = "malformed_json"
 MALFORMED_ROW = "malformed_row"
@@ -40,16 +41,17 @@ _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
     codecs.BOM_UTF16_BE: "UTF-16 text; save it as UTF-8",
     b"PAR1": "Parquet; give it a suffix .parquet, or pass --format parquet",
-    b"PK\x03\x04": "a spreadsheet or zip archive; save it as CSV or unpack it",
     GZIP: "compressed by gzip twice; unpack it once",
 }
 _MOST_SHOWN = 60
 _QUOTED = re.compile(rb'"[^"]*"')
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]|,')
-_KEY = re.compile(r'[\s,]*"(?:[^"\\]|\\.)*"\s*:\s*')
-_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
-_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_SLOW_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_int=str, parse_float=str)
+_SEPARATOR = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
+"""The first line by which Excel says what separates the fields."""
+_CARRIAGE_RETURNS = (
+    "ends its lines with carriage returns alone, as old Macs did; save it with other line ends, or convert it with "
+    "`tr '\\r' '\\n'`"
+)
+_MOST_OBJECT = 1 << 20
 
 
 class _Bytes(io.RawIOBase):
@@ -74,11 +76,11 @@ class _Bytes(io.RawIOBase):
 
 
 class TextLines:
-    """The lines of an opened file, unpacked if it begins as gzip does. ``file``: the bytes that were read of it;
-    ``bytes``: how many of the text were."""
+    """The lines of an opened file, unpacked if it begins as gzip does; those of a JSON array, if they are long, in
+    pieces. ``file``: the bytes that were read of it; ``bytes``: how many of the text were."""
 
-    def __init__(self, opened: OpenedFile) -> None:
-        self.file = _Bytes(opened)
+    def __init__(self, opened: OpenedFile, form: str = "") -> None:
+        self.file, self.form = _Bytes(opened), form
         self.bytes = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -88,17 +90,21 @@ class TextLines:
         if file.peek(2).startswith(GZIP):
             file = gzip.GzipFile(fileobj=file)
         try:
-            start = file.peek(4)
-            if other := next((what for magic, what in _NOT_TEXT.items() if start.startswith(magic)), None):
+            start = file.peek(MAGIC_BYTES)
+            not_text = next((what for magic, what in _NOT_TEXT.items() if start.startswith(magic)), None)
+            if other := not_text or other_format(start):
                 raise RefusedError(f"is {other}")
             if start.startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
-            while line := file.readline(MOST_LINE_BYTES + 1):
-                number += 1
+                start = file.peek(MAGIC_BYTES)
+            is_array = self.form == "jsonl" and start.lstrip().startswith(b"[")
+            most = CHUNK_BYTES if is_array else MOST_LINE_BYTES + 1
+            while line := file.readline(most):
+                number += line.endswith(b"\n")
                 self.bytes += len(line)
                 if len(line) > MOST_LINE_BYTES:
                     raise RefusedError(
-                        f"line {number} is longer than {MOST_LINE_BYTES >> 20} MiB; check that the file is text"
+                        f"line {number + 1} is longer than {MOST_LINE_BYTES >> 20} MiB; check that the file is text"
                     )
                 if number % BATCH_ROWS == 0:  # a few bytes of gzip may be millions of lines
                     note_progress()
@@ -123,11 +129,13 @@ class TextSource(OpenedFile):
         key = (uri, form, delimiter, self.size, self.mtime_ns, self.e_tag)
         if key not in _SCANS:
             try:
-                lines, names, nested, rows = TextLines(self), dict[str, None](), dict[str, None](), 0
+                lines, names, rows = TextLines(self, form), dict[str, None](), 0
+                nested: dict[str, bool] = {}
                 for record in read_records(form, lines, names, delimiter):
                     rows += 1
-                    nested.update(dict.fromkeys(record.nested))
-                _SCANS[key] = schema_of(list(names), list(nested)), rows, lines.file.sha256.hexdigest()
+                    for name in record.nested:
+                        nested[name] = nested.get(name, False) or (record.values[name] or b"").startswith(b"[")
+                _SCANS[key] = schema_of(list(names), nested), rows, lines.file.sha256.hexdigest()
             except BaseException:
                 self.close()
                 raise
@@ -138,7 +146,7 @@ class TextSource(OpenedFile):
     def batches(self, positions: Sequence[int], groups: Groups | None, max_bytes: int) -> Iterator[pa.RecordBatch]:
         """Rows of the columns at some positions, in batches of about ``max_bytes`` of text at most."""
         schema = pa.schema([self.schema.field(i) for i in positions])
-        lines = TextLines(self)
+        lines = TextLines(self, self._form)
         held: list[TextRow] = []
         start = 0
         for record in read_records(self._form, lines, {}, self._delimiter):
@@ -164,14 +172,9 @@ class TextRow:
 
     def put(self, key: str, raw: bytes) -> None:
         """Set a value, given in JSON."""
-        text: bytes | None = raw
-        if raw[:1] == b'"':
-            text = raw[1:-1] if b"\\" not in raw else msgspec.json.decode(raw, type=str).encode()
-        elif raw[:1] in (b"{", b"["):
+        self.values[key] = value_text(raw)
+        if is_nested(raw):
             self.nested.append(key)
-        elif raw[:1] not in (b"t", b"f"):
-            text = None if raw == b"null" else spell_number(raw.decode()).encode()
-        self.values[key] = text
 
     @classmethod
     def malformed(cls, kind: str, line: int, detail: str, raw: bytes) -> TextRow:
@@ -188,9 +191,9 @@ def read_records(
     return _delimited_records(lines, names, "\t" if form == "tsv" and delimiter is None else delimiter)
 
 
-def schema_of(names: Sequence[str], nested: Sequence[str] = ()) -> pa.Schema:
+def schema_of(names: Sequence[str], nested: Mapping[str, bool] | None = None) -> pa.Schema:
     """The schema of a file with these columns; :class:`RefusedError` where a name is not UTF-8. ``nested``: those that
-    hold an object or a list in some row, which the metadata of :data:`ROW_INFO` lists."""
+    hold an object or a list in some row, and whether it is a list."""
     try:
         info = pa.field(ROW_INFO, INFO, metadata={"nested": json.dumps(nested)} if nested else None)
         return pa.schema([*(pa.field(name, pa.string()) for name in names), info])
@@ -217,14 +220,18 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
     a tab."""
     csv.field_size_limit(1 << 28)
     rest = iter(lines)
-    first = list(islice(rest, 1))
+    first, before = next(rest, b""), 0
+    if separator := _SEPARATOR.fullmatch(first):
+        delimiter, first, before = delimiter or separator[1].decode("latin-1"), next(rest, b""), 1
+    bare = _QUOTED.sub(b"", first).rstrip(b"\r\n")
+    if b"\r" in bare:
+        raise RefusedError(_CARRIAGE_RETURNS)
     if delimiter is None:
-        bare = _QUOTED.sub(b"", b"".join(first))
         delimiter = next((one for one in (",", ";", "\t") if one.encode() in bare), ",")
     taken: list[bytes] = []  # of the record that is read: a quoted field may have line ends
 
     def texts() -> Iterator[str]:
-        for line in chain(first, rest):
+        for line in chain([first] if first else [], rest):
             taken.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
@@ -233,7 +240,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
     fields: list[str] | None = []
     while fields is not None:
         taken.clear()
-        began, problem = reader.line_num + 1, ""
+        began, problem = before + reader.line_num + 1, ""
         try:
             fields = next(reader, None)
         except csv.Error as error:
@@ -244,7 +251,10 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
                 ) from error
             if not header:
                 raise RefusedError(f"line {began}: the names of the columns cannot be read: {error}") from error
-            fields, problem = [], f": {error}; quote a field that has quotes, and double the quotes in it"
+            hint = "quote a field that has quotes, and double the quotes in it"
+            if b"\r" in b"".join(taken).strip():
+                error, hint = csv.Error("a carriage return in a field without quotes"), "quote such a field"
+            fields, problem = [], f": {error}; {hint}"
         if not header:
             header = fields or []
             names.update(dict.fromkeys(header))
@@ -258,7 +268,7 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
                 "that contain the delimiter"
             )
         if problem:
-            yield TextRow.malformed(MALFORMED_ROW, reader.line_num, problem, b"".join(taken))
+            yield TextRow.malformed(MALFORMED_ROW, before + reader.line_num, problem, b"".join(taken))
         elif fields:
             values = [text.encode("utf-8", "surrogateescape") for text in fields]
             yield TextRow(dict(zip(header, values, strict=True)))
@@ -267,90 +277,86 @@ def _delimited_records(lines: Iterable[bytes], names: dict[str, None], delimiter
 
 
 def _json_records(lines: Iterable[bytes], names: dict[str, None]) -> Iterator[TextRow]:
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
-    start = list(islice(numbered, 2))
-    everything = chain(start, numbered)
-    begins = [text.strip() for _, text in start]
-    # An array, unless the second line is a row: then the first one is a row that cannot be read.
-    is_array = b"".join(begins).startswith(b"[") and (
-        begins[0] == b"[" or len(begins) == 1 or _parse(0, begins[1]).error is not None
-    )
-    first: TextRow | None = None
-    for number, text in _elements(everything) if is_array else everything:
+    pieces = iter(lines)
+    start = list(islice(pieces, 1))
+    while start and start[-1].isspace():
+        start += islice(pieces, 1)
+    first = b"".join(start).strip()
+    start += islice(pieces, 1)
+    if first.startswith(b"{") and _parse(0, first).error is not None:
+        start += _first_mib(pieces)
+        _refuse_several_lines(b"".join(start).lstrip().decode("utf-8", "surrogateescape"))
+    if _is_array(first, start[-1].strip() if len(start) > 1 else b""):
+        rows = array_elements(chain(start, pieces))
+    else:
+        rows = ((number, line) for number, line in enumerate(_whole_lines(chain(start, pieces)), 1))
+    problem: str | None = None
+    for number, text in rows:
+        if text.isspace():
+            continue
         record = _parse(number, text.strip())
         names.update(dict.fromkeys(record.values))
-        first = first or record
+        problem = problem or record.detail
         yield record
     if not names:
-        raise RefusedError((first.detail if first else None) or "is empty; write one JSON object per line")
+        raise RefusedError(problem or "is empty; write one JSON object per line")
 
 
-def _elements(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The elements of a JSON array over any lines, each with the number of its first line."""
-    number, first = next(lines)
-    depth, began, element = 1, 0, list[bytes]()
-    for number, line in chain([(number, first.lstrip()[1:])], lines):  # noqa: B020  (evaluated before the first)
-        start = 0
-        for token in _TOKEN.finditer(line):
-            kind = token[0]
-            depth += (kind in (b"[", b"{")) - (kind in (b"]", b"}"))
-            if depth == 0 or (depth == 1 and kind == b","):
-                whole = b"".join([*element, line[start : token.start()]])
-                if whole.strip() or kind == b",":
-                    yield began or number, whole
-                element, began, start = [], 0, token.end()
-            if depth == 0:
-                break
-        rest = line[start:]
-        if depth == 0:
-            if extra := next((one for one in chain([(number, rest)], lines) if one[1].strip()), None):
-                raise RefusedError(f"line {extra[0]}: something follows the end of the array: {_shown(extra[1])}")
-            return
-        element.append(rest)
-        began = began or (number if rest.strip() else 0)
-    raise RefusedError(f"line {number}: the array of objects does not end; complete the file")
+def _is_array(first: bytes, second: bytes) -> bool:
+    """Whether a file that begins with these lines is an array. Where the second line is a row, the first one is a row
+    that cannot be read, unless it is a bracket or has objects that go on there."""
+    if not first.startswith(b"["):
+        return False
+    if first == b"[" or _parse(0, second).error is not None:
+        return True
+    try:
+        return first.endswith(b",") and all(element[:1] == b"{" for element in list_items(first[:-1] + b"]"))
+    except ValueError:
+        return False
+
+
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of which some came in pieces."""
+    held: list[bytes] = []
+    for piece in pieces:
+        held.append(piece)
+        if piece.endswith(b"\n"):
+            yield b"".join(held)
+            held = []
+    if held:
+        yield b"".join(held)
+
+
+def _first_mib(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The next pieces, up to about a MiB."""
+    size = 0
+    while size < _MOST_OBJECT and (piece := next(pieces, None)) is not None:
+        size += len(piece)
+        yield piece
+
+
+def _refuse_several_lines(text: str) -> None:
+    """Refuse a file that begins with an object which takes several lines, or whose lines no other program sees."""
+    first, end = text.partition("\n")[0], 0
+    if "\r" in first.rstrip("\r"):
+        raise RefusedError(_CARRIAGE_RETURNS)
+    with suppress(ValueError, RecursionError):
+        value, end = json.JSONDecoder(parse_int=str).raw_decode(text)
+    if "\n" in text[:end]:
+        lists = [key for key, rows in value.items() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
+        path = f"'.{lists[0]}[]'" if lists and lists[0].isidentifier() else "."
+        raise RefusedError(f"line 1: an object takes several lines; write one per line: `jq -c {path} FILE`")
 
 
 def _parse(number: int, text: bytes) -> TextRow:
-    """A line. A name that is there twice, as a key or as anything else, is left to Python's reader."""
+    """The row of an object of JSON."""
+    record = TextRow()
     try:
-        found = _DECODER.decode(text)
-        if all(text.count(b'"%b"' % key.encode()) == 1 for key in found):
-            record = TextRow()
-            for key, raw in found.items():
-                record.put(key, bytes(raw))
-            return record
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass
-    return _parse_slowly(number, text)
-
-
-def _parse_slowly(number: int, text: bytes) -> TextRow:
-    """A line that Python's reader may take: with NaN, half of a surrogate pair, or bytes that are not UTF-8."""
-    line, record, at = text.decode("utf-8", "surrogateescape"), TextRow(), 1
-    try:
-        pairs = _SLOW_DECODER.decode(line)
-        if not line.startswith("{"):
-            raise ValueError("it is not an object")
-        found = unique_keys(pairs)
-    except (ValueError, RecursionError) as error:
+        for key, raw in object_members(text).items():
+            record.put(key, raw)
+    except ValueError as error:
         return TextRow.malformed(MALFORMED_JSON, number, f" is not a JSON object ({error}): {_shown(text)}", text)
-    for key, value in found.items():
-        start = _KEY.match(line, at).end()  # type: ignore[union-attr]  # a key comes next
-        _, at = _SLOW_DECODER.raw_decode(line, start)
-        raw = line[start:at]
-        if raw.startswith('"'):
-            record.values[key] = _encoded(value)
-        else:
-            record.put(key, b"null" if raw in _NO_NUMBERS else _encoded(raw))
     return record
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a character, which JSON can name
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _shown(text: bytes) -> str:
