@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..metric import ColumnNames
-from ..metric.column_paths import one_array
 from ..metric.facts import Triple
 from ..metric.inputs import InputColumns, find_columns
 from ..metric.templates import Key, Templates
@@ -152,7 +151,7 @@ def _one_text_a_row(table: pa.Table, name: str) -> pa.Table:
     kind = table.schema.field(position).type if position >= 0 else None
     if kind is None or not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return table
-    column = one_array(table, name)
+    column = table.column(position).combine_chunks()
     return table.take(pc.list_parent_indices(column)).set_column(position, name, pc.list_flatten(column))
 
 
