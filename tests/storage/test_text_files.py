@@ -64,7 +64,7 @@ def test_a_cell_is_what_is_written(tmp_path: Path, name: str, delimiter: str, gi
     assert values(read(tmp_path / name, content, given, ["text"]))[0] == {"text": ROWS[0]["text"]}
 
 
-@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",\n", ":")}])
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",\n", ":")}, {"separators": ("\n,", ":")}])
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
 def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str, Any]) -> None:
     rows = [{"text": 'a ] , " b', "n": [1, {"x": "}"}]}, {"text": "b", "n": None}]
@@ -72,6 +72,47 @@ def test_an_array_of_objects_is_read(tmp_path: Path, name: str, layout: dict[str
     found = values(read(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content))
     assert [row["text"] for row in found] == ['a ] , " b', "b"]
     assert json.loads(found[0]["n"]) == rows[0]["n"] and found[1]["n"] is None
+
+
+ROW = b'{"text": "b"}'
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        (b"[" + ROW + b",\n" + ROW + b"\n]", ["b", "b"]),
+        (b"[\n" + ROW + b"\n,\n" + ROW + b"\n]\n", ["b", "b"]),
+        (b"\n\n[" + ROW + b"\n," + ROW + b"]", ["b", "b"]),
+        (b"[" + ROW + b"," + ROW + b",\n" + ROW + b"]", ["b", "b", "b"]),
+        (b'["a", "b"]\n' + ROW, [None, "b"]),
+        (b"[1,\n" + ROW + b"\n" + ROW, [None, "b", "b"]),
+        (b"[broken\n" + ROW, [None, "b"]),
+        (b"\n" + ROW + b"\n\n" + ROW, ["b", "b"]),
+    ],
+)
+@pytest.mark.parametrize("chunk", [9, 1 << 20])
+def test_arrays_and_lines_are_told_apart(
+    tmp_path: Path, content: bytes, texts: list[str | None], chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if content.startswith(b"[") and None in texts and chunk < 100:
+        return  # a row that is a list longer than a piece is taken for an array
+    monkeypatch.setattr(text_files, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(text_files, "MOST_LINE_BYTES", 40)
+    assert read(tmp_path / "a.jsonl", content)["text"].to_pylist() == texts
+
+
+@pytest.mark.parametrize(
+    ("line", "header", "given"),
+    [(b"sep=;\r\n", b"a;text\r\n", None), (b"SEP=|\n", b"a|text\n", None), (b"sep=;\n", b"a,text\n", ",")],
+)
+def test_the_line_by_which_excel_names_the_delimiter(
+    tmp_path: Path, line: bytes, header: bytes, given: str | None
+) -> None:
+    mark = header[1:2]
+    content = line + header + b"1" + mark + b"x, y\n" * (mark != b",") + b"x\n" * (mark == b",") + b"2\n"
+    table = read(tmp_path / "a.csv", content, given)
+    assert values(table)[0] == {"a": "1", "text": "x" if mark == b"," else "x, y"}
+    assert table[ROW_INFO].to_pylist()[1]["error"] == "malformed_row:line 4"
 
 
 @pytest.mark.parametrize(
@@ -95,9 +136,21 @@ def test_bytes_that_are_not_utf8_stay_in_their_row(tmp_path: Path, name: str, co
         ("a.jsonl", b'{"text": "1"}\n["a"]\n{"text": "2"}', "malformed_json", "line 2 is not a JSON object"),
         ("a.jsonl", b'{"text": "1"}\n{"a": 1, "a": 3}\n{"text": "2"}', "malformed_json", "line 2 .*'a' occurs twice"),
         ("a.jsonl", b'{"text": "1"}\n' + b"[" * 100_000 + b'\n{"text": "2"}', "malformed_json", "line 2 is not a JSON"),
+        (
+            "a.jsonl",
+            b'{"text": "1"}\n{"text": "3", "te\\u0078t": "4"}\n{"text": "2"}',
+            "malformed_json",
+            "'text' occurs",
+        ),
+        (
+            "a.csv",
+            b"a,text\n1,2\n1,x\ry\n4,5\n",
+            "malformed_row",
+            "line 3: a carriage return in a field",
+        ),
         ("a.json", b'[{"text": "1"}, {"a" 1}, {"text": "2"}]', "malformed_json", "line 1 is not a JSON object"),
     ],
-    ids=["fields", "quote", "cut", "list", "twice", "deep", "array"],
+    ids=["fields", "quote", "cut", "list", "twice", "deep", "escape", "return", "array"],
 )
 def test_a_row_that_cannot_be_read_costs_itself_alone(
     tmp_path: Path, name: str, content: bytes, error: str, detail: str
@@ -121,6 +174,13 @@ def test_a_row_that_cannot_be_read_costs_itself_alone(
         ("a.csv", b"a,b,a\n1,2,3\n", "line 1: two columns have the name 'a'"),
         ("a.csv", b"\xff,b\n1,2\n", "a column whose name is not UTF-8"),
         ("a.csv", b"\xff\xfea\0", "UTF-16"),
+        ("a.csv", b"a,text\r1,x\r2,y\r", "carriage returns alone, as old Macs did"),
+        ("a.jsonl", b'{"text": "1"}\r{"text": "2"}\r', "carriage returns alone, as old Macs did"),
+        ("a.csv", b"version https://git-lfs.github.com/spec/v1\noid x\n", "pointer of Git LFS .* `git lfs pull`"),
+        ("a.parquet", b"version https://git-lfs.github.com/spec/v1\noid x\n", "pointer of Git LFS .* `git lfs pull`"),
+        ("a.csv", b"PK\x03\x04", "is an Excel workbook"),
+        ("a.jsonl", b'{\n "text": "1"\n}\n{\n "text": "2"\n}', "line 1: an object takes .*`jq -c . FILE`"),
+        ("a.json", b'\n{"n": 1,\n"data": [{"text": "1"},\n{"text": "2"}]}', "line 1: .*`jq -c '.data\\[\\]' FILE`"),
         ("a.jsonl", b"", "is empty"),
         ("a.jsonl", b"no json", "line 1 is not a JSON object"),
         ("a.json", b'[{"a": 1},\n{"a": 2},\n{"a": 3}', "line 3: the array of objects does not end"),
