@@ -83,7 +83,7 @@ def test_the_signature_names_what_a_score_depends_on(bundle: Path) -> None:
     assert line_parts(base)["model"].startswith("tiny@")
     expected = {
         **{"model": "", "prec": "int8", "ep": "cpu", "exact": "no", "templates": "", "protocol": "paper"},
-        **{"optional": "none", "checks": "both", "maxlen": "128", "overlong": "error", "metric": "3"},
+        **{"optional": "none", "checks": "both", "maxlen": "128", "overlong": "error", "metric": "4"},
     }
     assert list((line_parts(base) | {"model": "", "templates": ""}).items()) == list(expected.items())
     for options, key in (({"precision": "fp32"}, "prec"), ({"templates": {}}, "templates")):
