@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ..metric.facts import encode
-from ..metric.values import is_text
+from ..metric.values import flatten, is_list, is_text
 
 REPLACED_BYTES = "replaced_bytes"
 """The note of a row of which a column that passes through was changed."""
@@ -61,24 +61,35 @@ def _replaced(array: pa.Array) -> tuple[pa.Array, Mask]:
         return pa.ExtensionArray.from_storage(kind, storage), rows
     if is_text(kind):
         return _replaced_strings(array)
-    array = array.take(pa.array(np.arange(len(array))))  # without an offset
     nulls = array.is_null()
     if types.is_struct(kind):
         fields = [_replaced(child) for child in array.flatten()]
         mask = np.asarray(np.any([mask for _, mask in fields], axis=0), bool)
         return pa.StructArray.from_arrays([values for values, _ in fields], fields=list(kind), mask=nulls), mask
-    if types.is_map(kind):
-        (keys, in_keys), (items, in_items) = _replaced(array.keys), _replaced(array.items)
-        valid = pa.MapArray.from_arrays(array.offsets, keys, items, kind, mask=nulls)
-        return valid, _any(in_keys | in_items, array.offsets)
     if types.is_fixed_size_list(kind):
-        values, mask = _replaced(array.values)
+        start, end = array.offset * kind.list_size, (array.offset + len(array)) * kind.list_size
+        values, mask = _replaced(array.values[start:end])
         valid = pa.FixedSizeListArray.from_arrays(values, type=kind, mask=nulls)
         return valid, np.asarray(mask.reshape(len(array), -1).any(axis=1), bool)
-    if types.is_list(kind) or types.is_large_list(kind):
-        values, mask = _replaced(array.values)
-        return type(array).from_arrays(array.offsets, values, type=kind, mask=nulls), _any(mask, array.offsets)
+    if types.is_map(kind) or is_list(kind):
+        return _replaced_lists(array, nulls)
     return array, rows
+
+
+def _replaced_lists(array: pa.Array, nulls: pa.Array) -> tuple[pa.Array, Mask]:
+    kind, (lengths, flat) = array.type, flatten(array)
+    values, mask = _replaced(flat)
+    bounds = np.append(0, np.cumsum(lengths))
+    changed = np.append(0, np.cumsum(mask))[bounds]
+    is_large = types.is_large_list(kind) or types.is_large_list_view(kind)
+    offsets, sizes = (pa.array(numbers, pa.int64() if is_large else pa.int32()) for numbers in (bounds, lengths))
+    if types.is_map(kind):
+        valid = pa.MapArray.from_arrays(offsets, values.field(0), values.field(1), kind, mask=nulls)
+    elif types.is_list_view(kind) or types.is_large_list_view(kind):
+        valid = type(array).from_arrays(offsets[:-1], sizes, values, type=kind, mask=nulls)
+    else:
+        valid = type(array).from_arrays(offsets, values, type=kind, mask=nulls)
+    return valid, np.diff(changed) > 0
 
 
 def _replaced_strings(array: pa.Array) -> tuple[pa.Array, Mask]:
@@ -90,9 +101,3 @@ def _replaced_strings(array: pa.Array) -> tuple[pa.Array, Mask]:
         plain = strings.cast(array.type.value_type)
         return plain.dictionary_encode().cast(array.type), is_broken[codes]
     return strings.cast(array.type), is_broken[codes]
-
-
-def _any(values: Mask, offsets: pa.Array) -> Mask:
-    """Whether any value of each list is: bool, *Shape:* (lists,)."""
-    counts, bounds = np.append(0, np.cumsum(values)), offsets.to_numpy()
-    return np.asarray(counts[bounds[1:]] > counts[bounds[:-1]])

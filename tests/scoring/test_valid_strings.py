@@ -25,14 +25,19 @@ COLUMNS: dict[str, pa.Array] = {
     "dictionary": STRINGS.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
     "lists": pa.ListArray.from_arrays(OFFSETS, STRINGS),
     "large lists": pa.LargeListArray.from_arrays(OFFSETS.cast(pa.int64()), STRINGS),
+    "views": STRINGS.cast(pa.binary()).cast(pa.binary_view()).view(pa.string_view()),
+    "lists of views": pa.ListArray.from_arrays(
+        OFFSETS, STRINGS.cast(pa.binary()).cast(pa.binary_view()).view(pa.string_view())
+    ),
+    "list views": pa.ListViewArray.from_arrays(OFFSETS[:-1], pa.array([1] * 6, pa.int32()), STRINGS),
     "fixed": pa.FixedSizeListArray.from_arrays(STRINGS, 1),
     "structs": pa.StructArray.from_arrays([STRINGS, pa.array(range(6))], ["who", "n"]),
     "maps": pa.MapArray.from_arrays(OFFSETS, pa.array(["k"] * 6), STRINGS),
     "deep": pa.StructArray.from_arrays([pa.ListArray.from_arrays(OFFSETS, STRINGS)], ["names"]),
 }
 PLACES: dict[str, Any] = {
-    **dict.fromkeys(("strings", "large", "dictionary"), lambda value: value),
-    **dict.fromkeys(("lists", "large lists", "fixed"), lambda value: value[0]),
+    **dict.fromkeys(("strings", "large", "views", "dictionary"), lambda value: value),
+    **dict.fromkeys(("lists", "large lists", "lists of views", "list views", "fixed"), lambda value: value[0]),
     "structs": lambda value: value["who"],
     "maps": lambda value: value[0][1],
     "deep": lambda value: value["names"][0],
