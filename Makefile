@@ -26,7 +26,7 @@ help:
 	@echo "make bench-peers  compare this program with its peers on this machine's CPU; SMOKE=1: shorter"
 	@echo "make bench-gpu  the same on a CUDA machine: BUNDLE=... CHECKPOINT=..."
 	@echo "make reproduce  the tables of the paper, with your bundle, templates and data; docs/reproduce.md"
-	@echo "make lock       update requirements.lock: run-time dependencies pinned by hash, from constraints.txt"
+	@echo "make lock       update requirements*.lock: run-time dependencies pinned by hash, from constraints.txt"
 	@echo "make audit-deps check the locked versions for known vulnerabilities; needs the network"
 	@echo "make docs       the documentation as a site, in build/docs; make figures: its pictures"
 	@echo "make clean      remove environments and caches"
@@ -140,13 +140,17 @@ $(AXE): .venv-dev/installed
 	touch $@
 
 # Hashes of the wheels of all platforms, as the public index gives them; the file names no index.
+LOCK = .venv-audit/bin/uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
+  -c constraints.txt --custom-compile-command "make lock" pyproject.toml
 lock: .venv-audit/installed
-	.venv-audit/bin/uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes --extra cpu \
-	  -c constraints.txt --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+	$(LOCK) --extra cpu -o requirements.lock
+	$(LOCK) --extra gpu -o requirements-gpu.lock
+	$(LOCK) --extra objects -o requirements-objects.lock
 
 # Strict: a dependency that could not be looked up is a failure, not a pass.
 audit-deps: .venv-audit/installed
-	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
+	@for lock in requirements*.lock; do \
+	  .venv-audit/bin/pip-audit --strict --disable-pip --require-hashes -r $$lock || exit 1; done || { \
 	  echo "audit-deps: failed: a vulnerability is known, or the advisories of the package index could not be reached" >&2; \
 	  exit 1; }
 

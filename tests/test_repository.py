@@ -134,30 +134,54 @@ def test_the_test_of_a_command_names_it(command: str, test: str) -> None:
     assert re.search(rf"\b{command.split()[-1]}\b", source)
 
 
-LOCK = (ROOT / "requirements.lock").read_text()
+LOCKS = {
+    extra: (ROOT / f"requirements{suffix}.lock").read_text()
+    for extra, suffix in (("cpu", ""), ("gpu", "-gpu"), ("objects", "-objects"))
+}
 PIN = re.compile(
     r"^([A-Za-z0-9._-]+)==(\S+)(?: ; ([^\\]+?))? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
 )
-PINS = {canonicalize_name(name): (version, hashes.count("--hash")) for name, version, _, hashes in PIN.findall(LOCK)}
-MARKERS = {canonicalize_name(name) for name, _, marker, _ in PIN.findall(LOCK) if marker}
+PINS = {
+    extra: {
+        canonicalize_name(name): (version, hashes.count("--hash")) for name, version, _, hashes in PIN.findall(lock)
+    }
+    for extra, lock in LOCKS.items()
+}
+"""Version and number of hashes of each package of a lock."""
 
 
-def test_every_line_is_a_pin_with_its_hashes_in_the_version_of_the_constraints() -> None:
-    rest = [line for line in PIN.sub("", LOCK).splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    assert rest == [] and "://" not in LOCK and "--index" not in LOCK
-    for name in ("numpy", "pyarrow", "onnxruntime", "tokenizers"):
-        assert PINS[name][1] > 5, "a compiled package has the wheels of all platforms"
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_line_is_a_pin_with_its_hashes_in_the_version_of_the_constraints(extra: str) -> None:
+    lock, pins = LOCKS[extra], PINS[extra]
+    rest = [line for line in PIN.sub("", lock).splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert rest == [] and "://" not in lock and "--index" not in lock
+    for name in ("numpy", "pyarrow", "tokenizers", *{"cpu": ["onnxruntime"], "objects": ["obstore"]}.get(extra, ())):
+        assert pins[name][1] > 5, "a compiled package has the wheels of all platforms"
     lines = (ROOT / "constraints.txt").read_text().split()
     constrained = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
-    assert {name: constrained.get(name) for name in PINS} == {name: version for name, (version, _) in PINS.items()}
+    of_cuda = {name for name in pins if name.startswith("nvidia-") or name == "onnxruntime-gpu"}
+    assert bool(of_cuda) == (extra == "gpu")
+    assert {name: constrained.get(name) for name in pins.keys() - of_cuda} == {
+        name: version for name, (version, _) in pins.items() if name not in of_cuda
+    }
 
 
-def test_what_the_project_and_its_dependencies_ask_for_is_there_and_nothing_else() -> None:
-    """The closure of the run-time dependencies and the CPU's runtime, as the packages that are installed tell it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["cpu"])]
+def test_the_locks_differ_in_the_runtime_alone() -> None:
+    assert PINS["cpu"].keys() - PINS["gpu"].keys() == {"onnxruntime"}
+    more = PINS["gpu"].keys() - PINS["cpu"].keys()
+    assert {"onnxruntime-gpu", "nvidia-cublas", "nvidia-cudnn-cu13"} < more
+    assert not {name for name in more - {"onnxruntime-gpu"} if not name.startswith("nvidia-")}
+    assert PINS["gpu"]["onnxruntime-gpu"][0] == PINS["cpu"]["onnxruntime"][0]
+    assert PINS["objects"].keys() - PINS["cpu"].keys() == {"obstore"}
+
+
+@pytest.mark.parametrize("extra", ["cpu", "objects"])
+def test_what_the_project_and_its_dependencies_ask_for_is_there_and_nothing_else(extra: str) -> None:
+    """The closure of the run-time dependencies and the extra, as the packages that are installed tell it."""
+    pins = PINS[extra]
+    asked = [Requirement(text) for text in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra])]
     for requirement in asked:
-        assert requirement.specifier.contains(PINS[canonicalize_name(requirement.name)][0], prereleases=True)
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)][0], prereleases=True)
     found: set[str] = set()
     waiting = [canonicalize_name(requirement.name) for requirement in asked]
     while waiting:
@@ -169,7 +193,8 @@ def test_what_the_project_and_its_dependencies_ask_for_is_there_and_nothing_else
                 canonicalize_name(r.name) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})
             ]
     # What only other platforms need has a marker that says which.
-    assert found <= PINS.keys() and PINS.keys() - found <= MARKERS
+    markers = {canonicalize_name(name) for name, _, marker, _ in PIN.findall(LOCKS[extra]) if marker}
+    assert found <= pins.keys() and pins.keys() - found <= markers
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ TARGETS = (
     Target("trace", "functions in ", ("-dev",)),
     Target("smoke", "smoke: passed", ("",)),
     Target("test-lowest", "4 passed, 0 failed", ("-lowest",)),
-    Target("lock", "", ("-audit",), changes=("requirements.lock",)),
+    Target("lock", "", ("-audit",), changes=("requirements",)),
     Target("audit-deps", "No known vulnerabilities", ("-audit",)),
     Target("docs", "Documentation built", ("-docs",), writes="build/docs/using/index.html"),
     Target("figures", "", ("-docs", "-dev"), changes=("docs/pictures/",)),

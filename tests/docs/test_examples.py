@@ -32,19 +32,9 @@ DOCUMENTS = [
     *(path for name in ("docs", "scorer", "training", "benchmarks", "tests") for path in (ROOT / name).rglob("*.md")),
 ]
 OF_OTHERS = {
-    *(
-        "--e2e-ignore-restaurant",
-        "--address",
-        "--against",
-        "--build-arg",
-        "--data",
-        "--depth",
-        "--format",
-        "--gpus",
-        "--head",
-    ),
+    *("--address", "--against", "--build-arg", "--data", "--depth", "--format", "--gpus", "--head"),
     *("--gpus-per-task", "--human", "--index-url", "--no-deps", "--one-shard", "--profile", "--require-hashes"),
-    *("--rows", "--slots", "--version"),
+    *("--rows", "--slots", "--version", "--e2e-ignore-restaurant"),
 }
 """Of git, docker, ray, pip, sbatch, the aws client, nlgi_eval, and of what is not in the package."""
 
