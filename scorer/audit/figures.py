@@ -251,8 +251,8 @@ def _add_changes(
             pairs = replace(pairs, effect=sums.effect(correlation(sums, pairs.gained + pairs.lost) or 0.0))
             own = Sides(*(one[code][name] for one in samples))
             parts = [own] if divided is None else _parts_of(own, divided, name)
-            rates[name] = _rate_change(own, parts, pairs, same)
-            added_rates[f"added_{name}"] = _added_rate(own, parts, pairs)
+            rates[name] = rate_change(own, parts, pairs, same)
+            added_rates[f"added_{name}"] = added_rate(own, parts, pairs)
         group.change = Change(
             rows_before=int(states_before[code].sum()),
             added=int(added[code]),
@@ -284,7 +284,7 @@ def as_pairs(counts: Ints, before: tuple[Bools, Bools], now: tuple[Bools, Bools]
     return Pairs(both, gained, lost, neither)
 
 
-def _rate_change(own: Sides, parts: Sequence[Sides], pairs: Pairs, kept: Pairs) -> RateChange:
+def rate_change(own: Sides, parts: Sequence[Sides], pairs: Pairs, kept: Pairs) -> RateChange:
     """``parts``: the rows in the strata of the test. ``pairs``: rewritten ones. ``kept``: of rows in both runs."""
     before, after = own.then, own.this
     change = RateChange(before=before.rate, after=after.rate, difference=None, low=None, high=None, test=None)
@@ -311,7 +311,7 @@ def _tested_sides(parts: Sequence[Sides]) -> Iterator[tuple[Sample, Sample]]:
             yield (this if 2 * fresh.n < gone.n else fresh), gone
 
 
-def _added_rate(own: Sides, parts: Sequence[Sides], pairs: Pairs) -> AddedRate:
+def added_rate(own: Sides, parts: Sequence[Sides], pairs: Pairs) -> AddedRate:
     then, _, removed, added, *_ = own
     replaced = 2 * removed.n >= added.n
     before = removed if replaced else then

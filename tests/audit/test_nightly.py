@@ -66,8 +66,9 @@ def tonight(home: Path, date: str, texts: list[str]) -> subprocess.CompletedProc
     return run_script(home, date)
 
 
-def run_script(home: Path, date: str) -> subprocess.CompletedProcess[str]:
-    changes = {"D2T_HOME": str(home), "BUNDLE": str(RESTAURANTS), "TODAY": date, "PYTHONPATH": str(ROOT)}
+def run_script(home: Path, date: str, bundle: str = str(RESTAURANTS)) -> subprocess.CompletedProcess[str]:
+    """Run the script of that night."""
+    changes = {"D2T_HOME": str(home), "BUNDLE": bundle, "TODAY": date, "PYTHONPATH": str(ROOT)}
     environment = os.environ | changes
     return subprocess.run(["sh", "nightly.sh"], cwd=home, env=environment, capture_output=True, text=True, check=False)
 
