@@ -79,8 +79,7 @@ def plan_run(
         lines += [f"  {name}: {error}" for name, error in unreadable.items()]
         for line in [*lines, f"rows: {found.rows:,}", *notes_of(dict.fromkeys(found.shards, NO_RECEIPT))]:
             show(line)
-        if not found.shards:
-            refuse_unusable(found)
+        refuse_unusable(found)
         sample = read_sample(settings, found, show, reporter.say)
         there = _compare(inline, found, has_output, show)
         timed: dict[str, Any] = {}

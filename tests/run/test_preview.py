@@ -114,7 +114,9 @@ def test_a_run_whose_first_window_has_only_errors_writes_nothing(tmp_path: Path,
     pq.write_table(bad, data / "a.parquet")
     result = scorer("run", data, "--out", out, "--bundle", bundle, code=2)
     assert "a.parquet: no row in the first window can be scored; nothing was written" in result.stderr
-    assert "malformed_triples 70" in result.stderr and "'The Lamb, eatType, pub'" in result.stderr
+    planned = scorer("plan", data, "--bundle", bundle, code=2)
+    for stderr in (result.stderr, planned.stderr):
+        assert "malformed_triples 70" in stderr and "'The Lamb, eatType, pub'" in stderr
     assert not out.exists()
     good = pa.table({"text": ["t"], "triples": ["The Lamb | eatType | pub"]})
     pq.write_table(good, data / "b.parquet")  # then only one shard is bad, which the run counts

@@ -143,3 +143,21 @@ def test_a_table_of_a_file_has_the_marks_and_one_of_objects_needs_none(tmp_path:
 def test_what_no_run_writes_is_named(value: Any) -> None:
     with pytest.raises(ColumnError, match="'row_info'"):
         restore_marks(pa.table({"row_info": [value]}), "")
+
+
+def test_a_list_that_is_the_only_attribute_is_explained_as_it_was_judged(tmp_path: Path, tiny: Path) -> None:
+    """A list gives a fact for each element, and a text that looks like one a single fact; an object needs no mark."""
+    sizes: list[Any] = [["S", "M"], '["S", "M"]', {"of": "S"}, None, "S"]
+    lines = [json.dumps({"product": "Coat", "sizes": value, "text": "The sizes of Coat is S."}) for value in sizes]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    columns = ("--attributes-column", "sizes", "--subject-column", "product")
+    run(tmp_path / "a.jsonl", tmp_path / "out", tiny, *columns, "--details", "--max-error-rate", 1)
+    output = pq.read_table(tmp_path / "out" / "a.parquet")
+    facts = output["worded_facts"].to_pylist()
+    assert facts[:2] == [["The sizes of Coat is S.", "The sizes of Coat is M."], ['The sizes of Coat is ["S", "M"].']]
+    assert [mark is not None for mark in output["row_info"].to_pylist()] == [True, False, False, False, False]
+    out = Output.open(tmp_path / "out")
+    with Scorer(tiny, columns=out.columns) as opened:
+        for row in (0, 1, 2, 4):
+            recomputed = explain(out, opened, row).recomputed
+            assert recomputed is not None and recomputed.facts == facts[row]
