@@ -14,7 +14,7 @@ from typing import Any
 
 from scorer.errors import BundleError, OutputError, UsageError
 from scorer.inference import PRECISIONS
-from scorer.inference.bundle import Bundle, Manifest, SmallFile, Variant, write_manifest
+from scorer.inference.bundle import NLI, Bundle, Contradiction, Manifest, SmallFile, Variant, write_manifest
 
 from . import toolchain
 from .checkpoint import Checkpoint, open_checkpoint
@@ -29,6 +29,7 @@ from .parity import (
     checkpoint_logits,
     contradicts_labels,
     mean_probabilities,
+    measure_contradiction,
     measure_variant,
 )
 from .probes import Probe, built_in_probes, pairs_of
@@ -61,6 +62,7 @@ def export_bundle(
     half_weights: bool = False,
     templates: Path | None = None,
     name: str | None = None,
+    languages: Sequence[str] | None = None,
     force: bool = False,
     log: Callable[[str], None] = _to_stderr,
 ) -> Path:
@@ -73,6 +75,7 @@ def export_bundle(
         half_weights: round the weights to half precision and store them once, for all variants
             (:func:`.share_weights`).
         templates: a template file to ship.
+        languages: codes (ISO 639-1) of the languages that the model reads; ``None``: those of the checkpoint's card.
         force: include a variant that keeps fewer than 99% of the probes' labels, and a checkpoint that contradicts its
             labels.
 
@@ -84,7 +87,7 @@ def export_bundle(
         OutputError: ``out`` is in use or cannot be written.
         MissingDependencyError: the extra ``export`` or an ONNX Runtime is not installed.
     """
-    out, wanted = Path(out), _check_options(precisions, templates, name, log)
+    out, wanted = Path(out), _check_options(precisions, templates, name, languages, log)
     if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
         raise OutputError(f"{out} exists and is not an empty folder; choose a new folder for the bundle")
     toolchain.require()
@@ -100,7 +103,9 @@ def export_bundle(
         probes = built_in_probes(opened.tokenizer, opened.max_length)
         opened.tokenizer.check_pair_encoding((probe.premise, probe.hypothesis) for probe in probes)
         with _staging(out) as folder:
-            _fill(folder, opened, probes, wanted, half_weights, templates, name, force, log)
+            spoken = opened.languages if languages is None else tuple(languages)
+            log(f"languages: {', '.join(spoken) or 'not known; texts of other languages get no note'}")
+            _fill(folder, opened, probes, wanted, half_weights, templates, name, spoken, force, log)
             Bundle.load(folder)  # the scorer must accept the bundle
             _rename(folder, out)
     log(f"bundle written to {out}")
@@ -115,17 +120,14 @@ def _fill(
     half_weights: bool,
     templates: Path | None,
     name: str | None,
+    languages: tuple[str, ...],
     force: bool,
     log: Callable[[str], None],
 ) -> None:
     """Write the files of a bundle."""
     model, expected = _load_and_ask(opened, probes, log)
-    forced: list[str] = []
-    if not opened.source.random_init:
-        plain = pairs_of("fact" if opened.tokenizer.layout.one_text else "plain")
-        log(f"asking {len(plain)} plain pairs")
-        refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme, plain), opened.scheme)
-        forced += _refuse(refusal, force, log)
+    forced = [] if opened.source.random_init else _check_labels(model, opened, force, log)
+    contradiction = _contradiction(model, opened, log)
     if half_weights:
         round_weights(model)
     log("exporting to ONNX and fusing")
@@ -159,6 +161,8 @@ def _fill(
         scheme=opened.scheme,
         pair_layout=opened.tokenizer.layout,
         max_length=opened.max_length,
+        contradiction=contradiction,
+        languages=languages,
         files=files,
         variants=variants,
         versions=toolchain.versions(),
@@ -182,6 +186,23 @@ def _load_and_ask(opened: Checkpoint, probes: list[Probe], log: Callable[[str], 
     model = opened.load()
     check_reading(checkpoint_logits(model, opened.tokenizer, probes[::_READING]), expected[::_READING])
     return model, expected
+
+
+def _check_labels(model: Any, opened: Checkpoint, force: bool, log: Callable[[str], None]) -> list[str]:
+    """Compare the answers to plain pairs with the labels; why they were refused, if ``force`` keeps them."""
+    plain = pairs_of("fact" if opened.tokenizer.layout.one_text else "plain")
+    log(f"asking {len(plain)} plain pairs")
+    refusal = contradicts_labels(mean_probabilities(model, opened.tokenizer, opened.scheme, plain), opened.scheme)
+    return _refuse(refusal, force, log)
+
+
+def _contradiction(model: Any, opened: Checkpoint, log: Callable[[str], None]) -> Contradiction | None:
+    """From which P(contradiction) on an omitted fact is said wrongly; ``None`` for random weights and fewer labels."""
+    if opened.scheme.kind != NLI or opened.source.random_init:
+        return None
+    contradiction = measure_contradiction(model, opened.tokenizer, opened.scheme, opened.max_length)
+    log(f"contradicted: {contradiction or 'no threshold tells wrong values from facts left out'}")
+    return contradiction
 
 
 def _write_graphs(
@@ -283,13 +304,20 @@ def _say(precision: str, parity: dict[str, Any] | None) -> str:
 
 
 def _check_options(
-    precisions: Sequence[str], templates: Path | None, name: str | None, log: Callable[[str], None]
+    precisions: Sequence[str],
+    templates: Path | None,
+    name: str | None,
+    languages: Sequence[str] | None,
+    log: Callable[[str], None],
 ) -> list[str]:
     unknown = [precision for precision in precisions if precision not in PRECISIONS]
     if unknown or not precisions:
         raise UsageError(f"--precision is {','.join(precisions)!r}; choose from {','.join(PRECISIONS)}")
     if name is not None and (not name or re.search(_NOT_IN_NAMES, name)):
         raise UsageError(f"--name is {name!r}; it stands in signatures, so it may not hold blanks or | @ / \\")
+    wrong = [code for code in languages or () if not re.fullmatch("[a-z]{2}", code)]
+    if wrong:
+        raise UsageError(f"--languages has {wrong[0]!r}; give codes of ISO 639-1, for instance --languages en,de")
     if templates is not None:
         from scorer.metric.templates import Templates
 

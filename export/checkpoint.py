@@ -27,7 +27,7 @@ class Checkpoint:
     ``known``: the values of its config that make the model. ``scheme``: how its logits are read. ``max_length``: tokens
     of a whole pair. ``source`` and ``architecture``: as they stand in bundle.json. ``load``: the model in PyTorch,
     fp32, eager attention, eval mode. ``load_reference``: the same as transformers itself loads it, with every key of
-    the config, or ``None`` where it does not.
+    the config, or ``None`` where it does not. ``languages``: codes of the languages that its card names.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Checkpoint:
     max_length: int
     load: Callable[[], Any]
     load_reference: Callable[[], Any] = lambda: None
+    languages: tuple[str, ...] = ()
 
 
 def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log: Callable[[str], None]) -> Checkpoint:
@@ -69,6 +70,7 @@ def open_checkpoint(checkpoint: str, revision: str | None, answers: Answers, log
         tokenizer=tokenizer,
         max_length=longest_pair(family.positions(known), model_max_length),
         load=lambda: _load(family, known, scheme.width, source),
+        languages=source.languages(),
         load_reference=lambda: _load_by_transformers(family, scheme.width, source),
     )
 

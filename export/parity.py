@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scorer.errors import BundleError, CheckpointError, DeviceError, first_line
+from scorer.evaluation.contradiction import choose_threshold, contradiction_pairs
 from scorer.inference.batching import Batch, places
-from scorer.inference.bundle import LABELS, NLI, Scheme
+from scorer.inference.bundle import LABELS, NLI, Contradiction, Scheme
 from scorer.inference.device import KINDS
 from scorer.inference.session import create_session, resolve_device
 from scorer.system.processors import thread_count
@@ -178,6 +179,21 @@ def contradicts_labels(means: npt.NDArray[np.float64], scheme: Scheme) -> str | 
                 "pairs; look the order up and give it with --labels or --supported"
             )
     return None
+
+
+def measure_contradiction(
+    model: Any, tokenizer: PairTokenizer, scheme: Scheme, max_length: int
+) -> Contradiction | None:
+    """From which P(contradiction) on an omitted fact is said wrongly, by the checkpoint in PyTorch on the pairs of the
+    challenge set that fit; ``None`` where nothing tells wrong values from facts left out."""
+    pairs, wrong = contradiction_pairs()
+    lengths = np.array([tokenizer.length(*pair) for pair in pairs])
+    order = np.argsort(lengths, kind="stable")
+    order = order[lengths[order] <= max_length]
+    if not len(order):
+        return None
+    probes = [Probe(pairs[row][0], pairs[row][1], int(lengths[row])) for row in order]
+    return choose_threshold(scheme.probabilities(checkpoint_logits(model, tokenizer, probes)), wrong[order])
 
 
 def batches(tokenizer: PairTokenizer, probes: Sequence[Probe]) -> Iterator[Call]:

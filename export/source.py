@@ -23,7 +23,8 @@ _TOKENIZER = (
     "merges.txt",
     "vocab.txt",
 )
-PATTERNS = ("config.json", _WEIGHTS, "model-*.safetensors", _INDEX, *_TOKENIZER)
+_CARD = "README.md"
+PATTERNS = ("config.json", _WEIGHTS, "model-*.safetensors", _INDEX, _CARD, *_TOKENIZER)
 """The only files of a hub repository that are downloaded."""
 LARGEST_TEXT = 64 << 20
 """Bytes of a file that is read whole, the tokenizer's for instance; the largest in use have a quarter of it."""
@@ -53,6 +54,23 @@ class Source:
         files = sorted([self.folder / "config.json", *self.weights, *self.tokenizer])
         index = self.folder / _INDEX
         return {path.name: sha256(path) for path in (*files, *([index] if len(self.weights) > 1 else []))}
+
+    def languages(self) -> tuple[str, ...]:
+        """Codes of the languages that the checkpoint's card names; none without a readable card, and none of a
+        checkpoint that is called multilingual, which reads more than any list."""
+        from huggingface_hub import ModelCard
+
+        if not _present(self.folder / _CARD):
+            return ()
+        try:
+            text = _inside(self.folder, _CARD, "").read_text(encoding="utf-8")
+            named = ModelCard(text, ignore_metadata_errors=True).data.to_dict().get("language")
+        except Exception:  # of every kind: a card is no part of the model
+            return ()
+        codes = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+        is_open = any(not isinstance(code, str) or code.startswith("multi") for code in codes)
+        known = dict.fromkeys(code for code in codes if isinstance(code, str) and re.fullmatch("[a-z]{2}", code))
+        return () if is_open or len(known) < len(codes) else tuple(known)
 
 
 def find_source(checkpoint: str, revision: str | None, log: Callable[[str], None]) -> Source:

@@ -40,6 +40,8 @@ def challenge_command(
 
 
 def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
+    from dataclasses import replace
+
     from ..evaluation.challenge import judge, measure, read_challenge, read_templates
     from ..inference.bundle import Bundle
     from ..scoring.scorer import Scorer
@@ -49,12 +51,13 @@ def _judge(name: str, device: DeviceOptions) -> ChallengeResult:
             say(f"{done:,} of {rows:,} texts")
 
     bundle = bundle_argument(name, "BUNDLE")
-    one_text = Bundle.load(bundle).layout.one_text
-    facts: dict[str, Any] = {"protocol": "factspotter"} if one_text else {"templates": read_templates()}
+    opened = Bundle.load(bundle)
+    facts: dict[str, Any] = {"protocol": "factspotter"} if opened.layout.one_text else {"templates": read_templates()}
     table = read_challenge()
     with Scorer(bundle, **facts, **vars(device), log=say_once) as scorer:
         found, rows = judge(scorer, table, progress)
-        return measure(table, found, metric=name, signature=scorer.signature, rows=rows)
+        result = measure(table, found, metric=name, signature=scorer.signature, rows=rows)
+    return replace(result, contradiction=opened.contradiction)
 
 
 def print_challenge(console: Console, result: ChallengeResult) -> None:
@@ -73,6 +76,12 @@ def print_challenge(console: Console, result: ChallengeResult) -> None:
         f"balanced accuracy over kinds {with_interval(result.score, (result.low, result.high))}"
     )
     show("95% intervals; p: that the change makes no difference to how often a text is flagged, corrected (Holm)")
+    if (measured := result.contradiction) is not None:
+        show(
+            f"\nOmitted facts count as contradicted from P(contradiction) {measured.threshold:g} on: "
+            f"{share(measured.wrong_value_rate)} of wrong values, {share(measured.left_out_rate)} of facts left out "
+            "(measured by export on the kinds wrong value and omission)"
+        )
     if result.checks:
         show("\nWhat must hold between texts")
         made = table("", "broken", "largest change", "n")

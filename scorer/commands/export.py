@@ -37,6 +37,9 @@ def export_command(
     half_weights: bool = option("Round weights to half precision, stored once for all variants.", default=False),
     templates: Path | None = option("Template file to include in the bundle.", "FILE", None, parser=local),
     name: str | None = option("Name of the model in signatures. Default: the checkpoint's.", default=None),
+    languages: str | None = option(
+        "Comma-separated languages that the model reads (ISO 639-1). Default: from its card.", "CODES", None
+    ),
     force: bool = option(
         "Export despite a variant that changes over 1% of labels, or labels that plain pairs contradict.", default=False
     ),
@@ -66,6 +69,7 @@ def export_command(
         half_weights=half_weights,
         templates=templates,
         name=name,
+        languages=None if languages is None else list(split_names(languages)),
         force=force,
         log=say,
     )

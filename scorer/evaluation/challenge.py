@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..inference.bundle import Contradiction
 from ..metric.verdict import FINE
 from ..scoring.output_columns import fine_codes, numbers
 from ..scoring.scorer import Scorer
@@ -75,6 +76,7 @@ class Check:
 class ChallengeResult:
     """``rows``: distinct texts that were judged. ``errors``: those without a label; they count as flagged. ``score``:
     mean over kinds of the mean of ``right`` and ``base``, the balanced accuracy; ``low``, ``high``: its 95 % interval.
+    ``contradiction``: the bundle's threshold with its rates, as measured at export.
     """
 
     metric: str
@@ -90,6 +92,7 @@ class ChallengeResult:
     specificity: Rate
     kinds: tuple[KindResult, ...]
     checks: tuple[Check, ...]
+    contradiction: Contradiction | None = None
 
 
 def read_challenge(path: Path = CHALLENGE) -> pa.Table:

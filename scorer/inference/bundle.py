@@ -44,6 +44,9 @@ Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 GraphName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.onnx\Z")]
 WeightsName = Annotated[str, Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\.data\Z")]
 SmallFile = Literal["tokenizer.json", "probes.parquet", "templates.json"]
+LanguageCode = Annotated[str, Meta(pattern=r"\A[a-z]{2}\Z")]
+"""Of ISO 639-1."""
+Share = Annotated[float, Meta(ge=0, le=1)]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 31)]
 _HUB_ID = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 
@@ -197,9 +200,31 @@ class Variant(Record, frozen=True, kw_only=True):
     parity: dict[str, int | float | str] | None = None
 
 
+class Contradiction(Record, frozen=True):
+    """From which P(contradiction) on a text says an omitted fact wrongly, and does not merely leave it out.
+
+    Measured by :mod:`scorer.evaluation.contradiction` on facts that fail the check text → fact.
+
+    Attributes:
+        threshold: the least P(contradiction) of a fact that counts as contradicted.
+        wrong_value_rate: share of the facts of which the text gives another value that are called contradicted.
+        left_out_rate: share of the facts that the text leaves out that are called contradicted.
+    """
+
+    threshold: Annotated[float, Meta(gt=0, lt=1)]
+    wrong_value_rate: Share
+    left_out_rate: Share
+
+
 class Manifest(Record, frozen=True, kw_only=True):
-    """``bundle.json``. ``variants``: by ``<precision>``, or ``<precision>.packed``. ``forced``: why the export was
-    refused before ``--force`` overrode that."""
+    """``bundle.json``.
+
+    Attributes:
+        forced: why the export was refused before ``--force`` overrode that.
+        contradiction: ``None`` where it was not measured, and of other schemes than ``nli``.
+        languages: of the texts that the model was trained to read; empty where that is not known.
+        variants: by ``<precision>``, or ``<precision>.packed``.
+    """
 
     schema: int = 3
     name: str
@@ -211,6 +236,8 @@ class Manifest(Record, frozen=True, kw_only=True):
     versions: dict[str, str]
     task: Literal["classification"] = "classification"
     scheme: Scheme
+    contradiction: Contradiction | None = None
+    languages: tuple[LanguageCode, ...] = ()
     files: dict[SmallFile, Digest]
     variants: Annotated[dict[str, Variant], Meta(min_length=1)]
 
@@ -222,6 +249,8 @@ class Manifest(Record, frozen=True, kw_only=True):
                 raise ValueError(f"files has no hash for {needed}")
         if self.pair_layout.overhead + 2 > self.max_length:
             raise ValueError(f"pair_layout has {self.pair_layout.overhead} tokens, which leave no room for texts")
+        if self.contradiction is not None and self.scheme.kind != NLI:
+            raise ValueError(f"contradiction is given, but the scheme {self.scheme.kind} has no such class")
         for key, variant in self.variants.items():
             expected = variant.precision + ("" if variant.layout == "padded" else f".{variant.layout}")
             if key != expected:
@@ -332,6 +361,16 @@ class Bundle:
     def templates_file(self) -> Path | None:
         """The templates that came with the model, if any did."""
         return self.path / "templates.json" if "templates.json" in self.manifest.files else None
+
+    @property
+    def contradiction(self) -> Contradiction | None:
+        """From which P(contradiction) on an omitted fact is said wrongly, if that was measured."""
+        return self.manifest.contradiction
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Codes (ISO 639-1) of the languages that the model was trained to read; empty where not known."""
+        return self.manifest.languages
 
     @property
     def parameters(self) -> int:

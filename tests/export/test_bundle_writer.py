@@ -133,6 +133,7 @@ def test_a_variant_under_99_percent_is_refused(checkpoint: Path, tmp_path: Path,
     [
         ("out", {"precisions": ["fp64"]}, UsageError, "--precision is 'fp64'"),
         ("out", {"name": "a|b"}, UsageError, "--name"),
+        ("out", {"languages": ["english"]}, UsageError, "--languages has 'english'"),
         ("", {}, OutputError, "not an empty folder"),
         ("file", {}, OutputError, "not an empty folder"),
         ("file/out", {}, OutputError, "cannot be written"),

@@ -124,6 +124,27 @@ def test_sharded_weights_are_found(copy: Path) -> None:
     assert [path.name for path in find(copy).weights] == ["model-00001-of-00001.safetensors"]
 
 
+@pytest.mark.parametrize(
+    ("card", "languages"),
+    [
+        ("---\nlanguage: en\n---\n# A model", ("en",)),
+        ("---\nlanguage:\n- de\n- en\nlicense: mit\n---\n", ("de", "en")),
+        ("---\nlanguage:\n- multilingual\n- en\n---\n", ()),
+        ("---\nlanguage: [en, arz]\n---\n", ()),
+        ("---\nlanguage: [no]\n---\n", ()),
+        ("---\nlicense: mit\n---\n", ()),
+        ("---\nlanguage: [en\n---\n", ()),
+        ("# No front matter", ()),
+    ],
+)
+def test_languages_are_those_of_the_card(copy: Path, card: str, languages: tuple[str, ...]) -> None:
+    """YAML reads the code of Norwegian as false; a list that is not known whole is not known."""
+    assert find(copy).languages() == ()
+    (copy / "README.md").write_text(card, encoding="utf-8")
+    assert find(copy).languages() == languages
+    assert "README.md" not in find(copy).hashes()
+
+
 def read(folder: Path, **form: bool) -> PairTokenizer:
     return read_tokenizer(find_source(str(folder), None, lambda _: None), ROBERTA, {"type_vocab_size": 1}, **form)[0]
 

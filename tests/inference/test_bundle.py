@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from scorer.errors import BundleError, DamagedFileError, UsageError
-from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Scheme, folder_of
+from scorer.inference.bundle import BINARY, LABELS, NLI, SCORE, Bundle, Contradiction, Scheme, folder_of
 from scorer.inference.diagnosis import caveat
 from scorer.system.codec import decode, encode
 from tests.bundles import edit_manifest, variant
+
+CONTRADICTION = {"threshold": 0.9, "wrong_value_rate": 0.8, "left_out_rate": 0.05}
 
 
 @pytest.fixture
@@ -64,6 +66,15 @@ def test_a_file_that_is_not_the_exported_one_is_refused(copy: Path, name: str, d
         ({"schema": 2}, r"bundle\.json has schema 2, .* reads schema 3; .*export the checkpoint again$"),
         ({"name": "two\nlines"}, "the name is"),
         ({"variants": {}}, "damaged: variants: "),
+        (
+            {"contradiction": {"threshold": 1.5, "wrong_value_rate": 0.8, "left_out_rate": 0.05}},
+            "damaged: contradiction",
+        ),
+        (
+            {"contradiction": CONTRADICTION, "scheme": {"kind": "score", "labels": ["x"]}},
+            "scheme score has no such class",
+        ),
+        ({"languages": ["english"]}, "damaged: languages"),
         ({"files": {}}, "no hash for tokenizer.json"),
         ({"pair_layout": {"prefix": [0] * 127, "separator": [], "suffix": [], "pad_id": 1}}, "leave no room for texts"),
     ],
@@ -72,6 +83,17 @@ def test_a_description_of_another_schema_or_odd_is_refused(copy: Path, changes: 
     edit_manifest(copy, **changes)
     with pytest.raises(BundleError, match=message):
         Bundle.load(copy)
+
+
+def test_threshold_and_languages_are_optional(copy: Path) -> None:
+    without = Bundle.load(copy)
+    assert (without.contradiction, without.languages) == (None, ())
+    edit_manifest(copy, contradiction=CONTRADICTION, languages=["en", "de"])
+    assert (Bundle.load(copy).contradiction, Bundle.load(copy).languages) == (
+        Contradiction(0.9, 0.8, 0.05),
+        ("en", "de"),
+    )
+    assert Bundle.load(copy).sha256 != without.sha256
 
 
 @pytest.mark.parametrize("key", ["fp16", "fp32.packed"])
