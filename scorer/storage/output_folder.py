@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import PurePath
 
 from msgspec.structs import replace
@@ -37,7 +38,7 @@ from .receipts import (
     receipt_name,
     relatives_of,
 )
-from .store import FileInfo, Store, open_store
+from .store import TEMPORARY, FileInfo, Store, open_store
 
 READERS = 16
 """Small files, or footers, of a store that are read at once."""
@@ -233,6 +234,11 @@ class OutputState:
         if not rescore and (shorter := self._shorter()):
             what = f"{count_of(len(shorter), 'output')} with more rows than would replace them ({shorter[0]})"
             lost[what] = "--rescore replaces them"
+        if blocked := self._blocked():
+            raise OutputError(
+                f"{where} has {named(blocked)}, which no run recorded, where outputs would be written; nothing was "
+                "written: remove it, or choose another --out"
+            )
         if lost:
             ways = list(lost.values()) if plan.limit is None else ["leave --limit out"]
             raise OutputError(
@@ -253,6 +259,13 @@ class OutputState:
                 f"{where} has shards scored on a different device or runtime ({changes}). Resume there, pass --rescore "
                 "to rescore all shards here, or use a new --out with --reuse."
             )
+
+    def _blocked(self) -> list[str]:
+        """Files in place of a folder of an output that would be written, or in a folder in place of the output."""
+        wanted = {shard.relative for shard in self.todo}
+        folders = {folder for relative in wanted for folder in _folders(relative)}
+        others = {name for name in self.files.keys() - self.extra.divided if not TEMPORARY.fullmatch(name)}
+        return sorted(name for name in others if name in folders or not wanted.isdisjoint(_folders(name)))
 
     def _shorter(self) -> list[str]:
         """The outputs that would be replaced by fewer rows, with both numbers; all row ranges of an input are one."""
@@ -294,6 +307,11 @@ def _with_names(change: str, stored: Plan | None, plan: Plan) -> str:
     if not change.startswith("templates: ") or given[0] == given[1]:
         return change
     return "templates: " + " → ".join("none" if one is None else PurePath(str(one)).name for one in given)
+
+
+def _folders(relative: str) -> list[str]:
+    """The folders above a file."""
+    return list(accumulate(relative.split("/")[:-1], "{}/{}".format))
 
 
 def _input_of(relative: str, groups: tuple[int, int] | None) -> str:

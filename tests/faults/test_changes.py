@@ -15,10 +15,8 @@ import pyarrow.parquet.encryption as encryption
 import pytest
 
 from scorer.run.inline import Inline
-from tests.bundles import make_bundle
 from tests.faults import harness
 from tests.faults.harness import Trial, assert_nothing_half, bytes_of, summary
-from tests.storage.backends import files
 
 
 def replace(path: Path) -> None:
@@ -63,43 +61,6 @@ def test_inputs_that_change_after_they_were_first_looked_at(trial: Trial, monkey
     for name in ("02.parquet", "05.parquet"):  # whose inputs are gone
         (out / name).unlink()
     trial.resume()
-
-
-@pytest.fixture(scope="module")
-def other_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("other") / "tiny"
-    return make_bundle(made, labels=("entailment", "neutral", "contradiction"), precisions=("fp32", "int8"))
-
-
-@pytest.mark.parametrize("change", ["protocol", "templates", "bundle", "precision", "overlong"])
-def test_options_changed_before_a_resume(trial: Trial, other_bundle: Path, change: str) -> None:
-    """A run is cut off in the middle, and resumed as another one: nothing of the first is left."""
-    out = trial.finished()
-    for name in ("_receipts/04.parquet.json", "_receipts/05.parquet.json", "_receipts/07.parquet.json", "_SUCCESS"):
-        (out / name).unlink()
-    (trial.base / "t.json").write_text('{"eatType": "<subject> is a <object>."}')
-    trial.bundle, more = {
-        "protocol": (trial.bundle, ["--protocol", "nlgi_eval"]),
-        "templates": (trial.bundle, ["--templates", trial.base / "t.json"]),
-        "bundle": (other_bundle, ["--precision", "fp32"]),
-        "precision": (other_bundle, ["--precision", "int8"]),
-        "overlong": (trial.bundle, ["--overlong", "truncate"]),
-    }[change]
-    before = files(out)
-    assert "pass --rescore to replace them" in trial.run(*more, code=2)
-    assert files(out) == before
-    trial.undisturbed(*more)
-    trial.resume(*more, "--rescore")
-    assert trial.skipped == 0
-    signatures = {pq.read_schema(p).metadata[b"d2t_scorer.signature"] for p in harness.outputs(out).values()}
-    assert signatures == {summary(out)["signature"].encode()}
-
-
-@pytest.mark.parametrize("content", [b"", b'{"schema": 2}', b"[" * 100_000])
-def test_a_damaged_plan_is_written_again(trial: Trial, content: bytes) -> None:
-    (trial.finished() / "_plan.json").write_bytes(content)
-    trial.resume()
-    assert trial.skipped == 8
 
 
 @pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)])

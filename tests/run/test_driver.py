@@ -114,28 +114,6 @@ def test_a_run_has_the_threads_that_its_container_allows(
     assert json.loads(files(target)["_plan.json"])["budgets"]["threads"] == 1
 
 
-def test_a_resume_does_what_is_left_and_another_signature_everything(
-    data: Path, target: Location, bundle: Path
-) -> None:
-    score(data, target, bundle)
-    before, info = files(target), open_store(target).list("a.parquet")
-    remove(target, "_receipts/deep/b.parquet.json")
-    again = score(data, target, bundle).summary
-    assert (again.shards.skipped, again.counts.rows.all) == (1, 30)
-    assert open_store(target).list("a.parquet") == info
-    whole = files(target)
-    assert whole["deep/b.parquet"] == before["deep/b.parquet"]
-    with pytest.raises(OutputError, match=r"optional: none → food=f1.*--rescore"):
-        score(data, target, bundle, optional=("food=f1",))
-    assert files(target) == whole
-    told = Told()
-    assert score(data, target, bundle, optional=("food=f1",), told=told, rescore=True).summary.shards.skipped == 0
-    assert any("optional: none → food=f1" in message for message in told.messages)
-    for name in data_files(target):
-        put(target, name, b"damaged")  # so that it has no labels to lose
-    assert score(data, target, bundle).exit_code == 0
-
-
 def test_a_bad_shard_is_quarantined_and_the_rest_is_scored(data: Path, target: Location, bundle: Path) -> None:
     pq.write_table(texts(3).drop_columns(["text"]), data / "lacks.parquet")
     pq.write_table(pa.table({"text": range(9), "mr": ["name[A]"] * 9}), data / "numbers.parquet")

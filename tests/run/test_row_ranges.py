@@ -6,12 +6,10 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from scorer.errors import OutputError
 from scorer.storage.output_folder import OutputFolder
 from scorer.storage.receipts import Receipt
 from tests.run.calls import scorer as command
@@ -30,14 +28,6 @@ def data(tmp_path: Path) -> Path:
     pq.write_table(texts(25), folder / "a.parquet", row_group_size=4)
     pq.write_table(texts(5), folder / "deep" / "b.parquet", row_group_size=4)
     return folder
-
-
-def refused(data: Path, out: Path, bundle: Path, **more: Any) -> str:
-    before = files(out)
-    with pytest.raises(OutputError) as caught:
-        score(data, out, bundle, **more)
-    assert files(out) == before
-    return str(caught.value)
 
 
 def test_an_input_in_row_ranges_is_a_folder_that_is_one_table(data: Path, tmp_path: Path, bundle: Path) -> None:
@@ -74,18 +64,12 @@ def test_row_ranges_are_recorded_and_resumed_by_themselves(data: Path, tmp_path:
     assert score(data, out, bundle, split_rows=8).summary.shards.skipped == 5
 
 
-def test_another_division_replaces_outputs_only_with_rescore(data: Path, tmp_path: Path, bundle: Path) -> None:
-    out = tmp_path / "out"
+def test_outputs_of_another_division_are_removed_and_named(data: Path, tmp_path: Path, bundle: Path) -> None:
+    out, told = tmp_path / "out", Told()
     score(data, out, bundle)
-    whole = files(out)
-    assert "--split-rows" in refused(data, out, bundle, split_rows=8)
-    told = Told()
     assert score(data, out, bundle, told=told, split_rows=8, rescore=True).exit_code == 0
     assert "removed a.parquet: its input is divided in another way now" in told.messages
     assert list(files(out)) == [*NAMES, SMALL]
-    assert "--split-rows" in refused(data, out, bundle)
-    assert score(data, out, bundle, rescore=True).exit_code == 0
-    assert files(out) == whole
 
 
 def test_readers_find_rows_by_the_input_and_by_the_range(data: Path, tmp_path: Path, bundle: Path) -> None:

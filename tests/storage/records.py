@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,14 @@ def make_plan(shards: Iterable[Shard], signature: str = SIGNATURE, **changes: An
     return replace(plan, **changes)
 
 
-def content_of(shard: Shard) -> bytes:
-    """The output that all tests take a shard to have."""
+def content_of(shard: Shard, plan: Plan | None = None) -> bytes:
+    """The output that tests take a shard to have."""
     return f"{shard.relative}:{shard.rows}".encode()
 
 
-def make_receipt(shard: Shard, plan: Plan, **changes: Any) -> Receipt:
-    """The receipt of :func:`content_of` a shard."""
-    content = content_of(shard)
+def make_receipt(shard: Shard, plan: Plan, content: bytes | None = None, **changes: Any) -> Receipt:
+    """The receipt of an output, by default of :func:`content_of` the shard."""
+    content = content_of(shard) if content is None else content
     receipt = Receipt(
         relative=shard.relative,
         input=InputRecord(shard.file.uri, shard.identity, groups=shard.groups),
@@ -77,11 +77,13 @@ def make_receipt(shard: Shard, plan: Plan, **changes: Any) -> Receipt:
     return replace(receipt, **changes)
 
 
-def score(output: OutputWriter, shard: Shard, plan: Plan, **changes: Any) -> Receipt:
+def score(
+    output: OutputWriter, shard: Shard, plan: Plan, content: Callable[[Shard, Plan], bytes] = content_of
+) -> Receipt:
     """Write and publish the output of a shard as a worker does."""
-    temporary = output.temporary(shard.relative)
-    temporary.write_bytes(content_of(shard))
-    return output.publish(Path(temporary), make_receipt(shard, plan, **changes))
+    temporary, written = output.temporary(shard.relative), content(shard, plan)
+    temporary.write_bytes(written)
+    return output.publish(Path(temporary), make_receipt(shard, plan, written))
 
 
 def run(
@@ -92,11 +94,13 @@ def run(
     bad: Iterable[str] = (),
     rescore: bool = False,
     allow_stale: bool = False,
+    content: Callable[[Shard, Plan], bytes] = content_of,
 ) -> dict[str, str]:
     """A run as the driver does it; why each shard was scored, by relative path.
 
     Args:
         bad: shards that are quarantined.
+        content: the output of a shard.
     """
     plan = plan or make_plan(shards)
     with lock_output(location) as output:
@@ -108,6 +112,6 @@ def run(
             if shard.relative in bad:
                 writer.quarantine(shard.relative, "unreadable", "it is bad", shard.identity)
             else:
-                score(writer, shard, plan)
+                score(writer, shard, plan, content)
         writer.finish(b"{}", writer.totals(shards))
     return {shard.relative: reason for shard, reason in state.todo.items()}

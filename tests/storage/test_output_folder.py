@@ -1,4 +1,5 @@
-"""The output folder, in a folder and in a bucket: what is done, what is scored again, what is refused, what is left."""
+"""The output folder, in a folder and in a bucket: records, ends, links, names and locks. What is scored again and what
+is refused is in :mod:`.test_output_decisions`, any order of runs in :mod:`.test_output_machine`."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -22,8 +22,8 @@ from scorer.storage.receipts import FailedShard, Identity, WrittenFile
 from scorer.storage.store import open_store, temporary_name
 from scorer.system.codec import encode, seal
 from tests.processes import LIMIT_S
-from tests.storage.backends import files, put, remove
-from tests.storage.records import SIGNATURE, Shard, content_of, make_plan, make_receipt, make_shard, run
+from tests.storage.backends import files, put
+from tests.storage.records import make_plan, make_receipt, make_shard, run
 
 A, B, C = make_shard("a.parquet"), make_shard("2026/b.parquet", rows=5), make_shard("2026/01/c.parquet")
 ALL = [A, B, C]
@@ -31,106 +31,25 @@ RECEIPT = "_receipts/2026/b.parquet.json"
 NONE = "it has no receipt"
 
 
-def refused(
-    location: Location, why: str, *arguments: Any, error: type[Exception] = OutputError, **options: Any
-) -> None:
-    """A run that is refused, and leaves every byte as it was."""
-    before = files(location)
-    with pytest.raises(error, match=why):
-        run(location, *arguments, **options)
-    assert files(location) == before
-
-
-def test_every_damage_is_found_by_a_resume(target: Location) -> None:
-    run(target, ALL)
-    content, receipt = files(target)[B.relative], files(target)[RECEIPT]
-    for name, damaged, reason in (
-        (B.relative, content[:-1], "its output is damaged"),
-        (B.relative, content[::-1], "its output is damaged"),
-        (B.relative, None, "its output is damaged"),
-        (RECEIPT, receipt[:-9], "its receipt is damaged: Input data was truncated"),
-        (RECEIPT, receipt.replace(b'"rows": 5', b'"rows": 6'), "its receipt is damaged: its digest is not that of"),
-        (RECEIPT, files(target)["_receipts/a.parquet.json"], "its receipt is that of another output"),
-        (RECEIPT, None, NONE),
-    ):
-        remove(target, name) if damaged is None else put(target, name, damaged)
-        ((relative, found),) = run(target, ALL).items()
-        assert relative == B.relative and found.startswith(reason)
-        assert OutputFolder(target).why_unfinished() is None
-
-
-def test_a_shard_is_scored_again_with_the_reason(target: Location) -> None:
-    assert run(target, [A]) == {A.relative: NONE} and run(target, [A]) == {}
-    for changed, reuse, reason in (
-        ({"identity": Identity(10, 0, "cd")}, "", "its input changed: footer_sha256, mtime_ns"),
-        ({"columns": {"keep": ["a,b"]}}, "", 'keep: none → ["a,b"]'),
-        ({"limit": 3}, "", "rows: none → 3"),
-        ({"groups": (0, 2)}, "", "it has other rows of its input (--split-rows)"),
-        ({}, "ab", "reuse:  → ab"),
-    ):
-        run(target, [A])
-        again = [replace(A, **changed)]
-        assert reason in run(target, again, make_plan(again, reuse_digest=reuse))[A.relative]
-
-
-def test_labels_of_another_signature_need_rescore(target: Location) -> None:
-    run(target, ALL)
-    other = make_plan(ALL, SIGNATURE.replace("int8", "fp32"))
-    refused(target, r"another signature \(prec: int8 → fp32\); nothing was written: pass --rescore", ALL, other)
-    assert len(run(target, ALL, other, rescore=True)) == 3
-    digests = make_plan(ALL, other.signature, signature_parts={**other.signature_parts, "templates": "f" * 64})
-    refused(target, r"\(templates: none → ffffffffffff\)", ALL, digests)
-
-
-def test_fewer_rows_than_an_output_has_need_rescore(target: Location) -> None:
-    run(target, ALL)
-    fewer = [A, replace(B, rows=4, identity=Identity(9, 0, "cd")), C]
-    why = r"1 output with more rows than would replace them \(2026/b.parquet: 5 rows, now 4\); nothing was written"
-    refused(target, why, fewer)
-    assert list(run(target, fewer, rescore=True)) == [B.relative]
-    limited = [replace(A, rows=1, limit=1)]
-    refused(target, "leave --limit out; or choose another --out", limited, make_plan(limited, limit=1))
-
-
-def test_outputs_whose_input_is_gone_are_kept_and_need_allow_stale(target: Location) -> None:
+def test_outputs_whose_input_is_gone_are_kept(target: Location) -> None:
     run(target, ALL)
     run(target, [A, B, replace(C, identity=Identity(10, 0, "cd"))], bad=[C.relative])
-    for rescore in (False, True):
-        why = r"2 outputs whose input is not among IN \(2026/01/c.parquet, 2026/b.parquet\).*--allow-stale"
-        refused(target, why, [A], rescore=rescore)
-    assert run(target, [A], allow_stale=True) == {}
+    run(target, [A], allow_stale=True)
     assert {B.relative, RECEIPT, C.relative, "_failed/2026/01/c.parquet.json", "_SUCCESS"} <= files(target).keys()
     with lock_output(target) as output:
         writer = output.begin(output.compare(make_plan([A]), [A], None))
         assert writer.totals([A]).stale == [C.relative, B.relative]
 
 
-def test_another_division_of_an_input_needs_rescore_which_removes_the_earlier_one(target: Location) -> None:
-    def divided(*ends: int) -> list[Shard]:
-        ranges = enumerate(zip((0, *ends), ends, strict=False))
-        return [replace(A, relative=f"a.parquet/part-{i:05d}.parquet", groups=of, rows=9) for i, of in ranges] + [B]
-
-    run(target, [A, B])
-    for shards, names in ((divided(1, 2, 3), "a.parquet"), (divided(2), "a.parquet/part-0000"), ([A, B], "a.parquet/")):
-        refused(target, rf"another --split-rows \({names}.*use the earlier --split-rows, or --rescore", shards)
-        assert B.relative not in run(target, shards, rescore=True)
-        assert {name for name in files(target) if name[0] != "_"} == {shard.relative for shard in shards}
-        assert OutputFolder(target).why_unfinished() is None
-
-
-def test_a_quarantined_shard_keeps_its_earlier_output_and_no_receipt(target: Location) -> None:
+def test_a_quarantined_shard_has_a_record_and_no_receipt(target: Location) -> None:
     run(target, ALL)
     broken = [A, replace(B, identity=Identity(10, 0, "cd")), C]
     run(target, broken, bad=[B.relative])
-    found = files(target)
-    assert found[B.relative] == content_of(B) and RECEIPT not in found and "_SUCCESS" not in found
-    assert OutputFolder(target).why_unfinished() == "it has no _SUCCESS"
+    assert RECEIPT not in files(target) and OutputFolder(target).why_unfinished() == "it has no _SUCCESS"
     record = OutputFolder(target).failed_shards()[B.relative]
     assert (record.kind, record.message, record.identity) == ("unreadable", "it is bad", broken[1].identity)
     put(target, "_failed/2026/b.parquet.json", b"{")
     assert OutputFolder(target).failed_shards() == {B.relative: FailedShard(relative=B.relative, created="")}
-    assert run(target, broken) == {B.relative: NONE}
-    assert not [name for name in files(target) if name.startswith("_failed")]
 
 
 def test_success_counts_only_while_it_agrees(target: Location) -> None:
