@@ -25,7 +25,6 @@ from ..metric.verdict import EMPTY_TEXT, FINE
 from ..scoring.output_columns import fine_codes, omitted_facts
 from ..scoring.outputs import Output, arrow_errors
 from ..scoring.summary import OTHER_PREDICATES
-from ..storage.receipts import line_parts
 from .database import Database, Grouping, Ints
 
 MOST_SENTENCES = 10_000
@@ -89,7 +88,7 @@ class ScannedRun:
 
     @property
     def omissions_checked(self) -> bool:
-        return line_parts(self.output.signature).get("checks") != "hallucination"
+        return self.output.omissions_checked
 
 
 def scan_output(output: Output, database: Database, table: str) -> ScannedRun:

@@ -17,9 +17,9 @@ from ..metric.column_paths import holders_of, one_array
 from ..metric.columns import MARKS
 from ..metric.facts import FactTable
 from ..metric.inputs import find_facts, read_facts, restore_marks
+from ..metric.joining import OptionalFacts
 from ..scoring.output_columns import fine_codes, from_scores, group_codes, numbers, rough_codes, rough_of
 from ..scoring.outputs import Output
-from ..storage.receipts import line_parts
 from .label_figures import Codes, Floats, Indices
 
 _WITHOUT_RESTAURANT = "_ignore_restaurant"
@@ -29,16 +29,21 @@ SLOT_COUNTS = ("added", "missing", "valerr")
 
 @dataclass(frozen=True)
 class Scored:
-    """The columns of a scored folder or file that were asked for. ``signature``: ``None`` if the files have none.
-    ``finished``: whether the run is complete; always true for a single file."""
+    """The columns of a scored folder or file that were asked for.
+
+    Attributes:
+        table: these columns.
+        signature: ``None`` if the files have none.
+        finished: whether the run is complete; always true for a single file.
+        omissions_checked: whether the omission side was asked about.
+        optional: facts that texts were allowed to omit.
+    """
 
     table: pa.Table
     signature: str | None
     finished: bool
-
-    @property
-    def omissions_checked(self) -> bool:
-        return not self.signature or line_parts(self.signature).get("checks") != "hallucination"
+    omissions_checked: bool = True
+    optional: OptionalFacts = frozenset()
 
     def has(self, name: str) -> bool:
         """Whether the table has this column, or a field of a struct of this name with dots."""
@@ -62,7 +67,13 @@ def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
     if columns is not None:
         found = [holder for name in dict.fromkeys(columns) for holder in holders_of(output.schema, name) or [name]]
         wanted = list(dict.fromkeys(found))
-    return Scored(output.table(wanted), output.signature or None, output.coverage.is_complete)
+    return Scored(
+        output.table(wanted),
+        output.signature or None,
+        output.coverage.is_complete,
+        output.omissions_checked,
+        output.optional,
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ def find_gold(
         )
     names = {"gold_fine": gold_fine, "gold_rough": gold_rough}
     if not gold_fine and not gold_rough:
-        optional = "eatType=restaurant" in line_parts(scored.signature or "").get("optional", "").split(",")
+        optional = ("eatType", "restaurant") in scored.optional
         suffix = _WITHOUT_RESTAURANT if optional and scored.has("gold_fine" + _WITHOUT_RESTAURANT) else ""
         if optional and not suffix and scored.has("gold_fine") and all(map(scored.has, SLOT_COUNTS)):
             raise ColumnError(

@@ -28,7 +28,7 @@ from ..scoring.summary import ComputeEnvironment, ReusedOutput, RunSummary
 from ..storage.location import Location, parse_location, resolved
 from ..storage.output_folder import OutputFolder
 from ..storage.plan import RUN, Plan, PlannedReuse, check_parts, find_outputs
-from ..storage.receipts import Receipt, Signature, canonical
+from ..storage.receipts import Receipt, Signature, Unusable, canonical
 from ..storage.store import Store
 from ..system.codec import decode
 from ..system.waiting import map_in_threads, note_progress
@@ -127,41 +127,41 @@ def open_earlier(out: Location, signature: Signature, labels: pa.Schema) -> Earl
     # A footer in a store is a request, of which several are made at a time; a file is hashed, one after the other.
     look = partial(_open_shard, folder, signature, labels)
     for shard in map_in_threads(look, folder.receipts().items(), _REQUESTS if folder.store.is_remote else 1):
-        if isinstance(shard, str):
-            found.refused[shard] += 1
+        if isinstance(shard, Unusable):
+            found.refused[shard.reason] += 1
         else:
             found.shards.append(shard)
     return found
 
 
 def _open_shard(
-    folder: OutputFolder, signature: Signature, labels: pa.Schema, found: tuple[str, Receipt | str]
-) -> EarlierShard | str:
+    folder: OutputFolder, signature: Signature, labels: pa.Schema, found: tuple[str, Receipt | Unusable]
+) -> EarlierShard | Unusable:
     """A shard, or why it is not used."""
     relative, receipt = found
-    if isinstance(receipt, str):
-        return DAMAGED_RECEIPT
+    if isinstance(receipt, Unusable):
+        return Unusable(DAMAGED_RECEIPT)
     if Signature.of(receipt.fingerprint) != signature:
-        return OTHER_SIGNATURE
+        return Unusable(OTHER_SIGNATURE)
     store, info = folder.store, folder.store.list(relative).get(relative)
     if info is None or not folder.is_intact(receipt, info):
-        return DAMAGED_FILE
+        return Unusable(DAMAGED_FILE)
     try:
         with store.open(relative, info.version) as file:
             footer = pq.read_metadata(file)
     except (OSError, pa.ArrowException) as error:
         if store.is_remote:  # it has the version that its receipt names, so the store cannot be read
             raise _unreadable(store.uri(relative), error) from error
-        return DAMAGED_FILE
+        return Unusable(DAMAGED_FILE)
     schema = footer.schema.to_arrow_schema()
     if Signature.of_footer(schema.metadata) != signature:
-        return OTHER_SIGNATURE
+        return Unusable(OTHER_SIGNATURE)
     # The columns of a run come last, so the last one of a name is the run's own.
     prefix = next((name.removesuffix(KEY) for name in reversed(schema.names) if name.endswith(KEY)), "")
     for one in labels:
         place = schema.get_field_index(prefix + one.name)  # -1 also of a name that is there twice
         if place < 0 or _plain(schema.types[place]) != _plain(one.type):
-            return f"no column {one.name}"
+            return Unusable(f"no column {one.name}")
     groups = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
     return EarlierShard(store, relative, info.version, receipt.output.sha256, prefix, groups)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -67,9 +68,16 @@ class Output(FinishedOutput):
         return from_plan(Settings, dict(self.settings), f"{self.outs[0]}/{PLAN}")
 
     @property
+    def omissions_checked(self) -> bool:
+        """Whether the omission side was asked about (``--checks``)."""
+        return self.full_signature.parts.get("checks") != "hallucination"
+
+    @property
     def optional(self) -> OptionalFacts:
         """The facts that texts were allowed to omit, those of the template file included."""
         pairs = self.full_signature.parts.get("optional")
+        if isinstance(pairs, str):  # of a line alone
+            pairs = [list(map(unquote, pair.split("="))) for pair in pairs.split(",")]
         return frozenset((pair[0], pair[1]) for pair in pairs or () if isinstance(pair, list) and len(pair) == 2)
 
     @cached_property

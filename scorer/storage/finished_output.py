@@ -34,6 +34,7 @@ from .receipts import (
     FailedShard,
     Receipt,
     Signature,
+    Unusable,
     is_output,
     receipt_name,
     relatives_of,
@@ -386,7 +387,7 @@ class _RunFolder:
                     f"{location} is not finished: {why}; {advice}, or pass --allow-partial to read what there is"
                 )
             for relative, receipt in receipts.items():
-                if isinstance(receipt, str):
+                if isinstance(receipt, Unusable):
                     raise OutputError(f"{location}: the receipt of {relative} is damaged; run `scorer run` again")
                 if relative in plan.inputs:
                     info, output = found.get(relative), receipt.output

@@ -32,6 +32,7 @@ from .receipts import (
     Receipt,
     Shard,
     Signature,
+    Unusable,
     content_sha256,
     digest_of,
     is_output,
@@ -66,18 +67,18 @@ class OutputFolder:
             say(str(error))
             return None
 
-    def receipt(self, relative: str) -> Receipt | str:
+    def receipt(self, relative: str) -> Receipt | Unusable:
         """The receipt of a shard, or why there is none that can be used; a :class:`.SchemaError` if another version of
         this program wrote it."""
         if (content := self.store.read(receipt_name(relative))) is None:
-            return NO_RECEIPT
+            return Unusable(NO_RECEIPT)
         try:
             found = unseal(content, Receipt, "its receipt", advice="")
         except DamagedFileError as error:
-            return str(error)
-        return found if found.relative == relative else "its receipt is that of another output"
+            return Unusable(str(error))
+        return found if found.relative == relative else Unusable("its receipt is that of another output")
 
-    def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | str]:
+    def receipts(self, relatives: Iterable[str] | None = None) -> dict[str, Receipt | Unusable]:
         """The receipts of some shards, by default of all that have one; see :meth:`receipt`."""
         chosen = relatives_of(self.store.list(RECEIPTS), RECEIPTS) if relatives is None else list(relatives)
         read = map_in_threads(self.receipt, chosen, READERS) if self.store.is_remote else map(self.receipt, chosen)
@@ -92,7 +93,7 @@ class OutputFolder:
                 found[relative] = decode(self.store.read(name) or b"", FailedShard, name)
         return found
 
-    def why_unfinished(self, receipts: Mapping[str, Receipt | str] | None = None) -> str | None:
+    def why_unfinished(self, receipts: Mapping[str, Receipt | Unusable] | None = None) -> str | None:
         """Why not every planned shard is done; ``None`` if ``_SUCCESS`` agrees with the plan and all receipts, which
         are read if they are not given."""
         success, plan = self.store.read(SUCCESS), self.read_plan(lambda message: None)
@@ -101,9 +102,10 @@ class OutputFolder:
         if plan is None or not all(map(is_output, plan.inputs)):
             return f"its {PLAN} is damaged"
         receipts = self.receipts(plan.inputs) if receipts is None else receipts
-        found = {relative: receipts.get(relative, NO_RECEIPT) for relative in plan.inputs}
-        if damaged := next((f"{relative}: {why}" for relative, why in found.items() if isinstance(why, str)), None):
-            return damaged
+        found = {relative: receipts.get(relative, Unusable(NO_RECEIPT)) for relative in plan.inputs}
+        for relative, receipt in found.items():
+            if isinstance(receipt, Unusable):
+                return f"{relative}: {receipt.reason}"
         done = digest_of(receipt for receipt in found.values() if isinstance(receipt, Receipt))
         return None if success == done else f"its {SUCCESS} does not agree with its receipts"
 
@@ -119,16 +121,16 @@ class OutputFolder:
             return sha256_of(file) == output.sha256
         return False
 
-    def quarantined(self, plan: Plan, receipts: Mapping[str, Receipt | str]) -> list[FailedShard]:
+    def quarantined(self, plan: Plan, receipts: Mapping[str, Receipt | Unusable]) -> list[FailedShard]:
         """Planned shards that failed and have no receipt since."""
         failed = self.failed_shards()
         return [failed[name] for name in plan.inputs if name in failed and not isinstance(receipts.get(name), Receipt)]
 
-    def why_not_done(self, shard: Shard, plan: Plan, receipt: Receipt | str, info: FileInfo | None) -> str | None:
+    def why_not_done(self, shard: Shard, plan: Plan, receipt: Receipt | Unusable, info: FileInfo | None) -> str | None:
         """Why a shard is not done; ``None`` if it is. An input is the same while its size and footer are, and its time
         and version or its content. ``info``: of the output."""
-        if isinstance(receipt, str):
-            return receipt
+        if isinstance(receipt, Unusable):
+            return receipt.reason
         wanted, found = plan.fingerprint(shard), receipt.input
         if receipt.fingerprint != wanted:
             return "; ".join(receipt.fingerprint.differences(wanted))
@@ -155,7 +157,7 @@ class OutputFolder:
         todo: dict[Shard, str] = {}
         done: dict[str, Receipt] = {}
         for shard in shards:
-            receipt = receipts.get(shard.relative, NO_RECEIPT)
+            receipt = receipts.get(shard.relative, Unusable(NO_RECEIPT))
             reason = self.why_not_done(shard, plan, receipt, files.get(shard.relative))
             if reason is None and isinstance(receipt, Receipt):
                 made, done[shard.relative] = receipt.provenance, receipt
@@ -202,7 +204,7 @@ class OutputState:
     stored: Plan | None
     shards: int
     files: Mapping[str, FileInfo]
-    receipts: Mapping[str, Receipt | str]
+    receipts: Mapping[str, Receipt | Unusable]
     todo: Mapping[Shard, str]
     done: Mapping[str, Receipt]
 

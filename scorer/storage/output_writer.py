@@ -21,7 +21,18 @@ from .location import Location
 from .lock import RunLock, take_lock
 from .output_folder import OutputFolder, OutputState, extra_outputs
 from .plan import OWN_NAMES, PLAN, RUN, SUCCESS
-from .receipts import FAILED, RECEIPTS, FailedShard, Identity, Receipt, Shard, digest_of, receipt_name, relatives_of
+from .receipts import (
+    FAILED,
+    RECEIPTS,
+    FailedShard,
+    Identity,
+    Receipt,
+    Shard,
+    Unusable,
+    digest_of,
+    receipt_name,
+    relatives_of,
+)
 from .store import (
     TEMPORARY,
     FileInfo,
@@ -164,10 +175,11 @@ class OutputWriter:
         for relative in plan.inputs:
             shard, names = by_name.get(relative), (relative, receipt_name(relative))
             is_same = all(name in files and files[name].version == self._versions.get(name) for name in names)
-            receipt: Receipt | str | None = self._done.get(relative) if is_same else None
+            receipt: Receipt | Unusable | None = self._done.get(relative) if is_same else None
             if receipt is None and shard is not None:
                 receipt = output.receipt(relative)
-                receipt = output.why_not_done(shard, plan, receipt, files.get(relative)) or receipt
+                if (reason := output.why_not_done(shard, plan, receipt, files.get(relative))) is not None:
+                    receipt = Unusable(reason)
             if isinstance(receipt, Receipt):
                 totals.receipts.append(receipt)
             else:

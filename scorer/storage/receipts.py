@@ -292,6 +292,17 @@ class Receipt(Record, frozen=True, kw_only=True):
     provenance: Provenance
 
 
+@dataclass(frozen=True)
+class Unusable:
+    """A receipt that is missing or cannot be used, or a shard that cannot be.
+
+    Attributes:
+        reason: why, for people.
+    """
+
+    reason: str
+
+
 class FailedShard(Record, frozen=True, kw_only=True):
     """Record of a quarantined shard. ``kind``: that of the error. ``identity``: of its input, ``None`` if that could
     not be opened. ``created``: UTC, ISO 8601."""
