@@ -246,7 +246,7 @@ def _mix(whole: GroupFigures) -> Iterator[Finding]:
     if moved:
         sizes = [f"{name_of(one.group)} {one.before:,} → {one.now:,}" for one in mix.groups if one.before != one.now]
         more = f" and {len(sizes) - _MOST_NAMED} more" if len(sizes) > _MOST_NAMED else ""
-        text = f"the mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:_MOST_NAMED])}{more}"
+        text = f"The mix of {', '.join(mix.grouping)} changed: {', '.join(sizes[:_MOST_NAMED])}{more}"
         rate = format_figure("not_ok_rate", mix.figures["not_ok_rate"].difference, signed=True)
         yield Finding(kind="mix", severity="warn", message=f"{text}; at the earlier mix, not OK {rate}", evidence=lines)
 

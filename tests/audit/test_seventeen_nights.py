@@ -37,7 +37,7 @@ SAID = {
     13: QUIET,
     14: QUIET,
     15: QUIET,
-    16: ("Failed", 1, "the mix of system changed: c 70 → 140, a 70 → 20, b 70 → 50; at the earlier mix, not OK "),
+    16: ("Failed", 1, "The mix of system changed: c 70 → 140, a 70 → 20, b 70 → 50; at the earlier mix, not OK "),
     17: ("", 2, "no column 'text'"),
 }
 """Title, exit code, and what is said: at the head of the audit, or on stderr."""
@@ -94,7 +94,7 @@ def test_a_mix_that_changes_is_no_regression(tmp_path: Path) -> None:
     shown = command("audit", outs["after"], "--baseline", outs["before"], *both, code=1).stdout.splitlines()
     assert shown[0] == f"Failed: {outs['after']}"
     assert shown[2].startswith(
-        "the mix of system changed: c 70 → 140, a 70 → 20, b 70 → 50; at the earlier mix, not OK +1.1 points."
+        "The mix of system changed: c 70 → 140, a 70 → 20, b 70 → 50; at the earlier mix, not OK +1.1 points."
     )
     assert "No rate rose significantly" in shown[2]
     failed = [line for line in shown if line.startswith("- fail ") and "(warn above" in line]

@@ -46,7 +46,7 @@ def test_a_rate_of_all_rows_is_compared_at_the_mix_of_the_baseline(tmp_path: Pat
     assert change.rates["not_ok_rate"].test.p == pytest.approx(right.p) and right.p > 0.9
     assert (added.status, added.p) == ("pass", pytest.approx(right.p_rise))
     assert "within each system" in added.message
-    said = "the mix of system changed: c 100 → 200, a 100 → 50, b 100 → 50; at the earlier mix, not OK ±0 points."
+    said = "The mix of system changed: c 100 → 200, a 100 → 50, b 100 → 50; at the earlier mix, not OK ±0 points."
     assert document.headline == f"{said} No rate rose significantly; 15.3% of 300 rows are not OK."
     assert [one.kind for one in document.findings if one.severity != "info"][-1] == "mix"
 

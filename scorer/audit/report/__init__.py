@@ -20,7 +20,7 @@ from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 from rich.cells import cell_len, set_cell_size
 
-from ..document import RATES, Document, FactShown, GroupFigures, WorstRow, describe
+from ..document import RATES, Document, FactShown, GroupFigures, WorseRow, WorstRow, describe
 from ..gates import format_figure
 from . import text
 from .exports import junit, metrics
@@ -30,6 +30,8 @@ __all__ = ["MAX_BYTES", "Audit", "console_text", "junit", "markdown", "metrics",
 
 MAX_BYTES = 1_000_000
 """A page is smaller than this, in UTF-8."""
+FOLD = 5
+"""Entries of a list of the page before the others are folded."""
 MOST_LINES = 60
 """The summary has fewer lines."""
 MEASURES: Final = dict(zip(RATES, ("Not OK", "Omission", "Hallucination", "Errors", "Empty texts"), strict=True))
@@ -163,14 +165,15 @@ def environment(kind: str) -> Environment:
         tables_of_groups,
         histories,
         sample,
+        worse_rows,
         triple,
         content_security_policy,
         read_asset,
     )
-    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, nice_top)} | {"raw": Markup}
+    made.filters |= {one.__name__: one for one in (*text.FILTERS, across, nice_top, truncate_date)} | {"raw": Markup}
     made.globals |= {one.__name__: one for one in functions}
     made.globals |= {"RATES": RATES, "MEASURES": MEASURES, "STATUSES": STATUSES, "TAGS": TAGS,
-                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY}  # fmt: skip
+                     "PLACES": PLACES, "GLYPHS": GLYPHS, "WHY": WHY, "FOLD": FOLD}  # fmt: skip
     return made
 
 
@@ -210,7 +213,7 @@ def sections(document: Document) -> dict[str, str]:
         "comparison": ("Two groups compared", document.comparison),
         "trend": ("Trend", len([run for run in document.history if not run.group]) > 1),
         "predicates": ("Predicates", document.groups[0].predicates),
-        "worst": ("Worst rows", document.worst),
+        "worst": ("Worst rows", sample(document, Limits())),
     }
     return {name: heading for name, (heading, found) in there.items() if found}
 
@@ -242,12 +245,27 @@ def histories(document: Document, most: int) -> list[tuple[dict[str, str | None]
     return [(dict(group), rates[-most:]) for group, rates in found.items() if len(rates) > 1]
 
 
+def worse_rows(document: Document, limits: Limits) -> list[WorseRow]:
+    """The rows that got worse, without those that the first screen shows."""
+    shown = {(row.now.file, row.now.row) for one in document.findings for row in one.rows}
+    rows = document.worse.rows if document.worse is not None else []
+    return [row for row in rows if (row.now.file, row.now.row) not in shown][: limits.cases]
+
+
 def sample(document: Document, limits: Limits) -> dict[str, list[WorstRow]]:
-    """The worst rows by kind, at most so many kinds and rows of each."""
+    """The worst rows by kind, without those that got worse: at most so many kinds and rows of each."""
+    above = [row for one in document.findings for row in one.rows] + worse_rows(document, limits)
+    shown = {(row.now.file, row.now.row) for row in above}
     found: dict[str, list[WorstRow]] = {}
     for row in document.worst:
-        found.setdefault(row.kind, []).append(row)
+        if (row.file, row.row) not in shown:
+            found.setdefault(row.kind, []).append(row)
     return {kind: rows[: limits.cases] for kind, rows in list(found.items())[: limits.kinds]}
+
+
+def truncate_date(night: str) -> str:
+    """The date of a time in ISO 8601."""
+    return night[:10]
 
 
 def triple(fact: FactShown) -> str:
