@@ -69,6 +69,8 @@ def spell(value: Any) -> str | None:
     if isinstance(value, timedelta):
         return _duration((value.days * 86400 + value.seconds) * 10**9 + value.microseconds * 1000)
     if isinstance(value, np.datetime64 | np.timedelta64):
+        if np.isnat(value):
+            return None
         (found,) = spell_column(pa.array(np.array([value])))
         return found if isinstance(found, str) else None
     if isinstance(value, datetime):

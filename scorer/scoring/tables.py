@@ -106,7 +106,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], what: str) -> tuple[pa.Table, 
             raise TypeError(f"{what} has the key {described(name)}; name columns by strings")
     texts = {name: [_as_bytes(row.get(name)) for row in rows] for name in names}
     columns = {name: pa.array(values, pa.binary()).view(pa.string()) for name, values in texts.items()}
-    nested = [[name for name, value in row.items() if isinstance(value, Mapping | list | tuple)] for row in rows]
+    nested = [[name for name, value in row.items() if not _is_single(value)] for row in rows]
     infos = [{"nested": found} if found else None for found in nested]
 
     def restore(table: pa.Table) -> list[dict[str, Any]]:
@@ -131,15 +131,30 @@ def _from_columns(columns: Mapping[str, Any], what: str) -> tuple[pa.Table, Rest
     return table, as_columns
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether a value is null, not a number, not a time, or what pandas has for all of them."""
+    if isinstance(value, Real | Decimal | datetime | np.datetime64 | np.timedelta64):
+        return not isinstance(value, Integral) and spell(value) is None
+    return value is None or type(value).__name__ == "NAType"
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a value is null, a text, or another single value that is written as text: no list, object or bytes."""
+    try:
+        return _is_missing(value) or spell(value) is not None
+    except ValueError:  # an integer of thousands of digits
+        return False
+
+
 def _as_bytes(value: Any) -> bytes | None:
     """A value as text: single values as they are spelled, lists and objects as JSON."""
-    if value is None or isinstance(value, str):
-        return None if value is None else to_bytes(value)
+    if _is_missing(value):
+        return None
+    if isinstance(value, str):
+        return to_bytes(value)
     try:
-        is_single = not isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray)
-        text = spell(value) if is_single else json_text(value)
-        if text is None and isinstance(value, Real | Decimal | datetime):
-            return None  # it is not a number, or not a time
+        is_nested = isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray)
+        text = json_text(value) if is_nested else spell(value)
         return to_bytes(repr(value) if text is None else text)
     except (ValueError, TypeError, RecursionError):  # nothing that a fact or a text can be: an error of the row
         return f"a {type(value).__name__} that cannot be written as text".encode()

@@ -71,6 +71,45 @@ def test_what_cannot_be_written_costs_its_row_alone(scorer: Scorer, value: Any) 
     assert second["error"] is None and second["id"] is value
 
 
+class NAType:
+    """As pandas has it."""
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (None, "null_text"),
+        (float("nan"), "null_text"),
+        (np.datetime64("NaT"), "null_text"),
+        (NAType(), "null_text"),
+        (["Blue Spice is a pub."], "malformed_row"),
+        ({"error": "rate limited"}, "malformed_row"),
+        (np.array(["Blue Spice is a pub."]), "malformed_row"),
+        ({"Blue Spice is a pub."}, "malformed_row"),
+        (b"Blue Spice is a pub.", "malformed_row"),
+        (object(), "malformed_row"),
+        (10**5000, "malformed_row"),
+        ({1: "a"}, "malformed_row"),
+        (12, None),
+        (True, None),
+        (dt.date(2026, 1, 2), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_text_is_a_single_value(scorer: Scorer, value: Any, error: str | None) -> None:
+    rows = scorer.score_table([ROW | {"text": value}, ROW])
+    assert [row["error"] for row in rows] == [error, None] and rows[0]["text"] is value
+
+
+def test_one_of_several_attributes_that_cannot_be_read_costs_its_row_alone(tiny: Path) -> None:
+    values = ["M", ["S", "M"], float("nan"), NAType(), b"M", object(), 10**5000, {1: "a"}]
+    columns = ColumnNames(attributes="brand,size", subject="name", details=True)
+    rows = [{"name": "Coat", "brand": "Lumo", "size": value, "text": "x"} for value in values]
+    brand, sizes = "The brand of Coat is Lumo.", ["The size of Coat is S.", "The size of Coat is M."]
+    facts: list[Any] = [[brand, sizes[1]], [brand, *sizes], [brand], [brand]]
+    assert worded(Scorer(tiny, columns=columns), rows) == facts + ["malformed_attributes"] * 4
+
+
 def test_tables_come_back_as_their_kind(scorer: Scorer) -> None:
     (expected,) = scorer.score_table([{**ROW, "id": 7}])
     columns = scorer.score_table({"text": [ROW["text"]], "triples": [TRIPLES], "id": [7]})
