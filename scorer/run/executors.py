@@ -294,10 +294,14 @@ class Inspected:
 
 class Executor(Closing):
     """Scores shards. Entered and used in one thread; :meth:`inspect`, :meth:`open`, :meth:`score` are called once each,
-    in this order, and raise a :class:`.ScorerError` if the run cannot go on. ``info``: of the first open worker."""
+    in this order, and raise a :class:`.ScorerError` if the run cannot go on."""
 
     job: Job
-    info: WorkerInfo
+
+    @property
+    @abstractmethod
+    def info(self) -> WorkerInfo:
+        """Of the first worker that opened the scorer."""
 
     @abstractmethod
     def inspect(self, files: Sequence[InputFile]) -> Inspected:

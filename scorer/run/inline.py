@@ -8,7 +8,7 @@ from pathlib import Path
 from ..scoring.opening import OpenScorer
 from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
-from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerSlot
+from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerInfo, WorkerSlot
 from .inspection import inspect_files
 from .shard_scorer import ShardScorer
 
@@ -21,6 +21,11 @@ class Inline(Executor):
         self.job, self._reporter = job, reporter
         self._shards: ShardScorer | None = None
 
+    @property
+    def info(self) -> WorkerInfo:
+        assert self._shards is not None
+        return self._shards.info
+
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         found = Inspected()
         for file, footer in zip(files, inspect_files(self.job.inspect(files)), strict=True):
@@ -30,12 +35,10 @@ class Inline(Executor):
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         here = WorkerSlot("", self.job.settings.device)
         self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
-        self.info = self._shards.info
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         assert self._shards is not None
         self._shards.begin(begin)
-        self.info = self._shards.info
         rows = 0
         tasks = (Score(shard=shard, temporary=str(temporary(shard.relative))) for shard in shards)
         for result in self._shards.score(tasks):

@@ -14,7 +14,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
@@ -31,8 +31,22 @@ from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
 from ..system.worker_process import WorkerHandle, become_worker
 from .devices import share_of
-from .executors import Inspected, Job, Open, Reply, Reporter, Request, Score, ShardResult, WorkerReady, WorkerSlot
-from .processes import Processes, Worker, WorkerEnded
+from .executors import (
+    Begin,
+    Executor,
+    Inspected,
+    Job,
+    Open,
+    Reply,
+    Reporter,
+    Request,
+    Score,
+    ShardResult,
+    WorkerInfo,
+    WorkerReady,
+    WorkerSlot,
+)
+from .processes import Processes
 from .ray_cluster import (
     Nodes,
     Parts,
@@ -47,6 +61,7 @@ from .ray_cluster import (
     with_files_of,
 )
 from .worker import work
+from .workers import Worker, WorkerEnded, Workers
 
 MISSING = "missing"
 """The answer of a node that has to be sent the bundle."""
@@ -199,7 +214,7 @@ class RayProcess(WorkerHandle):
             self._theirs.close()
 
 
-class Ray(Processes):
+class Ray(Executor):
     """Workers on a cluster; nodes may join and leave.
 
     Args:
@@ -212,15 +227,18 @@ class Ray(Processes):
     """
 
     def __init__(self, job: Job, ray: Any, cpus: int | None, reporter: Reporter) -> None:
-        super().__init__(job, [], reporter)
-        self.ray = ray
+        self.job, self._reporter, self.ray = job, reporter, ray
         self.out = str(job.options.out) if isinstance(job.options.out, StoreUri) else ""
         self.files = files_of(job.settings)
+        self._workers = Workers(job, self, reporter)
         self._nodes = Nodes(ray)
         self._demand = demand_of(job.settings.device, cpus, self._nodes.alive())
-        self._excluded: set[WorkerSlot] = set()
         self._parts: Parts | None = None
         self._putting = threading.Lock()
+
+    @property
+    def info(self) -> WorkerInfo:
+        return self._workers.info
 
     def parts(self) -> Parts:
         """The files of the run in Ray's object store, put there once for all nodes."""
@@ -233,6 +251,9 @@ class Ray(Processes):
         self._take_in_nodes()
         return self
 
+    def close(self) -> None:
+        self._workers.close()
+
     def inspect(self, files: Sequence[InputFile]) -> Inspected:
         """Footers are read on the driver's machine, which sees the inputs, while the actors start."""
         with Processes(self.job, [WorkerSlot("", "cpu")], self._reporter) as here:
@@ -240,78 +261,72 @@ class Ray(Processes):
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         """See :class:`.executors.Executor`. The first actor that is there finds out; if it cannot, the next one."""
-        asked: Worker | None = None
-        while not any(worker.is_ready for worker in self._workers):
-            if asked not in self._workers:
-                asked = next((worker for worker in self._workers if worker.has_started), None)
+        workers, asked = self._workers, None
+        while not any(worker.is_ready for worker in workers.all):
+            if asked not in workers.all:
+                asked = next((worker for worker in workers.all if worker.has_started), None)
                 if asked is not None:
                     asked.send(self.job.open(plan, shards, asked.slot))
-            for worker, message in self._receive():
+            for worker, message in workers.receive():
                 match message:
                     case WorkerReady():
-                        self.info, worker.is_ready = message.info, True
+                        workers.accept_first(worker, message.info)
                     case WorkerEnded():
-                        self._exclude(worker, message.reason)
+                        workers.exclude(worker, message.reason)
 
-    def _start(self, slot: WorkerSlot) -> Worker:
+    def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
+        return self._workers.score(shards, begin, temporary)
+
+    def start(self, slot: WorkerSlot) -> WorkerHandle:
+        """See :class:`.Site`, as of the following."""
         assert isinstance(slot, RaySlot)
-        return Worker(slot, RayProcess(self, slot))
+        return RayProcess(self, slot)
 
-    def _receive(self) -> Iterator[tuple[Worker, Any]]:
+    def refresh(self) -> None:
+        """Take in nodes that have joined. An actor that the cluster has not started yet does not hang."""
         self._take_in_nodes()
         now = time.monotonic()
-        for worker in self._workers:
+        for worker in self._workers.all:
             actor = worker.process
             if isinstance(actor, RayProcess) and actor.is_pending:
-                worker.heard = now  # it is waited for: nothing of it hangs
+                worker.heard = now
                 if actor.late_at is not None and now > actor.late_at:
                     actor.late_at = None
                     self._reporter.say(
                         f"{worker.slot.name}: the cluster has not started its actor for {_START_SECONDS:.0f} s; it is "
                         "waited for (`ray status` shows what else holds processors or GPUs)"
                     )
-        for worker, message in super()._receive():
-            if isinstance(message, ShardResult) and self._sees_otherwise(worker, message):
-                self._exclude(worker, f"does not see the inputs as the driver does: {message.error}")
-            else:
-                yield worker, message
 
-    def _sees_otherwise(self, worker: Worker, result: ShardResult) -> bool:
-        """Whether an input that a worker cannot find, or finds changed, is there unchanged for the driver."""
-        task = worker.tasks.get(result.relative)
-        return task is not None and (CHANGED in result.error or UNOPENED in result.error) and _is_seen(task.shard)
+    def ends_run(self, worker: Worker, error: ScorerError) -> bool:
+        """Never: another node may see or have what this one lacks."""
+        return False
+
+    def refusal(self, task: Score, result: ShardResult) -> str:
+        """Where a worker cannot find an input, or finds it changed, which is there unchanged for the driver."""
+        if (CHANGED in result.error or UNOPENED in result.error) and _is_seen(task.shard):
+            return f"does not see the inputs as the driver does: {result.error}"
+        return ""
+
+    def await_worker(self, reason: str) -> None:
+        """Wait for a node, where the cluster has none any more."""
+        workers, deadline, is_told = self._workers, time.monotonic() + _NODES_SECONDS, False
+        while not workers.all and time.monotonic() < deadline:
+            self._take_in_nodes()
+            if workers.all or slots_of(self._nodes.alive(), self._demand):
+                break
+            if not is_told:
+                self._reporter.say(f"{reason}; the cluster has no node for a worker, and the run waits for one")
+            is_told = True
+            time.sleep(1.0)
+        if not workers.all:
+            raise DeviceError(f"no worker is left: {reason}; the same command resumes")
 
     def _take_in_nodes(self) -> None:
         """Start a worker in each slot of the cluster that has none and is not excluded."""
-        taken = {worker.slot for worker in self._workers} | self._excluded
+        taken = {worker.slot for worker in self._workers.all} | self._workers.excluded
         for slot in slots_of(self._nodes.alive(), self._demand):
             if slot not in taken:
-                worker = self._start(slot)
-                self._workers.append(worker)
-                if self._begin is not None:
-                    worker.send(self.job.open(self._begin.plan, (), slot))
-
-    def _stop(self, worker: Worker, error: ScorerError) -> None:
-        """Go on without a worker that cannot go on; another node may see or have what this one lacks."""
-        self._exclude(worker, str(error))
-
-    def _exclude(self, worker: Worker, reason: str) -> None:
-        self._excluded.add(worker.slot)
-        super()._exclude(worker, reason)
-
-    def _out_of_workers(self, reason: str) -> None:
-        """Wait for a node, where the cluster has none any more."""
-        deadline, said = time.monotonic() + _NODES_SECONDS, False
-        while not self._workers and time.monotonic() < deadline:
-            self._take_in_nodes()
-            if self._workers or slots_of(self._nodes.alive(), self._demand):
-                break
-            if not said:
-                self._reporter.say(f"{reason}; the cluster has no node for a worker, and the run waits for one")
-            said = True
-            time.sleep(1.0)
-        if not self._workers:
-            raise DeviceError(f"no worker is left: {reason}; the same command resumes")
+                self._workers.add(slot)
 
 
 def _is_seen(shard: Shard) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from scorer.errors import DeviceError, InputError, ScorerError, UsageError
-from scorer.run import processes
+from scorer.run import workers
 from scorer.run.devices import parse_devices
 from scorer.run.driver import Outcome, run
 from scorer.run.executors import (
@@ -33,8 +33,9 @@ from scorer.run.executors import (
     WorkerSlot,
 )
 from scorer.run.inspection import inspect_files
-from scorer.run.processes import Processes, RunStoppedError
+from scorer.run.processes import Processes
 from scorer.run.shard_scorer import ShardScorer
+from scorer.run.workers import RunStoppedError
 from tests.run.runs import Told, job, score, texts
 from tests.storage.backends import data_files as outputs
 
@@ -170,9 +171,9 @@ def scripted(data: Path, out: Path, bundle: Path, monkeypatch: pytest.MonkeyPatc
 
     def scripted_run(script: Script, told: Told | None = None, slots: tuple[WorkerSlot, ...] = SLOTS) -> Outcome:
         def start(self: Any, slot: WorkerSlot) -> Any:
-            return processes.Worker(slot, ScriptedProcess(script, slot.name))  # type: ignore[arg-type]
+            return ScriptedProcess(script, slot.name)
 
-        monkeypatch.setattr(Processes, "_start", start)
+        monkeypatch.setattr(Processes, "start", start)
         told = told or Told()
         return run(Processes(job(data, out, bundle, max_error_rate=1.0), slots, told), told)
 
@@ -288,9 +289,9 @@ def test_a_worker_that_computes_otherwise_is_excluded(
 def test_a_worker_without_progress_is_replaced(
     scripted: Run, whole: Outputs, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "HANG_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "HANG_SECONDS", 0.0)
     told, script = Told(), Script(silent={"two"})
-    real = processes.Worker.receive
+    real = workers.Worker.receive
 
     def receive(self: Any) -> Any:
         found = real(self)
@@ -298,7 +299,7 @@ def test_a_worker_without_progress_is_replaced(
             return self.kill_if_silent(float("inf"))
         return found
 
-    monkeypatch.setattr(processes.Worker, "receive", receive)
+    monkeypatch.setattr(workers.Worker, "receive", receive)
     assert scripted(script, told).exit_code == 0
     assert any("made no progress" in line for line in told.messages) and "two" in script.killed
     assert outputs(out) == whole
