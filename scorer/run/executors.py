@@ -112,12 +112,14 @@ class Inspect(Message, frozen=True):
 class Open(Message, frozen=True):
     """Request: open the scorer. Answered by :class:`WorkerReady`. ``plan``: an earlier one without its inputs, whose
     budgets are taken, and the bound of ``--exact`` where signature and provider are its own; otherwise they are
-    measured, the bound on the first rows of ``shards``. ``cpus``: to run on; empty for all."""
+    measured, the bound on the first rows of ``shards``. ``cpus``: to run on; empty for all. ``out``: the object store
+    that outputs are put into; empty where the driver puts them into a folder."""
 
     settings: dict[str, Any]
     plan: Plan | None = None
     shards: list[Shard] = []
     cpus: list[int] = []
+    out: str = ""
     reuse: list[str] = []
     max_error_rate: float = 1.0
 
@@ -174,7 +176,8 @@ class LogMessage(Message, frozen=True):
 
 
 class ShardResult(Message, frozen=True):
-    """``temporary`` and ``receipt`` of a scored shard, or ``error`` and its ``kind``. ``identity``: of the input."""
+    """``temporary`` and ``receipt`` of a scored shard, or ``error`` and its ``kind``. ``temporary``: empty where the
+    output is in its object store already. ``identity``: of the input."""
 
     relative: str
     identity: Identity | None = None
@@ -259,6 +262,7 @@ class Job:
             plan=plan,
             shards=list(shards),
             cpus=list(slot.cpus),
+            out="" if isinstance(self.options.out, Path) else str(self.options.out),
             reuse=[str(one.absolute()) if isinstance(one, Path) else str(one) for one in self.options.reuse],
             max_error_rate=self.options.max_error_rate,
         )

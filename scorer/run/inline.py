@@ -8,9 +8,11 @@ from pathlib import Path
 from ..scoring.opening import OpenScorer
 from ..storage.plan import Plan
 from ..storage.shards import InputFile, Shard
+from ..storage.store import Store
 from .executors import Begin, Executor, Inspected, Job, Reporter, Score, ShardResult, WorkerInfo, WorkerSlot
 from .inspection import inspect_files
 from .shard_scorer import ShardScorer
+from .worker import open_output, uploaded
 
 
 class Inline(Executor):
@@ -20,6 +22,7 @@ class Inline(Executor):
     def __init__(self, job: Job, reporter: Reporter) -> None:
         self.job, self._reporter = job, reporter
         self._shards: ShardScorer | None = None
+        self._store: Store | None = None
 
     @property
     def info(self) -> WorkerInfo:
@@ -34,7 +37,8 @@ class Inline(Executor):
 
     def open(self, plan: Plan | None, shards: Sequence[Shard]) -> None:
         here = WorkerSlot("", self.job.settings.device)
-        self._shards = ShardScorer(self.job.open(plan, shards, here), self._reporter.say)
+        request = self.job.open(plan, shards, here)
+        self._store, self._shards = open_output(request), ShardScorer(request, self._reporter.say)
 
     def score(self, shards: Sequence[Shard], begin: Begin, temporary: Callable[[str], Path]) -> Iterator[ShardResult]:
         assert self._shards is not None
@@ -45,7 +49,7 @@ class Inline(Executor):
             progress = self._shards.progress()
             rows += result.receipt.output.rows if result.receipt is not None else 0
             self._reporter.progress(rows + progress.rows, progress.pairs)
-            yield result
+            yield uploaded(self._store, result)
 
     @property
     def scorer(self) -> OpenScorer:

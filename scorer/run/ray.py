@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import queue
 import re
+import shutil
 import tempfile
 import threading
 import time
@@ -23,10 +24,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import DeviceError, ScorerError
-from ..storage.location import StoreUri, parse_location
 from ..storage.plan import Plan
 from ..storage.shards import CHANGED, UNOPENED, InputFile, OpenedFile, RefusedError, Shard
-from ..storage.store import Store, open_store
 from ..system.codec import decode, encode, program_version
 from ..system.processors import usable_cpus
 from ..system.worker_process import WorkerHandle, become_worker
@@ -79,13 +78,14 @@ class RayActor:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._folder = ""
-        self._store: Store | None = None
+        self._is_local = True
+        self._temporary: dict[str, Path] = {}
 
-    def prepare(self, version: str, out: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> str:
+    def prepare(self, version: str, files: Sequence[SentFile] = (), parts: Parts | None = None) -> str:
         """Find or take the files of the run; empty, :data:`MISSING`, or why there is no worker here.
 
         Args:
-            version: of the driver. out: the output, where it is in an object store.
+            version: of the driver.
             files, parts: what the worker needs, and where it is in Ray's object store; see
                 :func:`.ray_cluster.place_files`.
         """
@@ -94,7 +94,6 @@ class RayActor:
         if version != program_version():
             return f"it has d2t-scorer {program_version()}, the driver has {version}; install one version on all nodes"
         try:
-            self._store = open_store(parse_location(out)) if out else None
             folder = place_files(files, parts, ray.get)
         except ScorerError as error:
             return str(error)
@@ -122,24 +121,21 @@ class RayActor:
             yield content
 
     def ask(self, content: bytes) -> None:
-        """A request of the driver. An output in a store is written to a file of this node first."""
+        """A request of the driver. An output for a store is written in a folder of this node."""
         asked: Any = Request
         request: Any = decode(content, asked, "a message of the driver")
         if isinstance(request, Open):
             request = replace(request, settings=with_files_of(request.settings, self._folder))
-        elif isinstance(request, Score) and self._store is not None:
-            request = replace(request, temporary=str(Path(tempfile.mkdtemp(prefix="d2t-scorer-")) / "shard.parquet"))
+            self._is_local = not request.out
+        elif isinstance(request, Score) and not self._is_local:
+            folder = self._temporary[request.shard.relative] = Path(tempfile.mkdtemp(prefix="d2t-scorer-"))
+            request = replace(request, temporary=str(folder / "shard.parquet"))
         self._requests.put(request)
 
     def send(self, message: Any) -> None:
-        """Reply to the driver. The output of a shard is uploaded first, where it goes to a store."""
-        if self._store is not None and isinstance(message, ShardResult) and message.receipt is not None:
-            temporary, receipt = Path(message.temporary), message.receipt
-            version = self._store.publish(temporary, receipt.relative).version
-            with suppress(OSError):
-                temporary.parent.rmdir()
-            receipt = replace(receipt, output=replace(receipt.output, e_tag=version))
-            message = replace(message, temporary="", receipt=receipt)
+        """Reply to the driver."""
+        if isinstance(message, ShardResult) and (folder := self._temporary.pop(message.relative, None)):
+            shutil.rmtree(folder, ignore_errors=True)
         self._replies.put(encode(message))
 
 
@@ -194,7 +190,7 @@ class RayProcess(WorkerHandle):
         """Prepare the actor, and pass on what it replies."""
         get = self._executor.ray.get
         try:
-            asked = (program_version(), self._executor.out, self._executor.files)
+            asked = (program_version(), self._executor.files)
             self._reason = get(self._handle.prepare.remote(*asked))
             if self._reason == MISSING:
                 self._reason = get(self._handle.prepare.remote(*asked, self._executor.parts()))
@@ -228,7 +224,6 @@ class Ray(Executor):
 
     def __init__(self, job: Job, ray: Any, cpus: int | None, reporter: Reporter) -> None:
         self.job, self._reporter, self.ray = job, reporter, ray
-        self.out = str(job.options.out) if isinstance(job.options.out, StoreUri) else ""
         self.files = files_of(job.settings)
         self._workers = Workers(job, self, reporter)
         self._nodes = Nodes(ray)

@@ -1,6 +1,7 @@
 """A worker process: ``python -P -m scorer.run.worker FD``. It does what the driver asks for over the connection FD.
 
-It reads footers, then opens the scorer, then reads, scores and writes shards. An error that nobody expected ends it
+It reads footers, then opens the scorer, then reads, scores and writes shards, and puts them into the object store if
+the output is one. An error that nobody expected ends it
 with a traceback, which the driver reads as a death; it never ends by way of threads and destructors, one of which may
 wait for ever.
 """
@@ -12,17 +13,34 @@ import queue
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from ..errors import ScorerError
 from ..system.waiting import in_thread, report_progress, result_of
 from ..system.worker_process import serve
-from .executors import Begin, Inspect, LogMessage, Open, OutOfMemory, Progress, Request, WorkerError, WorkerReady
+from .executors import (
+    Begin,
+    Inspect,
+    LogMessage,
+    Open,
+    OutOfMemory,
+    Progress,
+    Request,
+    ShardResult,
+    WorkerError,
+    WorkerReady,
+)
 
 if TYPE_CHECKING:
     from ..inference.bundle import Bundle
+    from ..storage.store import Store
     from .shard_scorer import ShardScorer
 
 PROGRESS_SECONDS = 0.25
@@ -36,7 +54,7 @@ class Replies(Protocol):
 
 def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
     """Read footers until the scorer is to be opened, then score; tell why it cannot go on."""
-    try:
+    with _telling(channel):
         from ..inference.session import open_bundle
         from .inspection import inspect_files
         from .shard_scorer import ShardScorer  # pyarrow, the runtime: most of the time of a start
@@ -54,6 +72,7 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         assert isinstance(request, Open)
         if request.cpus:
             os.sched_setaffinity(0, request.cpus)  # before the runtime counts its threads
+        store = open_output(request)
         bundle = None if opening is None else result_of(opening)
         scorer = ShardScorer(request, lambda text: channel.send(LogMessage(text=text)), bundle)
         channel.send(WorkerReady(info=scorer.info))
@@ -62,7 +81,39 @@ def work(channel: Replies, requests: queue.SimpleQueue[Any]) -> None:
         scorer.begin(begin)
         channel.send(WorkerReady(info=scorer.info))
         for result in scorer.score(iter(requests.get, None), stop=lambda: requests.put(None)):
-            channel.send(result)
+            if store is None:
+                channel.send(result)
+            else:  # the next shards are scored meanwhile
+                in_thread(partial(_send_uploaded, channel, store, result))
+
+
+def open_output(request: Open) -> Store | None:
+    """The object store that the outputs of a run are put into; ``None`` for a folder."""
+    from ..storage.location import parse_location
+    from ..storage.store import open_store
+
+    return open_store(parse_location(request.out)) if request.out else None
+
+
+def uploaded(store: Store | None, result: ShardResult) -> ShardResult:
+    """The result of a shard whose output is where it is published from: in its object store, if it goes to one."""
+    from ..storage.output_writer import upload
+
+    if store is None or result.receipt is None:
+        return result
+    return replace(result, temporary="", receipt=upload(store, Path(result.temporary), result.receipt))
+
+
+def _send_uploaded(channel: Replies, store: Store, result: ShardResult) -> None:
+    with _telling(channel):
+        channel.send(uploaded(store, result))
+
+
+@contextmanager
+def _telling(channel: Replies) -> Iterator[None]:
+    """Tell the driver why this worker cannot go on; an unexpected error ends the process."""
+    try:
+        yield
     except ScorerError as error:
         channel.send(WorkerError.of(error))
     except BaseException as error:

@@ -40,6 +40,8 @@ HANG_SECONDS = 600.0
 """A worker that owes a reply and makes no progress for so long is killed."""
 IN_FLIGHT = 2
 """Shards that a worker has at a time: one that it scores, and the next."""
+UPLOADED_AT_ONCE = 4
+"""Further shards that a worker has on their way to an object store."""
 MOST_DEATHS = 5
 """So many shards, or files, in a row that each end a worker stop the run: it is not the shards."""
 
@@ -148,6 +150,7 @@ class Workers(Closing):
         self.excluded: set[WorkerSlot] = set()
         self._begin: Begin | None = None
         self._todo, self._suspects = deque[Score](), deque[Score]()
+        self._in_flight = IN_FLIGHT + (0 if isinstance(job.options.out, Path) else UPLOADED_AT_ONCE)
         self._rows, self._pairs = 0, 0  # of finished shards, of ended workers
         self._said: set[str] = set()
 
@@ -286,7 +289,7 @@ class Workers(Closing):
             worker.is_isolated = bool(self._suspects)
             if self._suspects:
                 return self._suspects.popleft()
-        if self._todo and not worker.is_isolated and len(worker.tasks) < IN_FLIGHT:
+        if self._todo and not worker.is_isolated and len(worker.tasks) < self._in_flight:
             return self._todo.popleft()
         return None
 

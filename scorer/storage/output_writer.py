@@ -141,15 +141,13 @@ class OutputWriter:
         return target.with_name(temporary_name())
 
     def publish(self, temporary: Path | None, receipt: Receipt) -> Receipt:
-        """Give a shard's output its name, then write its receipt, which is returned. ``temporary``: the complete file;
-        ``None``: the worker has uploaded it, in the version of the receipt."""
+        """Give a shard's output its name in a folder, then write its receipt, which is returned. ``temporary``: the
+        complete file; ``None``: the worker has put it into the store (:func:`upload`)."""
         lock, store, relative = self._output.lock, self._output.store, receipt.relative
         lock.check()
         written = FileInfo(receipt.output.bytes, receipt.output.e_tag, 0)
         if temporary is not None:
             written = store.publish(temporary, relative)
-            if store.is_remote:
-                receipt = replace(receipt, output=replace(receipt.output, e_tag=written.version))
             lock.check()
         receipt = replace(receipt, created=utc_now())
         version = store.write(receipt_name(relative), seal(receipt))
@@ -209,6 +207,13 @@ class OutputWriter:
             self._output.store.delete([SUCCESS, RUN])
             crash_point(PLAN, "success_removed")
             self._is_finished = False
+
+
+def upload(store: Store, temporary: Path, receipt: Receipt) -> Receipt:
+    """Put the output of a shard, a complete local file, into its object store; the receipt, with its version there. The
+    worker that wrote the file calls this, and the driver publishes the receipt."""
+    version = store.publish(temporary, receipt.relative).version
+    return replace(receipt, output=replace(receipt.output, e_tag=version))
 
 
 def _refuse_foreign(output: OutputFolder) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from scorer.storage.location import Location
-from scorer.storage.output_writer import OutputWriter, lock_output
+from scorer.storage.output_writer import OutputWriter, lock_output, upload
 from scorer.storage.plan import Budgets, Plan
 from scorer.storage.receipts import (
     Counts,
@@ -83,7 +82,10 @@ def score(
     """Write and publish the output of a shard as a worker does."""
     temporary, written = output.temporary(shard.relative), content(shard, plan)
     temporary.write_bytes(written)
-    return output.publish(Path(temporary), make_receipt(shard, plan, written))
+    receipt, store = make_receipt(shard, plan, written), output._output.store
+    if store.is_remote:
+        return output.publish(None, upload(store, temporary, receipt))
+    return output.publish(temporary, receipt)
 
 
 def run(
