@@ -130,7 +130,9 @@ class OutputWriter:
         self._done, self._is_finished = dict(state.done), True
 
     def temporary(self, relative: str) -> Path:
-        """A new path for a worker to write an output to: in the folder of its final name, or for a store in another."""
+        """A new path for a worker to write an output to: in the folder of its final name, or for a store, which the
+        worker puts it into, in another."""
+        self._output.lock.check()
         location = self._output.location
         if not isinstance(location, Path):
             return Path(self._output.staging, temporary_name())
