@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import random
 from pathlib import Path
 
-from training.general import field, nli, rows
+from training.general import field, nli, own, rows
 from training.general.bindings import Bindings
 from training.general.nli import pieces_of, tokenizer_of
 from training.general.objective import Loss, recipe
@@ -25,6 +26,7 @@ def main() -> None:
     add("--start", type=Path, required=True, help="checkpoint to train on from: of the model, or of its teacher")
     add("--data", type=Path, required=True, help="folder with nli_train and d2t_train")
     add("--field", type=Path, required=True, help="folder with the sets of field.py")
+    add("--own", type=Path, help="folder with rows of people's own tables, as own.py reads them")
     add("--out", type=Path, required=True, help="folder for checkpoint/, settings.json, training.jsonl")
     add("--keep", type=Path, help="earlier checkpoint whose right answers are targets, too")
     add("--replace", action="store_true", help="also pairs without a label, which --keep judges")
@@ -39,6 +41,7 @@ def main() -> None:
     add("--d2t", type=int, default=Mix.d2t, help="pairs from facts and texts of a pool")
     add("--made", type=int, default=Mix.made, help="pairs of edits.py of a pool")
     add("--bound", type=int, default=Mix.bound, help="pairs of bindings.py of a pool")
+    add("--tables", type=int, default=Mix.own, help="pairs of own.py of a pool, with --own")
     add("--limit", type=int, help="use about N rows of each file (for tests)")
     add("--seed", type=int, default=0, help="another one than the earlier run's")
     options = parser.parse_args()
@@ -59,8 +62,11 @@ def prepared(options: argparse.Namespace) -> Run:
         found, recast = (thinned(columns, options.limit) for columns in (found, recast))
         facts = facts[:: max(1, len(facts) // options.limit)]
     tokenizer, network = tokenizer_of(options.start), load(options.start)
-    mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound)
+    mix = Mix(options.nli, options.recast, options.d2t, options.made, options.bound, options.tables)
     read = [(nli.pairs(columns, tokenizer), n) for columns, n in ((found, mix.nli), (recast, mix.field))]
+    if options.own is not None:
+        texts, _ = own.parts(own.read(options.own))
+        read.append((nli.pairs(own.pairs(texts, random.Random(options.seed)), tokenizer), mix.own))
     corpus = rows.corpus(facts)
     replacer = (
         Replacer(near_pieces(network.get_input_embeddings().weight, pieces_of(tokenizer))) if options.replace else None

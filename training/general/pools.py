@@ -37,13 +37,14 @@ LONGEST_PAIR = 160
 @dataclass(frozen=True)
 class Mix:
     """Pairs of a pool by kind: ``nli``, from the NLI data; ``field``, recast from other sets; ``d2t``, made from facts
-    and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`."""
+    and texts; ``made``, of :mod:`.edits`; ``bound``, of :mod:`.bindings`; ``own``, of :mod:`.own`."""
 
     nli: int = 700
     field: int = 400
     d2t: int = 1200
     made: int = 400
     bound: int = 3200
+    own: int = 1200
 
 
 NEAR = 12
