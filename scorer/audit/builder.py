@@ -95,7 +95,7 @@ class DocumentBuilder:
         changes = worse = None
         if before is not None and whole.change is not None:
             changes, worse = compare_rows(before, reader, whole.change, self.options.worst)
-        found = gates.evaluate(self.rules, figures.__getitem__, run.omissions_checked, self._nightly(figures))
+        found = gates.evaluate(self.rules, figures.__getitem__, self.output.sides, self._nightly(figures))
         checked = gates.checked(found, self.options.require_gates)
         statuses = {gate.status for gate in found}
         fails = "fail" in statuses or (checked.nothing_checked and checked.required)
@@ -171,8 +171,10 @@ class DocumentBuilder:
             yield "texts were checked against documents, so there are no figures of omissions and facts"
         elif run.facts is None:
             yield "figures by predicate are missing: the run did not keep the facts (--keep)"
-        elif not run.omissions_checked:
+        elif self.output.sides == "hallucination":
             yield "omissions were not checked (--checks hallucination): their rates are null"
+        if self.output.sides == "omission":
+            yield "hallucinations were not checked (--checks omission): their rates are null"
         if self.templates is None:
             yield "facts are shown without templates: the template file is not where the run found it, or has changed"
         if (effect := whole.design_effects["not_ok_rate"]) > SHOWN_FROM:

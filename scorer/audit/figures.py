@@ -52,7 +52,7 @@ class RunRates:
     """The rates of a run by group, with their design effects."""
 
     def __init__(self, run: ScannedRun) -> None:
-        self.run, self.masks = run, rate_states(run.omissions_checked)
+        self.run, self.masks = run, rate_states(run.output.sides)
         self._of_all = cache(lambda grouping: queries.clusters(run, grouping, self.masks))
         self.samples = cache(self._samples)
 

@@ -18,6 +18,7 @@ from msgspec import Meta, ValidationError, convert, field
 from msgspec.structs import replace
 
 from ..errors import UsageError
+from ..metric import Sides
 from ..scoring.output_columns import by_value, value_name
 from ..system.codec import Record, reason_of
 from ..system.files import read_small
@@ -184,7 +185,7 @@ def _threshold(rule: Rule, key: Literal["warn", "fail"], where: str) -> float | 
 def evaluate(
     rules: Sequence[Rule],
     figures: Callable[[Grouping], list[GroupFigures]],
-    checks_omissions: bool = True,
+    sides: Sides = "both",
     nightly: NightlyCounts | None = None,
 ) -> list[Gate]:
     """Apply every rule to its groups. ``figures``: the groups of a grouping. ``nightly``: of the history."""
@@ -196,7 +197,7 @@ def evaluate(
             chosen = by_value or figures(())  # nothing checked must not count as a pass
         else:
             chosen = [group for group in groups if _values(group.group) == _values(rule.group)]
-        found += [judge(rule, group, checks_omissions, nightly) for group in chosen] or [_absent(rule, groups)]
+        found += [judge(rule, group, sides, nightly) for group in chosen] or [_absent(rule, groups)]
     return found
 
 
@@ -243,7 +244,7 @@ class _Figure(NamedTuple):
 GateStatus = Literal["pass", "warn", "fail", "silent"]
 
 
-def judge(rule: Rule, group: GroupFigures, checks_omissions: bool, nightly: NightlyCounts | None = None) -> Gate:
+def judge(rule: Rule, group: GroupFigures, sides: Sides, nightly: NightlyCounts | None = None) -> Gate:
     """A rule applied to a group. See :func:`evaluate`."""
     if rule.against == "history":
         found = _of_history(rule, group, nightly) if nightly is not None else _Figure()
@@ -252,7 +253,7 @@ def judge(rule: Rule, group: GroupFigures, checks_omissions: bool, nightly: Nigh
     value = _value(rule, found)
     rows = group.change.added if rule.metric in ADDED_RATES and group.change is not None else group.rows
     rows = found.rows if rule.against == "history" else rows
-    if unjudged := _unjudged(rule, group, rows, value, checks_omissions, found):
+    if unjudged := _unjudged(rule, group, rows, value, sides, found):
         status, reason = unjudged
         return _gate(rule, group.group, rows, status, found if status == "silent" else _Figure(), reason)
     fails = [] if rule.fail is None else [rule.is_beyond(value, rule.fail)]
@@ -280,7 +281,7 @@ def _gate(rule: Rule, group: Group, rows: int, status: GateStatus, found: _Figur
 
 
 def _unjudged(
-    rule: Rule, group: GroupFigures, rows: int, value: float | None, checks_omissions: bool, found: _Figure
+    rule: Rule, group: GroupFigures, rows: int, value: float | None, sides: Sides, found: _Figure
 ) -> tuple[GateStatus, str] | None:
     """Why there is nothing to judge, and what that makes of the gate."""
     if rule.metric == "rows":
@@ -309,8 +310,8 @@ def _unjudged(
             return rule.missing, "no added row has a label, all have errors"
     if value is not None:
         return None
-    if metric == "omission_rate" and not checks_omissions:
-        return rule.missing, "the run did not look for omissions (--checks hallucination)"
+    if (metric, sides) in (("omission_rate", "hallucination"), ("hallucination_rate", "omission")):
+        return rule.missing, f"the run did not look for {metric.removesuffix('_rate')}s (--checks {sides})"
     if metric == "backoff_rate" and group.backoff is None:
         return rule.missing, "the run did not count facts without a template by predicate, or keep the facts (--keep)"
     if change is not None:

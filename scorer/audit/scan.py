@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError
 from ..metric.column_paths import holders_of, one_array
+from ..metric import Sides
 from ..metric.facts import encode
 from ..metric.formats import part_columns
 from ..metric.inputs import FactForm, find_facts, read_facts
@@ -55,13 +56,15 @@ _FACTS = "predicate INTEGER, facts BIGINT, checked BIGINT, omitted BIGINT"
 """Counts by predicate, added up by window."""
 
 
-def rate_states(omissions_checked: bool) -> dict[str, tuple[Bools, Bools]]:
-    """Which states count for each of :data:`.document.RATES`, and which are hits. bool, *Shape:* (STATES,) each."""
-    labelled, every, looked = FINE_OF >= 0, np.ones(STATES, bool), np.full(STATES, omissions_checked)
+def rate_states(sides: Sides) -> dict[str, tuple[Bools, Bools]]:
+    """Which states count for each of :data:`.document.RATES` where a run checked these sides, and which are hits. bool,
+    *Shape:* (STATES,) each."""
+    labelled, every = FINE_OF >= 0, np.ones(STATES, bool)
+    omissions, additions = (np.full(STATES, sides != other) for other in ("hallucination", "omission"))
     return {
         "not_ok_rate": (every, FINE_OF != 0),
-        "omission_rate": (looked, labelled & ((FINE_OF & 1) == 1) & looked),
-        "hallucination_rate": (every, labelled & ((FINE_OF & 2) == 2)),
+        "omission_rate": (omissions, labelled & ((FINE_OF & 1) == 1) & omissions),
+        "hallucination_rate": (additions, labelled & ((FINE_OF & 2) == 2) & additions),
         "error_rate": (every, ~labelled),
         "empty_rate": (every, BLANK),
     }
@@ -85,10 +88,6 @@ class ScannedRun:
 
     def groups(self, grouping: Grouping) -> int:
         return len(self.database.groups[grouping])
-
-    @property
-    def omissions_checked(self) -> bool:
-        return self.output.omissions_checked
 
 
 def scan_output(output: Output, database: Database, table: str) -> ScannedRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..evaluation.comparison import CompareOptions
+from ..evaluation import CompareOptions
 from ..system.arguments import option
 from .console import INTERVAL, WIDTH, interval, number, print_result, say, share, table
 from .options import JSON, ScoredArgument, local, written

@@ -347,7 +347,12 @@ class ModelOptions(DeviceOptions):
     protocol: Protocol = option(
         "Metric: as in the paper, as in its code, or FactSpotter.", default="paper", variable=True, group="Facts"
     )
-    checks: Sides = option("Check both sides, or hallucinations only.", default="both", variable=True, group="Facts")
+    checks: Sides = option(
+        "Check both sides, or one: hallucination if texts may leave facts out, omission if they may say more.",
+        default="both",
+        variable=True,
+        group="Facts",
+    )
     optional: tuple[str, ...] = option(
         "Fact that a text may omit, such as eatType=restaurant. Repeatable.", "P=O", default=(), group="Facts"
     )

@@ -46,6 +46,17 @@ class EvaluateOptions(CheckedFields):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CompareOptions(CheckedFields):
+    """Options of a comparison."""
+
+    by: str = option("Column that names the system.", "COLUMN", "system")
+    inputs: str | None = option(
+        "Column that identifies the input. Default: the facts.", "NAME", None, name="--input-column"
+    )
+    allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class RowQuery:
     """Rows of an output to list, and in which order."""
 

@@ -7,32 +7,20 @@ true rates, since a metric may err more often for one system than for another.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
 from ..errors import ColumnError, UsageError
 from ..storage.location import Location
-from ..system.arguments import CheckedFields, option
 from ..system.codec import Record
 from ..system.numbers import percent
+from . import CompareOptions as CompareOptions
 from .gold import find_inputs
 from .rates import RATES, read_all_labels
 from .sampling import read_labels
 from .systems import CONTRADICTED, Agreement, ComparedPair, ComparedSystem, Systems
 
 MOST_SYSTEMS = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions(CheckedFields):
-    """Options of a comparison."""
-
-    by: str = option("Column that names the system.", "COLUMN", "system")
-    inputs: str | None = option(
-        "Column that identifies the input. Default: the facts.", "NAME", None, name="--input-column"
-    )
-    allow_partial: bool = option("Accept an output that is not finished, or of which parts are missing.", default=False)
 
 
 class Comparison(Record, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import ColumnError, UsageError
-from ..metric import ColumnNames
+from ..metric import ColumnNames, Sides
 from ..metric.column_paths import holders_of, one_array
 from ..metric.columns import MARKS
 from ..metric.facts import FactTable
@@ -35,14 +35,14 @@ class Scored:
         table: these columns.
         signature: ``None`` if the files have none.
         finished: whether the run is complete; always true for a single file.
-        omissions_checked: whether the omission side was asked about.
+        sides: that the run checked.
         optional: facts that texts were allowed to omit.
     """
 
     table: pa.Table
     signature: str | None
     finished: bool
-    omissions_checked: bool = True
+    sides: Sides = "both"
     optional: OptionalFacts = frozenset()
 
     def has(self, name: str) -> bool:
@@ -71,7 +71,7 @@ def load(output: Output, columns: Iterable[str] | None = None) -> Scored:
         output.table(wanted),
         output.signature or None,
         output.coverage.is_complete,
-        output.omissions_checked,
+        output.sides,
         output.optional,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError
+from ..metric import Sides
 from ..metric.verdict import FINE
 from ..stats.post_stratified import LabelledClass, estimate, random_labels
 from ..storage.location import Location
@@ -84,6 +85,11 @@ def rate(
     )
 
 
+def rates_of(sides: Sides) -> tuple[str, ...]:
+    """The rates that a run of these sides has."""
+    return tuple(name for name in RATES if sides == "both" or name in ("not_ok_rate", f"{sides}_rate"))
+
+
 def read_all_labels(output: LabelledOutput, files: Sequence[Path]) -> dict[int, str]:
     """Human labels by row, of several files; an :class:`.InputError` where two disagree, or one cannot be used."""
     labels: dict[int, str] = {}
@@ -119,7 +125,7 @@ def true_rates(output: LabelledOutput, labels: Mapping[int, str], by: str | None
         codes, names = output.groups(by)
         groups += [(name, codes == code) for code, name in enumerate(names)]
     # Rates that both the metric and the labels have.
-    rates: tuple[str, ...] = RATES if output.scored.omissions_checked else (RATES[0], RATES[2])
+    rates = rates_of(output.scored.sides)
     if not output.has_sides or (human < 0).any():
         rates = RATES[:1]
     return [one for name in rates for one in _rates(output, name, groups, rows, counted(name, human))]

@@ -140,9 +140,9 @@ class _Evaluation:
             self.note(f"{self.path} is not finished: the figures cover only the shards that are done")
         if not correlation.available():
             self.note(f"correlations are null: {install_hint('stats')}")
-        if not scored.omissions_checked:
+        if scored.sides != "both":
             self.note(
-                "this run checked for hallucinations only: of errors, only figures of hallucination are meaningful"
+                f"this run checked for {scored.sides}s only: of errors, only figures of {scored.sides} are meaningful"
             )
 
     def report(self) -> LabelReport:

@@ -25,7 +25,7 @@ from ..stats.post_stratified import LabelledClass
 from ..stats.significance import holm
 from ..system.codec import Record
 from .label_figures import Floats, Indices, Mask
-from .rates import RATES, counted
+from .rates import RATES, counted, rates_of
 from .sampling import LabelledOutput
 
 LEVEL = 0.05
@@ -261,9 +261,7 @@ def _needed(pair: PairedRate, changed: float, true: Difference | None, pairs: in
 
 def rate_masks(output: LabelledOutput) -> dict[str, Mask]:
     """The rows that count for each rate that the metric has. bool, *Shape:* (rows,) each."""
-    names: tuple[str, ...] = RATES if output.has_sides else RATES[:1]
-    if not output.scored.omissions_checked:
-        names = tuple(name for name in names if name != "omission_rate")
+    names = rates_of(output.scored.sides) if output.has_sides else RATES[:1]
     masks = {name: counted(name, output.fine) for name in names}
     column = output.output.columns.prefix + CONTRADICTED.removesuffix("_rate")
     if output.scored.has(column) and output.scored.array(column).null_count < len(output):

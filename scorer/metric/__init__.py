@@ -23,7 +23,7 @@ FINE = ("OK", "omission", "hallucination", "omission+hallucination")
 Protocol = Literal["paper", "nlgi_eval", "factspotter"]
 """The metric as in the paper, as its released code computes it, or FactSpotter (:mod:`.factspotter`), which looks
 triples up in the text: no templates, no hallucination side."""
-Sides = Literal["both", "hallucination"]
+Sides = Literal["both", "hallucination", "omission"]
 Reading = Literal["verbatim", "plain"]
 """Facts and texts as they are written, or in one notation (:mod:`.plain`)."""
 MissingTemplate = Literal["backoff", "error"]

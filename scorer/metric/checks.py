@@ -98,7 +98,7 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
 
     asked: list[tuple[int, Places, Ids, Ids]] = []  # kind; row, premise and hypothesis of each check
     required, facts = used, np.empty(0, np.int64)
-    if options.sides == "both":
+    if options.sides != "hallucination":
         if options.optional:
             optional = np.array([templates.is_optional(t, options.optional) for t in triples.distinct], bool)
             required = used & ~optional[triples.ids] if optional.any() else used
@@ -107,14 +107,15 @@ def build_checks(rows: Rows, templates: Templates, options: Options) -> Checks:
         asked_of = np.array([strings.setdefault(question, len(strings)) for question in questions], np.int32)
         owners = row_of_fact[facts]
         asked.append((OMISSION, owners, text_ids[owners], asked_of[triples.ids[facts]]))
-    if not spots_facts:
-        texts = [fact.text for fact in filled]
-        scored, joined = np.flatnonzero(active), _joined(rows, texts, used, strings)
+    texts, scored = [fact.text for fact in filled], np.flatnonzero(active)
+    joined = None
+    if not spots_facts and options.sides != "omission":
+        joined = _joined(rows, texts, used, strings)
         asked.append((HALLUCINATION, scored, joined[scored], text_ids[scored]))
-        if options.sides == "both" and options.protocol == "nlgi_eval":
-            whole = joined if required is used else _joined(rows, texts, required, strings)
-            scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
-            asked.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
+    if options.protocol == "nlgi_eval" and options.sides != "hallucination":
+        whole = joined if joined is not None and required is used else _joined(rows, texts, required, strings)
+        scored = scored[whole[scored] >= 0]  # a row whose facts are all optional has no such check
+        asked.append((ALL_FACTS, scored, text_ids[scored], whole[scored]))
 
     kinds, rows_of, premises, hypotheses = zip(*asked, strict=True)
     row = np.concatenate(rows_of)

@@ -2,7 +2,7 @@
 
 The omission side of a row fails if any of its omission checks fails (or the third check of the ``nlgi_eval`` protocol),
 its hallucination side if the hallucination check fails. The confidence is the smallest entailment probability of all
-checks of the row; under the protocol ``factspotter`` it is their mean, and 1 where no fact is asked about.
+checks of the row; under the protocol ``factspotter`` it is their mean. It is 1 where nothing is asked.
 
 Checks of sentences (:mod:`scorer.metric.sentences`) do not affect the label, unless the whole text does not fit the
 model: then they replace its hallucination check, and all must pass.
@@ -191,10 +191,10 @@ def _confidence(
     row: npt.NDArray[np.int64], values: npt.NDArray[np.float32], rows: int, mean: bool
 ) -> npt.NDArray[np.float32]:
     """The smallest of the values of each row, or their mean, and 1 without any. float32, *Shape:* (rows,)."""
-    found = np.full(rows, np.inf, np.float32)
-    np.minimum.at(found, row, values)
     if not mean:
-        return found
+        least = np.ones(rows, np.float32)  # a probability is at most 1
+        np.minimum.at(least, row, values)
+        return least
     counted, summed = np.bincount(row, minlength=rows), np.bincount(row, values.astype(np.float64), minlength=rows)
     return np.where(counted, summed / np.maximum(counted, 1), 1.0).astype(np.float32)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from ..errors import InputError, OutputError, TemplateError
-from ..metric import ColumnNames
+from ..metric import ColumnNames, Sides
 from ..metric.columns import MARKS, OUTPUT
 from ..metric.inputs import restore_marks
 from ..metric.joining import OptionalFacts
@@ -36,6 +36,12 @@ class Output(FinishedOutput):
     def signature(self) -> str:
         """The line of the signature of all files; empty where they have none."""
         return self.full_signature.line
+
+    @property
+    def sides(self) -> Sides:
+        """Which sides of a row its run checked."""
+        checked = self.full_signature.parts.get("checks")
+        return checked if checked in ("hallucination", "omission") else "both"
 
     @cached_property
     def columns(self) -> ColumnNames:

@@ -202,7 +202,7 @@ class Pipeline:
             answers.status,
             answers.truncated,
             unknown=answers.unknown,
-            omission_side=self.options.sides == "both",
+            omission_side=self.options.sides != "hallucination",
             mean=self.options.protocol == "factspotter",
             threshold=answers.threshold,
         )

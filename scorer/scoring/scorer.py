@@ -41,7 +41,7 @@ class Scorer(OpenScorer, Closing):
         device_memory: GPU memory of the session, in GiB; 0 for no limit.
         templates: a template file, its parsed content, or ``None`` for the bundle's own (otherwise backoff).
         protocol: ``paper``, ``nlgi_eval`` (the paper's released code) or ``factspotter``.
-        checks: ``both`` sides, or only ``hallucination``.
+        checks: ``both`` sides, or only ``hallucination`` or ``omission``.
         optional: facts that a text may omit, as ``predicate=object``; added to those of the template file.
         missing_template: ``backoff``, or ``error`` for a triple without a template.
         reading: ``verbatim``, or ``plain``: facts and texts in one notation, without mark-up.

@@ -59,6 +59,9 @@ class Settings(CheckedFields):
                 "--reading plain does not go with --sentences and --document-column, whose sentences are places in the "
                 "text as it is written; remove one of them"
             )
+        if self.checks == "omission" and (self.columns.document is not None or self.sentences):
+            other = "--document-column" if self.columns.document is not None else "--sentences"
+            raise UsageError(f"{other} checks for hallucinations, which --checks omission leaves out; remove one")
         if self.columns.document is not None:
             object.__setattr__(self, "checks", "hallucination")
             object.__setattr__(self, "sentences", True)

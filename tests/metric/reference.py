@@ -110,8 +110,14 @@ def verdicts(
     checks = build_checks(rows, Templates(), options)
     array = np.array(probabilities, np.float32).reshape(-1, 3)
     codes = np.array(status or [SCORED] * len(checks.row), np.int8)
-    both = options.sides == "both"
-    decided = decide(rows, checks, array, codes, omission_side=both, mean=options.protocol == "factspotter")
+    decided = decide(
+        rows,
+        checks,
+        array,
+        codes,
+        omission_side=options.sides != "hallucination",
+        mean=options.protocol == "factspotter",
+    )
     table = pa.table(to_columns(rows, decided), schema=OUTPUT)
     table.validate(full=True)
     return table.to_pylist()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorer.errors import ColumnError, TemplateError
-from scorer.metric import Options, factspotter
+from scorer.metric import Options, Protocol, factspotter
 from scorer.metric.checks import build_checks
 from scorer.metric.facts import INVALID_SELECTION, Triple, from_arrow
 from scorer.metric.formats import from_lists
@@ -160,6 +160,17 @@ def test_without_an_omission_check_that_side_passes() -> None:
     assert (row["fine"], row["omitted"]) == ("OK", [])
     (row,) = verdicts(from_pairs([([A], "t")]), [FAIL], Options(sides="hallucination"))
     assert (row["fine"], row["omitted"], row["fact_entailment"]) == ("hallucination", None, None)
+
+
+@pytest.mark.parametrize(("protocol", "answers"), [("paper", [PASS, FAIL]), ("nlgi_eval", [PASS, FAIL, PASS])])
+def test_the_omission_side_alone(protocol: Protocol, answers: list[tuple[float, float, float]]) -> None:
+    options = Options(sides="omission", protocol=protocol)
+    (row,) = verdicts(from_pairs([([A, B], "t")]), answers, options)
+    assert (row["fine"], row["omitted"], row["text_entailment"]) == ("omission", [1], None)
+    assert row["confidence"] == pytest.approx(FAIL[2]) and len(row["fact_entailment"]) == 2
+    optional = Options(sides="omission", optional=parse_optional(["p=a"]), protocol=protocol)
+    (row,) = verdicts(from_pairs([([A], "t")]), [], optional)
+    assert (row["fine"], row["omitted"], row["confidence"]) == ("OK", [], 1.0)
 
 
 @pytest.mark.parametrize(
